@@ -1,0 +1,150 @@
+package diff_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+type (
+	object = map[string]any
+	list   = []any
+)
+
+func TestCompute(t *testing.T) {
+	tests := map[string]struct {
+		reason        string
+		before, after any
+		want          diff.Diff
+	}{
+		"NilObject": {
+			reason: "an object never seen is a nil map in Go: its creation is one item, as with null",
+			before: object(nil),
+			after:  object{"spec": object{}},
+			want:   diff.Diff{{Op: diff.Add, New: object{"spec": object{}}}},
+		},
+		"NilList": {
+			reason: "a nil slice is null in JSON, so it does not differ from an absent key",
+			before: object{"a": list(nil)},
+			after:  object{},
+		},
+		"NullInsideRemoved": {
+			reason: "a mapping of nulls is a value nevertheless; only its keys are like absent",
+			before: object{"a": object{"b": nil}},
+			after:  object{},
+			want:   diff.Diff{{Op: diff.Remove, Path: diff.Path{"a"}, Old: object{"b": nil}}},
+		},
+		"NullToEmpty": {
+			reason: "an empty mapping is a value, unlike null",
+			before: object{"a": nil},
+			after:  object{"a": object{}},
+			want:   diff.Diff{{Op: diff.Add, Path: diff.Path{"a"}, New: object{}}},
+		},
+		"BooleanInsideList": {
+			reason: "JSON types count at any depth, so true is not 1 inside lists, too",
+			before: list{object{"a": true}},
+			after:  list{object{"a": int64(1)}},
+			want:   diff.Diff{{Op: diff.Change, Old: list{object{"a": true}}, New: list{object{"a": int64(1)}}}},
+		},
+		"IntegerToFloat": {
+			reason: "JSON has one type of numbers, at any depth",
+			before: object{"a": list{object{"b": int64(1)}}},
+			after:  object{"a": list{object{"b": 1.0}}},
+		},
+		"Order": {
+			reason: "added, removed, common keys, each sorted: Go's random order of maps must not show",
+			before: object{"d": int64(1), "c": int64(1), "z": object{"y": int64(1), "x": int64(1)}, "m": int64(1)},
+			after:  object{"b": int64(2), "a": int64(2), "z": object{"y": int64(2), "w": int64(2)}, "m": int64(2)},
+			want: diff.Diff{
+				{Op: diff.Add, Path: diff.Path{"a"}, New: int64(2)},
+				{Op: diff.Add, Path: diff.Path{"b"}, New: int64(2)},
+				{Op: diff.Remove, Path: diff.Path{"c"}, Old: int64(1)},
+				{Op: diff.Remove, Path: diff.Path{"d"}, Old: int64(1)},
+				{Op: diff.Change, Path: diff.Path{"m"}, Old: int64(1), New: int64(2)},
+				{Op: diff.Add, Path: diff.Path{"z", "w"}, New: int64(2)},
+				{Op: diff.Remove, Path: diff.Path{"z", "x"}, Old: int64(1)},
+				{Op: diff.Change, Path: diff.Path{"z", "y"}, Old: int64(1), New: int64(2)},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := diff.Compute(tc.before, tc.after)
+			if delta := cmp.Diff(tc.want, got); delta != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}
+
+func TestComputeScopes(t *testing.T) {
+	before := object{"both": object{"old": int64(1)}, "null": nil, "old": int64(1)}
+	after := object{"both": object{"new": int64(2)}, "null": int64(2), "new": int64(2)}
+	removed := diff.Item{Op: diff.Remove, Path: diff.Path{"old"}, Old: int64(1)}
+	added := diff.Item{Op: diff.Add, Path: diff.Path{"new"}, New: int64(2)}
+	removedBelow := diff.Item{Op: diff.Remove, Path: diff.Path{"both", "old"}, Old: int64(1)}
+	addedBelow := diff.Item{Op: diff.Add, Path: diff.Path{"both", "new"}, New: int64(2)}
+	set := diff.Item{Op: diff.Add, Path: diff.Path{"null"}, New: int64(2)}
+
+	tests := map[string]struct {
+		reason  string
+		compute func(before, after any) diff.Diff
+		want    diff.Diff
+	}{
+		"Left": {
+			reason:  "keys of the new side only are overlooked; a key with a null is not",
+			compute: diff.ComputeLeft,
+			want:    diff.Diff{removed, removedBelow, set},
+		},
+		"Right": {
+			reason:  "keys of the old side only are overlooked, also below common keys",
+			compute: diff.ComputeRight,
+			want:    diff.Diff{added, addedBelow, set},
+		},
+		"Full": {
+			reason:  "nothing is overlooked",
+			compute: diff.Compute,
+			want:    diff.Diff{added, removed, addedBelow, removedBelow, set},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if delta := cmp.Diff(tc.want, tc.compute(before, after)); delta != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}
+
+func TestItemString(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		item   diff.Item
+		want   string
+	}{
+		"NotJSON": {
+			reason: "a value that JSON cannot express must not hide the item",
+			item:   diff.Item{Op: diff.Add, Path: diff.Path{"a"}, New: complex(1, 2)},
+			want:   `add a: (1+2i)`,
+		},
+		"Root": {
+			reason: "the root has no path to show",
+			item:   diff.Item{Op: diff.Remove, Old: object{"b": nil, "a": list{}}},
+			want:   `remove: {"a":[],"b":null}`,
+		},
+		"Change": {
+			reason: "both values are shown; logs are not HTML",
+			item:   diff.Item{Op: diff.Change, Path: diff.Path{"spec", "x"}, Old: "<a>", New: int64(1)},
+			want:   `change spec.x: "<a>" -> 1`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if delta := cmp.Diff(tc.want, tc.item.String()); delta != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}

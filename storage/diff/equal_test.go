@@ -1,0 +1,64 @@
+package diff_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestEqual(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		a, b   any
+		want   bool
+	}{
+		"BooleanNumber":      {reason: "a boolean is no number (D-types)", a: true, b: int64(1)},
+		"BooleanFloat":       {reason: "a boolean is no number (D-types)", a: false, b: 0.0},
+		"StringNumber":       {reason: "a text of digits is no number", a: "1", b: int64(1)},
+		"StringLiteral":      {reason: "a number kept as text is no string", a: "1", b: json.Number("1")},
+		"NullAbsent":         {reason: "a key with a null differs from no key", a: object{"x": nil}, b: object{}},
+		"NullOtherKey":       {reason: "as many keys, but others", a: object{"x": nil}, b: object{"y": nil}},
+		"NullFalse":          {reason: "falsy is not null", a: nil, b: false},
+		"NullEmptyMapping":   {reason: "an empty mapping is a value", a: nil, b: object{}},
+		"NilMapEmptyMapping": {reason: "a nil map is null", a: object(nil), b: object{}},
+		"NilSliceEmptyList":  {reason: "a nil slice is null", a: list(nil), b: list{}},
+		"ListMapping":        {reason: "no list is a mapping", a: list{}, b: object{}},
+		"ListOrder":          {reason: "the order of lists counts", a: list{"a", "b"}, b: list{"b", "a"}},
+		"ListLength":         {reason: "a longer list differs", a: list{"a"}, b: list{"a", nil}},
+		"BeyondFloat":        {reason: "2^53+1 has no float; its rounding differs", a: int64(1<<53 + 1), b: float64(1 << 53)},
+		"MaxInteger":         {reason: "2^63 is above all integers", a: int64(math.MaxInt64), b: float64(1 << 63)},
+		"Infinity":           {reason: "no integer is infinite", a: int64(math.MinInt64), b: math.Inf(-1)},
+		"Fraction":           {reason: "a fraction is no integer", a: int64(1), b: 1.5},
+		"HugeLiterals":       {reason: "numbers beyond floats count by their text", a: json.Number("1e999"), b: json.Number("2e999")},
+		"UnknownTypes":       {reason: "other types of Go are compared as Go does", a: uint8(1), b: int64(1)},
+		"NullNilMap":         {reason: "a nil map is null, as in JSON", a: nil, b: object(nil), want: true},
+		"NilMapNilSlice":     {reason: "both are null", a: list(nil), b: object(nil), want: true},
+		"IntegerFloat":       {reason: "JSON has one type of numbers", a: int64(1), b: 1.0, want: true},
+		"MinInteger":         {reason: "-2^63 is exact in both", a: int64(math.MinInt64), b: float64(math.MinInt64), want: true},
+		"NegativeZero":       {reason: "-0.0 is zero", a: int64(0), b: math.Copysign(0, -1), want: true},
+		"GoIntegers":         {reason: "handwritten values may have Go's integers", a: 7, b: int32(7), want: true},
+		"GoFloats":           {reason: "handwritten values may have Go's floats", a: float32(0.5), b: 0.5, want: true},
+		"Literal":            {reason: "numbers kept as text are numbers", a: json.Number("1.0"), b: int64(1), want: true},
+		"SameHugeLiterals":   {reason: "the same text is the same number", a: json.Number("1e999"), b: json.Number("1e999"), want: true},
+		"NotANumber":         {reason: "a value that differs from itself never settles", a: math.NaN(), b: math.NaN(), want: true},
+		"UnknownType":        {reason: "other types of Go are compared as Go does", a: []string{"a"}, b: []string{"a"}, want: true},
+		"Nested": {
+			reason: "depth does not matter",
+			a:      object{"a": list{object{"b": int64(2), "c": nil}}},
+			b:      object{"a": list{object{"b": 2.0, "c": nil}}},
+			want:   true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := diff.Equal(tc.a, tc.b); got != tc.want {
+				t.Errorf("%s: Equal(%v, %v) = %v", tc.reason, tc.a, tc.b, got)
+			}
+			if got := diff.Equal(tc.b, tc.a); got != tc.want {
+				t.Errorf("%s: not symmetric: Equal(%v, %v) = %v", tc.reason, tc.b, tc.a, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package diff_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func FuzzCompute(f *testing.F) {
+	f.Add([]byte(""), []byte(""))
+	f.Add([]byte("\x08\x02\x00\x08\x01\x01\x03"), []byte("\x08\x02\x00\x08\x01\x02\x03\x01\x04"))
+	f.Add([]byte("\x08\x03\x00\x07\x02\x00\x08\x01\x01\x00"), []byte("\x08\x03\x00\x07\x02\x00\x08\x00\x01\x04"))
+	f.Add([]byte("\x08\x04\x00\x01\x01\x02\x02\x03\x03\x04"), []byte("\x08\x04\x00\x03\x01\x04\x02\x05\x03\x00"))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		if len(first)+len(second) > 200 {
+			t.Skip("larger values only make the run slower")
+		}
+		before, after := grow(first), grow(second)
+		beforeCopy, afterCopy := grow(first), grow(second)
+
+		whole := diff.Compute(before, after)
+		checkSelf(t, before)
+		checkApplied(t, whole, before, after)
+		checkScopes(t, whole, before, after)
+		checkReduced(t, whole, before, after)
+
+		requireSame(t, "a second run", whole, diff.Compute(beforeCopy, afterCopy))
+		requireSame(t, "the old value after all", beforeCopy, before)
+		requireSame(t, "the new value after all", afterCopy, after)
+	})
+}
+
+func checkSelf(t *testing.T, value any) {
+	t.Helper()
+	if got := diff.Compute(value, value); got != nil {
+		t.Fatalf("a value differs from itself: %v", got)
+	}
+	if !diff.Equal(value, value) {
+		t.Fatalf("a value does not equal itself: %v", value)
+	}
+}
+
+func checkApplied(t *testing.T, whole diff.Diff, before, after any) {
+	t.Helper()
+	result := before
+	for _, item := range whole {
+		value, _ := diff.Resolve(result, item.Path)
+		requireSame(t, "what an item replaces", item.Old, value)
+		result = with(result, item.Path, item.New)
+	}
+	requireSame(t, "the old value with the diff applied", bare(after), bare(result))
+	if same := cmp.Equal(bare(before), bare(after)); same != (whole == nil) {
+		t.Fatalf("values equal but for nulls: %v, but the diff is %v", same, whole)
+	}
+	if diff.Equal(before, after) && whole != nil {
+		t.Fatalf("equal values have a diff: %v", whole)
+	}
+}
+
+func checkScopes(t *testing.T, whole diff.Diff, before, after any) {
+	t.Helper()
+	left, right := diff.ComputeLeft(before, after), diff.ComputeRight(before, after)
+	for _, item := range slices.Concat(left, right) {
+		if !has(whole, item) {
+			t.Fatalf("an item of a scope is not in the whole diff: %v", item)
+		}
+	}
+	for _, item := range whole {
+		if !has(left, item) && !has(right, item) {
+			t.Fatalf("an item of the whole diff is in no scope: %v", item)
+		}
+	}
+	requireSame(t, "the right scope as the mirror of the left one", mirrored(diff.ComputeLeft(after, before)), right)
+}
+
+func has(d diff.Diff, item diff.Item) bool {
+	return slices.ContainsFunc(d, func(other diff.Item) bool { return cmp.Equal(item, other) })
+}
+
+func checkReduced(t *testing.T, whole diff.Diff, before, after any) {
+	t.Helper()
+	requireSame(t, "the reduction to the root", whole, whole.Reduce(nil, before, after))
+	for _, field := range []diff.Path{{"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"a", "a", "a"}} {
+		beforeValue, _ := diff.Resolve(before, field)
+		afterValue, _ := diff.Resolve(after, field)
+		want := diff.Compute(beforeValue, afterValue)
+		requireSame(t, "the reduction to "+field.String(), want, whole.Reduce(field, before, after))
+	}
+}
+
+func requireSame(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if delta := cmp.Diff(want, got); delta != "" {
+		t.Fatalf("%s: -want, +got:\n%s", what, delta)
+	}
+}
+
+// grow makes a JSON value out of any bytes, so that the fuzzer never wastes its time on syntax. Few keys and scalars make
+// two values likely to meet. Numbers are integers only: a float equal to an integer is beyond cmp.
+func grow(seed []byte) any {
+	take := func() byte {
+		if len(seed) == 0 {
+			return 0
+		}
+		taken := seed[0]
+		seed = seed[1:]
+		return taken
+	}
+	var value func(depth int) any
+	value = func(depth int) any {
+		scalars := []any{nil, false, true, int64(0), int64(1), "", "1"}
+		choice := int(take()) % (len(scalars) + 3)
+		switch {
+		case choice < len(scalars) || depth > 5:
+			return scalars[choice%len(scalars)]
+		case choice == len(scalars):
+			grown := list{}
+			for range take() % 4 {
+				grown = append(grown, value(depth+1))
+			}
+			return grown
+		default:
+			grown := object{}
+			for range take() % 6 {
+				grown[string('a'+rune(take()%4))] = value(depth + 1)
+			}
+			return grown
+		}
+	}
+	return value(0)
+}
+
+// with is the value with the one at the path replaced, or removed if the replacement is nil.
+func with(value any, path diff.Path, replacement any) any {
+	if len(path) == 0 {
+		return replacement
+	}
+	mapping := maps.Clone(value.(object))
+	if len(path) == 1 && replacement == nil {
+		delete(mapping, path[0])
+	} else {
+		mapping[path[0]] = with(mapping[path[0]], path[1:], replacement)
+	}
+	return mapping
+}
+
+// bare is the value without the keys of mappings that have nulls; lists are left as they are.
+func bare(value any) any {
+	mapping, ok := value.(object)
+	if !ok {
+		return value
+	}
+	result := object{}
+	for key, inner := range mapping {
+		if inner != nil {
+			result[key] = bare(inner)
+		}
+	}
+	return result
+}
+
+func mirrored(d diff.Diff) diff.Diff {
+	opposite := map[diff.Operation]diff.Operation{diff.Add: diff.Remove, diff.Remove: diff.Add, diff.Change: diff.Change}
+	result := slices.Clone(d)
+	for i, item := range result {
+		result[i].Op, result[i].Old, result[i].New = opposite[item.Op], item.New, item.Old
+	}
+	return result
+}

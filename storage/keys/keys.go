@@ -1,0 +1,110 @@
+package keys
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/blake2b"
+)
+
+// KopfPrefix is the prefix of annotations of Kopf's operators that were not given their own: the default under Kopf
+// compatibility.
+const KopfPrefix = "kopf.zalando.org"
+
+// The keys that the framework itself uses, next to the ids of handlers. A handler id cannot be one of them.
+const (
+	// LastHandled is the key of the essence as it was last handled: the diff-base.
+	LastHandled = "last-handled-configuration"
+	// Handling is the key of the essence that the first successful handler of an unfinished cause saw.
+	Handling = "handling-configuration"
+	// HandledUID is the key of the uid of the object that the other annotations belong to.
+	HandledUID = "handled-uid"
+	// Touch is the key whose value has no meaning: only its change has, as it makes a new event.
+	Touch = "touch-dummy"
+)
+
+const (
+	nameLength   = 63 // what Kubernetes allows after the slash, in characters
+	suffixLength = 7  // a dash and six characters of the digest
+	digestSize   = 4  // bytes; a parameter of the hash, not a cut of a longer one
+)
+
+var (
+	// Slashes separate handlers from sub-handlers and fields, angle brackets come from names of local functions in Python.
+	// Nothing else is replaced, even if Kubernetes will refuse it: see ValidateID.
+	safe = strings.NewReplacer("/", ".", "<", "_", ">", "_")
+
+	// The usual alphabet with the two characters that annotations do not allow replaced by two that they do.
+	digests = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.").
+		WithPadding(base64.NoPadding)
+)
+
+// Names returns the full annotation keys, "<prefix>/<name>", for a key: a handler id or one of the keys above, already
+// marked by [Mark] if it belongs to an object. They come in the order of reading: the [V2] one, then the [V1] one if
+// asked for and different. All of them are to be written and purged.
+func Names(prefix, key string, v1 bool) []string {
+	current := V2(prefix, key)
+	if v1 {
+		if legacy := V1(prefix, key); legacy != current {
+			return []string{current, legacy}
+		}
+	}
+	return []string{current}
+}
+
+// V2 returns the full annotation key of the current form: the key as the name, with "/" as ".", "<" and ">" as "_"; one
+// longer than 63 characters is cut to 56 and a digest of it appended: "-" and 6 characters. The prefix has no influence on the name.
+// Keys that differ only in the characters replaced get the same name.
+func V2(prefix, key string) string {
+	key = valid(key)
+	name := safe.Replace(key)
+	if utf8.RuneCountInString(key) > nameLength {
+		name = cut(name, nameLength-suffixLength) + suffix(key)
+	}
+	return prefix + "/" + name
+}
+
+// V1 returns the full annotation key of the legacy form of Kopf, where prefix and name together had to fit into 63
+// characters. For prefixes of 55 characters and longer, it may be a key that Kubernetes refuses: see [ValidateKey].
+func V1(prefix, key string) string {
+	name := safe.Replace(valid(key))
+	length := nameLength - utf8.RuneCountInString(prefix) - len("/")
+	if utf8.RuneCountInString(name) > length {
+		// The digest is that of the safe form here, unlike in V2.
+		name = cut(name, length-suffixLength) + suffix(name)
+	}
+	return prefix + "/" + name
+}
+
+// valid replaces broken UTF-8 the way JSON encoders do: otherwise, what is written would be read back under another key.
+func valid(key string) string {
+	return strings.ToValidUTF8(key, "\uFFFD")
+}
+
+// cut returns the first n characters. A negative n takes that many off the end instead, down to nothing: an accident
+// of Kopf with long prefixes, which is persisted by now.
+func cut(name string, n int) string {
+	if n < 0 {
+		n = max(0, n+utf8.RuneCountInString(name))
+	}
+	for offset := range name {
+		if n == 0 {
+			return name[:offset]
+		}
+		n--
+	}
+	return name
+}
+
+// suffix makes long keys unique after the cut. It always ends with a letter, as annotation names must: of the last
+// character's six bits only two are ever set.
+func suffix(key string) string {
+	// New fails only for a wrong size or a secret too long, and both are constants here.
+	hash, err := blake2b.New(digestSize, nil)
+	if err != nil {
+		panic(err)
+	}
+	hash.Write([]byte(key))
+	return "-" + digests.EncodeToString(hash.Sum(nil))
+}

@@ -1,0 +1,120 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// prefixLength is what Kubernetes allows before the slash, in characters.
+const prefixLength = 253
+
+// reserved are the names under a prefix that hold the framework's own memory: a handler's record would destroy it.
+var reserved = []string{LastHandled, Handling, HandledUID, Touch, ManagedMarker}
+
+// ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org": lower-case
+// letters, digits, dashes and dots, up to 253 characters, each part between dots beginning and ending with a letter or
+// digit. An empty prefix is an error.
+func ValidatePrefix(prefix string) error {
+	if err := checkSubdomain(prefix); err != nil {
+		return fmt.Errorf("invalid annotation prefix %q: %w; use a domain name such as \"databases.example.org\"", prefix, err)
+	}
+	return nil
+}
+
+// ValidateID returns an error if a handler id cannot be persisted or served: its annotation name, in the form of [V2],
+// would be refused by Kubernetes or is taken by the framework; or its parts between slashes cannot be the segments of a
+// URL path, because one is empty, "." or "..". The text says why, and what to do.
+//
+// Ids of Kopf's making, such as "create_fn", "fn/spec.field", "outer.<locals>.fn", are fine; those of lambdas are not.
+// The legacy form depends on the prefix, too, and is not checked: use [ValidateKey] with each of [Names].
+func ValidateID(id string) error {
+	if err := checkID(id); err != nil {
+		return fmt.Errorf("invalid handler id %q: %w", id, err)
+	}
+	return nil
+}
+
+// ValidateKey returns an error unless a full annotation key, "<prefix>/<name>", is accepted by Kubernetes.
+func ValidateKey(key string) error {
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok {
+		return fmt.Errorf("invalid annotation key %q: it has no prefix; use \"<prefix>/<name>\"", key)
+	}
+	if err := errors.Join(checkSubdomain(prefix), checkName(name)); err != nil {
+		return fmt.Errorf("invalid annotation key %q: %w", key, err)
+	}
+	return nil
+}
+
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("it is empty; give the handler a name such as \"create\"")
+	case !utf8.ValidString(id):
+		return errors.New("it is not valid UTF-8; use letters and digits")
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return errors.New("it has control characters; use letters and digits")
+	}
+	for segment := range strings.SplitSeq(id, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return fmt.Errorf("its part %q cannot be a segment of a URL path; give every part between slashes a name", segment)
+		}
+	}
+	name := strings.TrimPrefix(V2("", id), "/")
+	if slices.Contains(reserved, name) {
+		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
+	}
+	if err := checkName(name); err != nil {
+		return fmt.Errorf("it cannot be an annotation: %w; choose an id of letters, digits, \"-\", \"_\", \".\", \"/\"", err)
+	}
+	return nil
+}
+
+// checkName is the rule of Kubernetes for what follows the slash.
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("the name is empty")
+	}
+	for offset, char := range name {
+		if !isAlphanumeric(char) && !strings.ContainsRune("-_.", char) {
+			return fmt.Errorf("the name %q has %q at position %d", name, char, offset)
+		}
+	}
+	if len(name) > nameLength {
+		return fmt.Errorf("the name %q has more than %d characters", name, nameLength)
+	}
+	if !isAlphanumeric(rune(name[0])) || !isAlphanumeric(rune(name[len(name)-1])) {
+		return fmt.Errorf("the name %q begins or ends with neither a letter nor a digit", name)
+	}
+	return nil
+}
+
+// checkSubdomain is the rule of Kubernetes for what precedes the slash. Upper-case letters pass in annotations, but
+// not in finalizers, where the same domain stands.
+func checkSubdomain(domain string) error {
+	switch {
+	case domain == "":
+		return errors.New("the prefix is empty")
+	case len(domain) > prefixLength:
+		return fmt.Errorf("the prefix has more than %d characters", prefixLength)
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return fmt.Errorf("the part %q of the prefix does not begin and end with a letter or a digit", label)
+		}
+		if bad := strings.IndexFunc(label, func(char rune) bool {
+			return char != '-' && (!isAlphanumeric(char) || unicode.IsUpper(char))
+		}); bad >= 0 {
+			return fmt.Errorf("the part %q of the prefix has other characters than lower-case letters, digits, dashes", label)
+		}
+	}
+	return nil
+}
+
+func isAlphanumeric(char rune) bool {
+	return 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
+}
