@@ -1,0 +1,90 @@
+package diffbase
+
+import (
+	"cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// Annotations keeps the essence in an annotation, as JSON in ASCII with a newline at the end. The zero value is Kopf's
+// default storage: AnnotationsDiffBaseStorage.
+type Annotations struct {
+	// Prefix is that of the annotation's key: the operator's domain. Default: "kopf.zalando.org". For any other one, the
+	// marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	Prefix string
+	// Key is the rest of the annotation's key. Default: "last-handled-configuration". If it is too long for an annotation,
+	// there are two of them, as [keys.Names] says. Kopf: key.
+	Key string
+	// IgnoredFields are removed from the essence, with the mappings that become empty by that: changes there are no
+	// changes. They win over the extra fields. Kopf: ignored_fields.
+	IgnoredFields []diff.Path
+	// WithoutV1 switches off reading and writing of the annotations that Kopf used once. Kopf: v1=False.
+	WithoutV1 bool
+}
+
+var _ Storage = Annotations{}
+
+// Build makes the essence without the own annotations: see [Storage].
+func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, error) {
+	own := a.names(body)
+	essence, err := build(body, extra, own)
+	if err != nil {
+		return nil, err
+	}
+	if essence, err = ignore(essence, a.IgnoredFields); err != nil {
+		return nil, err
+	}
+	for _, name := range own {
+		// Here again: an extra field may have brought them back. In metadata that is no mapping, there are none.
+		if remaining, err := storage.Without(essence, []string{"metadata", "annotations", name}); err == nil {
+			essence = remaining
+		}
+	}
+	return storage.Trim(essence), nil
+}
+
+// Fetch reads the first of the annotations that is there: see [Storage]. A JSON null is as good as none.
+func (a Annotations) Fetch(body map[string]any) (Essence, error) {
+	annotations, err := storage.Annotations(body)
+	if err != nil {
+		return nil, err
+	}
+	if len(annotations) == 0 {
+		return nil, nil
+	}
+	for _, name := range a.names(body) {
+		essence, err := storage.Parse(annotations[name])
+		if err != nil {
+			return nil, &MalformedError{Where: "annotation " + name, Err: err}
+		}
+		if essence != nil {
+			return essence, nil
+		}
+	}
+	return nil, nil
+}
+
+// Store writes all of the annotations, and the marker of the prefix if the object lacks it: see [Storage].
+func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
+	text, err := encode(essence)
+	if err != nil {
+		return err
+	}
+	if err := storage.Annotate(patch, a.names(body), text+"\n"); err != nil {
+		return err
+	}
+	if prefix := a.prefix(); keys.NeedsMarker(prefix) {
+		return storage.AnnotateOnce(patch, body, keys.MarkerKey(prefix), keys.ManagedValue)
+	}
+	return nil
+}
+
+func (a Annotations) names(body map[string]any) []string {
+	return keys.Names(a.prefix(), keys.Mark(body, cmp.Or(a.Key, keys.LastHandled)), !a.WithoutV1)
+}
+
+func (a Annotations) prefix() string {
+	return cmp.Or(a.Prefix, keys.KopfPrefix)
+}

@@ -1,0 +1,208 @@
+package diffbase_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+type object = map[string]any
+
+// unchanged fails the test at its end if the value is not what it was: bodies and essences are shared with caches.
+func unchanged(t *testing.T, value any) {
+	t.Helper()
+	before := encoded(t, value)
+	t.Cleanup(func() {
+		if delta := cmp.Diff(before, encoded(t, value)); delta != "" {
+			t.Errorf("the input was modified, -before, +after:\n%s", delta)
+		}
+	})
+}
+
+func encoded(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("cannot encode the input: %v", err)
+	}
+	return string(data)
+}
+
+func paths(specs ...string) []diff.Path {
+	var paths []diff.Path
+	for _, spec := range specs {
+		paths = append(paths, diff.ParsePath(spec))
+	}
+	return paths
+}
+
+func TestBuildErrors(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		storage diffbase.Storage
+		body    object
+		extra   []diff.Path
+		names   string
+	}{
+		"NullMetadata": {
+			reason:  "It is not an object of Kubernetes.",
+			storage: diffbase.Annotations{},
+			body:    object{"metadata": nil},
+			names:   "metadata",
+		},
+		"ListAnnotations": {
+			reason:  "It is not an object of Kubernetes.",
+			storage: diffbase.Status{},
+			body:    object{"metadata": object{"annotations": []any{}}},
+			names:   "annotations",
+		},
+		"ExtraRoot": {
+			reason:  "A handler of everything needs no field.",
+			storage: diffbase.Annotations{},
+			extra:   []diff.Path{nil},
+			names:   "as a whole",
+		},
+		"ExtraInsideList": {
+			reason:  "Lists have no keys.",
+			storage: diffbase.Annotations{},
+			body:    object{"spec": object{"items": []any{}}},
+			extra:   paths("spec.items.0"),
+			names:   "spec.items",
+		},
+		"ExtraInsideNullOfStatus": {
+			reason:  "A null is not an absent mapping.",
+			storage: diffbase.Multi{diffbase.Annotations{}},
+			body:    object{"status": object{"phase": nil}},
+			extra:   paths("status.phase.name"),
+			names:   "status.phase",
+		},
+		"IgnoredRoot": {
+			reason:  "Without anything, nothing would ever be handled.",
+			storage: diffbase.Annotations{IgnoredFields: []diff.Path{{}}},
+			names:   "as a whole",
+		},
+		"IgnoredRootOfStatus": {
+			reason:  "It is the same in all storages.",
+			storage: diffbase.Multi{diffbase.Status{IgnoredFields: []diff.Path{nil}}},
+			names:   "as a whole",
+		},
+		"OwnFieldInsideScalar": {
+			reason:  "The operator's place is taken by something else.",
+			storage: diffbase.Status{},
+			body:    object{"status": object{"kopf": "text"}},
+			extra:   paths("status"),
+			names:   "kopf",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			unchanged(t, tc.body)
+			essence, err := tc.storage.Build(tc.body, tc.extra)
+			if err == nil || !strings.Contains(err.Error(), tc.names) {
+				t.Fatalf("%s\ngot %v and error %v, want one that names %q", tc.reason, essence, err, tc.names)
+			}
+			if essence != nil {
+				t.Errorf("%s\ngot %v besides the error", tc.reason, essence)
+			}
+		})
+	}
+}
+
+func TestBuild(t *testing.T) {
+	everything := object{
+		"apiVersion": "example.org/v1", "kind": "Database",
+		"metadata": object{
+			"name": "db", "uid": "1", "resourceVersion": "2", "labels": object{"tier": "prod"},
+			"annotations": object{
+				"note": "by hand", "example.org/last-handled-configuration": "{}", "example.org/handled-uid": "1",
+				"example.org/kopf-managed": "yes", "kubectl.kubernetes.io/last-applied-configuration": "{}",
+			},
+		},
+		"spec":   object{"size": int64(3), "tuning": object{"cache": "1Gi"}},
+		"status": object{"phase": "Ready", "conditions": []any{object{"type": "Up"}}},
+	}
+	cases := map[string]struct {
+		reason  string
+		storage diffbase.Storage
+		body    object
+		extra   []diff.Path
+		want    diffbase.Essence
+	}{
+		"Nothing": {
+			reason:  "An essence is never nil: that would be an object never handled.",
+			storage: diffbase.Multi(nil),
+			want:    diffbase.Essence{},
+		},
+		"NullAnnotations": {
+			reason:  "A null is none.",
+			storage: diffbase.Annotations{},
+			body:    object{"metadata": object{"labels": nil, "annotations": nil}},
+			want:    diffbase.Essence{},
+		},
+		"Everything": {
+			reason:  "What the system and operators write is left out.",
+			storage: diffbase.Annotations{Prefix: "example.org"},
+			body:    everything,
+			want: diffbase.Essence{
+				"metadata": object{"labels": object{"tier": "prod"}, "annotations": object{"note": "by hand"}},
+				"spec":     object{"size": int64(3), "tuning": object{"cache": "1Gi"}},
+			},
+		},
+		"ExtraFields": {
+			reason:  "Fields that handlers look at are in, each of them, and nothing besides.",
+			storage: diffbase.Annotations{Prefix: "example.org"},
+			body:    everything,
+			extra:   paths("status.phase", "status.conditions", "spec.size", "metadata.name", "kind", "status.absent.at.all"),
+			want: diffbase.Essence{
+				"kind": "Database",
+				"metadata": object{
+					"name": "db", "labels": object{"tier": "prod"}, "annotations": object{"note": "by hand"},
+				},
+				"spec":   object{"size": int64(3), "tuning": object{"cache": "1Gi"}},
+				"status": object{"phase": "Ready", "conditions": []any{object{"type": "Up"}}},
+			},
+		},
+		"IgnoredFields": {
+			reason:  "Ignored fields go last, with the mappings around; those that are not there do not matter.",
+			storage: diffbase.Status{IgnoredFields: paths("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase")},
+			body:    everything,
+			extra:   paths("status.phase"),
+			want: diffbase.Essence{
+				"metadata": object{"annotations": object{"note": "by hand"}},
+				"spec":     object{"size": int64(3)},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			unchanged(t, tc.body)
+			got, err := tc.storage.Build(tc.body, tc.extra)
+			if err != nil {
+				t.Fatalf("%s\ncannot build: %v", tc.reason, err)
+			}
+			if delta := cmp.Diff(tc.want, got); delta != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}
+
+// Objects are large, and essences are built for every event of theirs.
+func TestBuildSharesWhatItKeeps(t *testing.T) {
+	spec := object{"size": int64(3)}
+	body := object{"metadata": object{"annotations": object{"note": "by hand"}}, "spec": spec}
+	essence, err := diffbase.Annotations{}.Build(body, nil)
+	if err != nil {
+		t.Fatalf("cannot build: %v", err)
+	}
+	spec["size"] = int64(4)
+	want := diffbase.Essence{"metadata": object{"annotations": object{"note": "by hand"}}, "spec": object{"size": int64(4)}}
+	if delta := cmp.Diff(want, essence); delta != "" {
+		t.Errorf("the spec was copied, -want, +got:\n%s", delta)
+	}
+}

@@ -1,0 +1,39 @@
+package diffbase_test
+
+import (
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// An object is handled, and what was handled is remembered in the same patch as all else. Later, the difference to that
+// is what is to be handled next.
+func Example() {
+	storage := diffbase.Annotations{Prefix: "databases.example.org"}
+	handled := map[string]any{"metadata": map[string]any{"name": "db"}, "spec": map[string]any{"size": int64(1)}}
+	essence, err := storage.Build(handled, nil)
+	if err != nil {
+		fmt.Println(err)
+	}
+	patch := map[string]any{}
+	if err := storage.Store(patch, handled, essence); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(patch)
+
+	edited := map[string]any{"metadata": patch["metadata"], "spec": map[string]any{"size": int64(2)}}
+	before, err := storage.Fetch(edited)
+	if err != nil {
+		fmt.Println(err)
+	}
+	after, err := storage.Build(edited, nil)
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(diff.Compute(before, after))
+	// Output:
+	// map[metadata:map[annotations:map[databases.example.org/kopf-managed:yes databases.example.org/last-handled-configuration:{"spec":{"size":1}}
+	// ]]]
+	// [change spec.size: 1 -> 2]
+}

@@ -1,0 +1,129 @@
+package progress
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// Annotations keeps each record in an annotation, "<prefix>/<id>" as [keys.Names] says, as JSON in ASCII without spaces
+// and without a newline. Kopf: AnnotationsProgressStorage.
+type Annotations struct {
+	// Prefix is that of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". For any other one, the
+	// marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	Prefix string
+	// TouchKey is the rest of the key of the touch annotation. Default: "touch-dummy". Kopf: touch_key.
+	TouchKey string
+	// Verbose writes the nulls of records, too. Kopf: verbose.
+	Verbose bool
+	// WithoutV1 switches off reading, writing and purging of the annotations that Kopf used once. Kopf: v1=False.
+	WithoutV1 bool
+}
+
+var _ Storage = Annotations{}
+
+// Fetch reads the first of the id's annotations that is there: see [Reader]. A JSON null is as good as none.
+func (a Annotations) Fetch(body map[string]any, id string) (*Record, error) {
+	annotations, err := storage.Annotations(body)
+	if err != nil {
+		return nil, err
+	}
+	if len(annotations) == 0 {
+		return nil, nil
+	}
+	for _, name := range a.names(body, id) {
+		record, err := parse(annotations[name])
+		if err != nil {
+			return nil, &MalformedError{Where: "annotation " + name, Err: err}
+		}
+		if record != nil {
+			return record, nil
+		}
+	}
+	return nil, nil
+}
+
+// Clear removes all annotations of the prefix: see [Reader].
+func (a Annotations) Clear(essence map[string]any) map[string]any {
+	annotations, _ := storage.Annotations(essence)
+	own := 0
+	for name := range annotations {
+		if a.owns(name) {
+			own++
+		}
+	}
+	if own == 0 {
+		return storage.Trim(essence)
+	}
+	remaining := make(map[string]any, len(annotations)-own)
+	for name, value := range annotations {
+		if !a.owns(name) {
+			remaining[name] = value
+		}
+	}
+	return storage.Trim(storage.With(essence, []string{"metadata", "annotations"}, remaining))
+}
+
+// Store writes all of the id's annotations, and the marker of the prefix if the object lacks it: see [Writer].
+func (a Annotations) Store(patch, body map[string]any, id string, record Record) error {
+	text, err := record.encode(a.Verbose)
+	if err != nil {
+		return err
+	}
+	return a.write(patch, body, a.names(body, id), text)
+}
+
+// Purge removes all of the id's annotations: see [Writer]. The marker stays.
+func (a Annotations) Purge(patch, body map[string]any, id string) {
+	for _, name := range a.names(body, id) {
+		purge(patch, body, diff.Path{"metadata", "annotations", name})
+	}
+}
+
+// Touch writes those of the touch annotations that have another value, and the marker with them: see [Writer].
+func (a Annotations) Touch(patch, body map[string]any, value *string) {
+	annotations, _ := storage.Annotations(body)
+	wanted := pointed(value)
+	for _, name := range a.names(body, cmp.Or(a.TouchKey, keys.Touch)) {
+		if !diff.Equal(annotations[name], wanted) {
+			// It fails only on a patch that has no place for annotations.
+			_ = a.write(patch, body, []string{name}, wanted)
+		}
+	}
+}
+
+func (a Annotations) write(patch, body map[string]any, names []string, value any) error {
+	if err := storage.Annotate(patch, names, value); err != nil {
+		return err
+	}
+	if prefix := a.prefix(); keys.NeedsMarker(prefix) {
+		return storage.AnnotateOnce(patch, body, keys.MarkerKey(prefix), keys.ManagedValue)
+	}
+	return nil
+}
+
+func (a Annotations) names(body map[string]any, key string) []string {
+	return keys.Names(a.prefix(), keys.Mark(body, key), !a.WithoutV1)
+}
+
+func (a Annotations) owns(name string) bool {
+	rest, ok := strings.CutPrefix(name, a.prefix())
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+func (a Annotations) prefix() string {
+	return cmp.Or(a.Prefix, keys.KopfPrefix)
+}
+
+// purge removes what is at the path from the object, or takes it back from the patch if it is only there.
+func purge(patch, body map[string]any, path diff.Path) {
+	if _, ok := diff.Resolve(body, path); !ok {
+		storage.Drop(patch, path)
+		return
+	}
+	// It fails only if the patch replaces or removes a place that the path leads through, and with it what is to be purged.
+	_ = storage.Put(patch, path, nil)
+}

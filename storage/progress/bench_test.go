@@ -1,0 +1,69 @@
+package progress_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// realistic is an object of about 2 KiB in JSON with one handler in progress.
+func realistic(b *testing.B, storage progress.Storage, record progress.Record) object {
+	b.Helper()
+	patch := object{}
+	if err := storage.Store(patch, object{}, "create_fn", record); err != nil {
+		b.Fatalf("cannot store: %v", err)
+	}
+	annotations := patch["metadata"].(object)["annotations"].(object)
+	annotations["example.org/note"] = "by hand"
+	annotations["kopf.zalando.org/last-handled-configuration"] = strings.Repeat("x", 1<<10)
+	return object{
+		"metadata": object{"name": "app", "labels": object{"tier": "prod"}, "annotations": annotations},
+		"spec":     object{"replicas": int64(3), "text": strings.Repeat("x", 1<<9)},
+		"status":   object{"phase": "Ready"},
+	}
+}
+
+func inProgress() progress.Record {
+	return progress.Record{
+		Started: &moment, Delayed: &moment, Purpose: new("create"), Retries: new(int64(1)), Success: new(false),
+		Failure: new(false), Message: new("the cloud is not ready yet"),
+	}
+}
+
+func BenchmarkFetch(b *testing.B) {
+	body := realistic(b, progress.Smart{}, inProgress())
+	for name, id := range map[string]string{"present": "create_fn", "absent": "update_fn"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := (progress.Smart{}).Fetch(body, id); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkClear(b *testing.B) {
+	body := realistic(b, progress.Smart{}, inProgress())
+	for name, essence := range map[string]object{"own": body, "none": progress.Smart{}.Clear(body)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				progress.Smart{}.Clear(essence)
+			}
+		})
+	}
+}
+
+func BenchmarkStore(b *testing.B) {
+	record := inProgress()
+	body := realistic(b, progress.Smart{}, record)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := (progress.Smart{}).Store(object{}, body, "create_fn", record); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package progress_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// A handler has failed for the first time, and is to be retried. Its record is written, read after a restart, and purged
+// once all is done.
+func Example() {
+	storage := progress.Annotations{Prefix: "databases.example.org"}
+	started := time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)
+	record := progress.Record{
+		Started: &started, Delayed: new(started.Add(10 * time.Second)), Purpose: new("create"), Retries: new(int64(1)),
+		Success: new(false), Failure: new(false), Message: new("later"),
+	}
+	patch := map[string]any{}
+	if err := storage.Store(patch, map[string]any{}, "provision", record); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(patch["metadata"].(map[string]any)["annotations"].(map[string]any)["databases.example.org/provision"])
+
+	restored, err := storage.Fetch(patch, "provision")
+	fmt.Println(*restored.Retries, *restored.Message, restored.Equal(record), err)
+
+	removal := map[string]any{}
+	storage.Purge(removal, patch, "provision")
+	fmt.Println(removal)
+	// Output:
+	// {"started":"2024-05-06T07:08:09.123456+00:00","delayed":"2024-05-06T07:08:19.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"later"}
+	// 1 later true <nil>
+	// map[metadata:map[annotations:map[databases.example.org/provision:<nil>]]]
+}

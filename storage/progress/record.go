@@ -1,0 +1,93 @@
+package progress
+
+import (
+	"slices"
+	"time"
+)
+
+// Record is the progress of one handler on one object. Every field is optional: nil is the absence of the key, which
+// has a meaning of its own. Kopf: ProgressRecord.
+//
+// A record that was read is stored as it came, whether a key was absent or null. In all others, a nil field is a null,
+// where nulls are written at all: in the status, so that nothing of a former record stays there, and in verbose
+// annotations. So make a new record for what has changed; do not change one that was read.
+type Record struct {
+	// Started is when the handler was selected for the cause first. Absent: now. Key: started.
+	Started *time.Time
+	// Stopped is when the handler finished, either way. Key: stopped.
+	Stopped *time.Time
+	// Delayed is before when the handler must not be called. Absent: it may be called at once. Key: delayed.
+	Delayed *time.Time
+	// Purpose is the cause that the record belongs to: create, update, delete, resume. Absent or empty: any. Key: purpose.
+	Purpose *string
+	// Retries is how many attempts were made, the last one included. Absent: 0. Key: retries.
+	Retries *int64
+	// Success is whether the handler finished without an error, or with one to be ignored. Absent: false. Key: success.
+	Success *bool
+	// Failure is whether the handler finished with an error. Absent: false. Key: failure.
+	Failure *bool
+	// Message is the text of the last error. Key: message.
+	Message *string
+	// Subrefs are the ids of all sub-handlers ever executed by the handler, at all levels, sorted. Key: subrefs.
+	Subrefs []string
+
+	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of [Record.Equal].
+	Unknown map[string]any
+
+	lacking keySet // the keys that were not even null when the record was read
+}
+
+// keySet is a set of places in the list of fields: a bit for each.
+type keySet uint16
+
+func (s keySet) has(place int) bool {
+	return s&(1<<place) != 0
+}
+
+// field is a key of a record, and where its value is: the pointer to the field of the struct, to be told by its type.
+type field struct {
+	key string
+	in  func(*Record) any
+}
+
+// fields are in the order in which Kopf writes them.
+var fields = [...]field{
+	{"started", func(r *Record) any { return &r.Started }},
+	{"stopped", func(r *Record) any { return &r.Stopped }},
+	{"delayed", func(r *Record) any { return &r.Delayed }},
+	{"purpose", func(r *Record) any { return &r.Purpose }},
+	{"retries", func(r *Record) any { return &r.Retries }},
+	{"success", func(r *Record) any { return &r.Success }},
+	{"failure", func(r *Record) any { return &r.Failure }},
+	{"message", func(r *Record) any { return &r.Message }},
+	{"subrefs", func(r *Record) any { return &r.Subrefs }},
+}
+
+// Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are
+// compared as they are stored, in microseconds; an absent key is not the same as its default. Unknown keys do not count,
+// and neither does the difference of null and absence.
+func (r Record) Equal(other Record) bool {
+	return sameTime(r.Started, other.Started) &&
+		sameTime(r.Stopped, other.Stopped) &&
+		sameTime(r.Delayed, other.Delayed) &&
+		same(r.Purpose, other.Purpose) &&
+		same(r.Retries, other.Retries) &&
+		same(r.Success, other.Success) &&
+		same(r.Failure, other.Failure) &&
+		same(r.Message, other.Message) &&
+		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs)
+}
+
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UnixMicro() == b.UnixMicro()
+}

@@ -1,0 +1,292 @@
+package progress_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// unchanged fails the test at its end if the value is not what it was: bodies and essences are shared with caches.
+func unchanged(t *testing.T, value any) {
+	t.Helper()
+	before := encoded(t, value)
+	t.Cleanup(func() {
+		if delta := cmp.Diff(before, encoded(t, value)); delta != "" {
+			t.Errorf("the input was modified, -before, +after:\n%s", delta)
+		}
+	})
+}
+
+func encoded(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("cannot encode the input: %v", err)
+	}
+	return string(data)
+}
+
+func annotated(annotations object) object {
+	return object{"metadata": object{"annotations": annotations}}
+}
+
+func inStatus(value any) object {
+	return object{"status": object{"kopf": object{"progress": value}}}
+}
+
+func TestFetchMalformed(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		storage progress.Reader
+		body    object
+		where   string
+		names   string
+	}{
+		"Cut": {
+			reason:  "It is not JSON.",
+			storage: progress.Annotations{},
+			body:    annotated(object{"kopf.zalando.org/fn": "{"}),
+			where:   "annotation kopf.zalando.org/fn",
+			names:   "JSON",
+		},
+		"List": {
+			reason:  "It is no record: Kopf fails on it a little later.",
+			storage: progress.Annotations{Prefix: "example.org"},
+			body:    annotated(object{"example.org/fn": "[]"}),
+			where:   "annotation example.org/fn",
+			names:   "a list",
+		},
+		"Key": {
+			reason:  "The message helps to find it.",
+			storage: progress.Smart{},
+			body:    annotated(object{"kopf.zalando.org/fn": `{"retries":"three"}`}),
+			where:   "annotation kopf.zalando.org/fn",
+			names:   "key retries",
+		},
+		"NotFirst": {
+			reason:  "A malformed one is not passed over in favour of another one.",
+			storage: progress.Multi{progress.Annotations{}, progress.Status{}},
+			body:    object{"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"], "status": inStatus(object{"fn": object{}})["status"]},
+			where:   "annotation kopf.zalando.org/fn",
+			names:   "empty",
+		},
+		"NoRecords": {
+			reason:  "There is no telling whether there was a record.",
+			storage: progress.Status{},
+			body:    inStatus("text"),
+			where:   "field status.kopf.progress",
+			names:   "not a mapping",
+		},
+		"NoRecord": {
+			reason:  "Something is there, but no record.",
+			storage: progress.Smart{},
+			body:    inStatus(object{"fn": "{}"}),
+			where:   "field status.kopf.progress, key fn",
+			names:   "not a mapping",
+		},
+		"KeyInStatus": {
+			reason:  "Types are the same everywhere.",
+			storage: progress.Status{Field: diff.Path{"status", "x.y"}},
+			body:    object{"status": object{"x.y": object{"fn": object{"success": int64(1)}}}},
+			where:   "field status.x.y, key fn",
+			names:   "key success",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			record, err := tc.storage.Fetch(tc.body, "fn")
+			var malformed *progress.MalformedError
+			if !errors.As(err, &malformed) {
+				t.Fatalf("%s\ngot %v and error %v, want a malformed one", tc.reason, record, err)
+			}
+			if delta := cmp.Diff(tc.where, malformed.Where); delta != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
+			}
+			if !errors.Is(err, malformed.Err) || !strings.Contains(err.Error(), tc.where) || !strings.Contains(err.Error(), tc.names) {
+				t.Errorf("%s\nthe error %q does not tell %q and %q", tc.reason, err, tc.where, tc.names)
+			}
+		})
+	}
+}
+
+// An object that is no object is not one with a malformed record: its deletion would not work either.
+func TestFetchFromBrokenObject(t *testing.T) {
+	_, err := progress.Annotations{}.Fetch(object{"metadata": "x"}, "fn")
+	var malformed *progress.MalformedError
+	if err == nil || errors.As(err, &malformed) {
+		t.Errorf("got error %v, want another one", err)
+	}
+}
+
+func TestStoreErrors(t *testing.T) {
+	unencodable := progress.Record{Unknown: object{"ratio": math.NaN()}}
+	cases := map[string]struct {
+		reason  string
+		storage progress.Writer
+		patch   object
+		record  progress.Record
+		names   string
+	}{
+		"Unencodable":     {reason: "It is not JSON.", storage: progress.Annotations{}, patch: object{}, record: unencodable, names: "ratio"},
+		"OneOfMany":       {reason: "One place fails, so all do.", storage: progress.Multi{progress.Smart{}}, patch: object{}, record: unencodable, names: "ratio"},
+		"NoPlace":         {reason: "The patch removes all annotations.", storage: progress.Annotations{}, patch: object{"metadata": object{"annotations": nil}}, names: "annotations"},
+		"NoPlaceInStatus": {reason: "The patch replaces the status.", storage: progress.Status{}, patch: object{"status": "x"}, names: "status"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			unchanged(t, tc.patch)
+			err := tc.storage.Store(tc.patch, object{}, "fn", tc.record)
+			if err == nil || !strings.Contains(err.Error(), tc.names) {
+				t.Errorf("%s\ngot error %v, want one that names %q", tc.reason, err, tc.names)
+			}
+		})
+	}
+}
+
+// What cannot be purged or touched is left alone: the patch makes an end of it anyway.
+func TestPatchWithoutPlace(t *testing.T) {
+	body := object{
+		"metadata": object{"annotations": object{"example.org/fn": "{}"}},
+		"status":   object{"kopf": object{"progress": object{"fn": object{}}}},
+	}
+	patch := object{"metadata": object{"annotations": nil}, "status": "x"}
+	unchanged(t, body)
+	unchanged(t, patch)
+	for _, storage := range []progress.Writer{progress.Annotations{Prefix: "example.org"}, progress.Status{}} {
+		storage.Purge(patch, body, "fn")
+		storage.Touch(patch, body, new("now"))
+	}
+}
+
+// Whatever is stored must be fetched as the same, must be gone from essences, and must be gone once it is purged.
+func TestStoredIsFetched(t *testing.T) {
+	storages := map[string]progress.Storage{
+		"Annotations": progress.Annotations{Prefix: "example.org"},
+		"Verbose":     progress.Annotations{Verbose: true},
+		"WithoutV1":   progress.Annotations{WithoutV1: true},
+		"Status":      progress.Status{},
+		"Named":       progress.Status{Name: "my.op"},
+		"Field":       progress.Status{Field: diff.Path{"status", "a.b", "c"}},
+		"Multi":       progress.Multi{progress.Status{}, progress.Annotations{Prefix: "example.org"}},
+		"Smart":       progress.Smart{},
+	}
+	record := progress.Record{
+		Started: &moment, Delayed: &moment, Purpose: new("create"), Retries: new(int64(2)), Success: new(false),
+		Failure: new(false), Message: new("ünï \"<&>\" 😀\n"), Subrefs: []string{"fn/a", "fn/b"},
+	}
+	for name, storage := range storages {
+		ids := map[string]string{"Plain": "fn", "Sub": "fn/sub.1", "Long": strings.Repeat("long/", 20) + "fn"}
+		for kind, id := range ids {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				patch := object{}
+				if err := storage.Store(patch, object{}, id, record); err != nil {
+					t.Fatalf("cannot store: %v", err)
+				}
+				unchanged(t, patch) // from here on, it is an object
+				fetched, err := storage.Fetch(patch, id)
+				if delta := cmp.Diff(&record, fetched); delta != "" || err != nil {
+					t.Errorf("got error %v; -stored, +fetched:\n%s", err, delta)
+				}
+				if delta := cmp.Diff(object{}, storage.Clear(patch)); delta != "" {
+					t.Errorf("-want, +got as an essence:\n%s", delta)
+				}
+				removal := object{}
+				storage.Purge(removal, patch, id)
+				for path, value := range leaves(removal, nil) {
+					if value != nil {
+						t.Errorf("purging puts %v at %s", value, path)
+					}
+				}
+				if len(removal) == 0 {
+					t.Error("purging does nothing")
+				}
+			})
+		}
+	}
+}
+
+// leaves are the values that are no mappings, by their paths.
+func leaves(tree object, path diff.Path) map[string]any {
+	found := map[string]any{}
+	for key, value := range tree {
+		inner := append(path[:len(path):len(path)], key)
+		if mapping, ok := value.(object); ok {
+			for place, leaf := range leaves(mapping, inner) {
+				found[place] = leaf
+			}
+			continue
+		}
+		found[inner.String()] = value
+	}
+	return found
+}
+
+func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
+	storage := progress.Multi{progress.Annotations{Prefix: "kopf.zalando.org"}, progress.Status{}}
+	patch := object{}
+	storage.Touch(patch, object{}, new("now"))
+	want := object{
+		"metadata": object{"annotations": object{"kopf.zalando.org/touch-dummy": "now"}},
+		"status":   object{"kopf": object{"dummy": "now"}},
+	}
+	if delta := cmp.Diff(want, patch); delta != "" {
+		t.Errorf("touching: -want, +got:\n%s", delta)
+	}
+	body := inStatus(object{"fn": object{"retries": int64(2)}})
+	for reason, tc := range map[string]struct {
+		id   string
+		want *progress.Record
+	}{
+		"The second storage has it.": {id: "fn", want: &progress.Record{Retries: new(int64(2))}},
+		"None of them has it.":       {id: "other"},
+	} {
+		got, err := storage.Fetch(body, tc.id)
+		if delta := cmp.Diff(tc.want, got); delta != "" || err != nil {
+			t.Errorf("%s\ngot error %v; -want, +got:\n%s", reason, err, delta)
+		}
+	}
+}
+
+// A status that was patched keeps what the patch does not name: a new record names everything.
+func TestStatusForgetsFormerKeys(t *testing.T) {
+	patch := object{}
+	if err := (progress.Status{}).Store(patch, object{}, "fn", progress.Record{Retries: new(int64(1))}); err != nil {
+		t.Fatalf("cannot store: %v", err)
+	}
+	value, ok := diff.Resolve(patch, diff.Path{"status", "kopf", "progress", "fn", "delayed"})
+	if !ok || value != nil {
+		t.Errorf("got delayed = %v (%v), want a null", value, ok)
+	}
+}
+
+func TestClearOfNothingAllocatesNothing(t *testing.T) {
+	essence := object{
+		"metadata": object{"labels": object{"a": "b"}, "annotations": object{"example.org/note": "by hand"}},
+		"spec":     object{"size": int64(3)},
+		"status":   object{"kopf": object{"dummy": "x"}},
+	}
+	for name, storage := range map[string]progress.Reader{
+		"Default": progress.Smart{}, "Prefixed": progress.Annotations{Prefix: "databases.of.a.long.domain.example.org"}, "Status": progress.Status{},
+	} {
+		if got := testing.AllocsPerRun(100, func() { storage.Clear(essence) }); got != 0 {
+			t.Errorf("%s: got %v allocations, want none", name, got)
+		}
+	}
+}
+
+func TestClearOfNil(t *testing.T) {
+	for name, storage := range map[string]progress.Reader{
+		"Annotations": progress.Annotations{}, "Status": progress.Status{}, "Smart": progress.Smart{}, "Multi": progress.Multi{},
+	} {
+		if got := storage.Clear(nil); got != nil {
+			t.Errorf("%s: got %v, but what was never handled has no essence", name, got)
+		}
+	}
+}
