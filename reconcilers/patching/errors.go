@@ -1,0 +1,91 @@
+package patching
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks of
+// apimachinery.
+var (
+	// ErrConflict: the object has changed since its body was read. Read it again and apply Result.Remaining, or let
+	// Writer.ApplyRetrying do that.
+	ErrConflict = errors.New("the object has changed meanwhile")
+	// ErrReplaced: the object was deleted, and another of the same name created. What was to be written is void.
+	ErrReplaced = errors.New("the object was replaced by another one of the same name")
+	// ErrRefused: the content was refused. The same patch will be refused again: it is the patch that must change.
+	ErrRefused = errors.New("the API server refused the patch")
+)
+
+// failure names what was done to which object, and the class of the error if it has one.
+func failure(err error, r request, object string) error {
+	if class := classify(err, r.kind); class != nil {
+		return fmt.Errorf("%s %s: %w: %w", r.doing(), object, class, err)
+	}
+	return fmt.Errorf("%s %s: %w", r.doing(), object, err)
+}
+
+func classify(err error, kind types.PatchType) error {
+	causes := causesOf(err)
+	switch {
+	case apierrors.IsConflict(err):
+		return ErrConflict
+	case !apierrors.IsInvalid(err):
+		return nil
+	case hasField(causes, "metadata.uid"):
+		return ErrReplaced
+	case kind == types.JSONPatchType && !hasField(causes, ""):
+		// The server says no more than the code if operations do not apply, and the first of ours is the test.
+		return ErrConflict
+	default:
+		return ErrRefused
+	}
+}
+
+func causesOf(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
+}
+
+// answerOf takes the API server's error out of its class, for another class to be given to it.
+func answerOf(err error) error {
+	var answer *apierrors.StatusError
+	if errors.As(err, &answer) {
+		return answer
+	}
+	return err
+}
+
+// hasField looks for a cause in this field, or in any field if it is empty.
+func hasField(causes []metav1.StatusCause, field string) bool {
+	for _, cause := range causes {
+		if cause.Field != "" && (field == "" || cause.Field == field) {
+			return true
+		}
+	}
+	return false
+}
+
+// lasting tells whether the server answered, and would answer the same again: a failure to reach it, an overload, an
+// expired login or a conflict are not that.
+func lasting(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := int(status.Status().Code)
+	switch code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500 && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrReplaced)
+	}
+}

@@ -1,0 +1,244 @@
+package patching_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+var allClasses = []error{patching.ErrConflict, patching.ErrReplaced, patching.ErrRefused}
+
+// checkClass wants exactly this class, or none of them for nil.
+func checkClass(t *testing.T, reason string, want, err error) {
+	t.Helper()
+	for _, class := range allClasses {
+		if errors.Is(err, class) != errors.Is(want, class) {
+			t.Errorf("%s\nwant the class %v, got the error: %v", reason, want, err)
+		}
+	}
+}
+
+func TestErrorClasses(t *testing.T) {
+	type m = map[string]any
+	mergeMain := patching.Patch{Merge: m{"spec": m{"n": int64(2)}}}
+	mergeList := patching.Patch{Merge: m{"spec": m{"l": []any{"b"}}}}
+	mergeStatus := patching.Patch{Merge: m{"status": m{"s": int64(2)}}}
+	function := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+	cases := map[string]struct {
+		reason string
+		plain  bool // Kopf's form
+		patch  patching.Patch
+		serve  func(api *fakeAPI)
+		class  error
+		text   string
+		sent   int
+	}{
+		"Unreachable": {
+			reason: "What has no class still says what was done to which object.",
+			patch:  mergeMain, serve: func(api *fakeAPI) { api.failures = []any{int64(500)} },
+			text: "patching kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
+		},
+		"StaleList": {
+			reason: "The version in the patch is not the current one.",
+			patch:  mergeList, serve: func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			class: patching.ErrConflict, text: "patching kopf.dev/v1", sent: 1,
+		},
+		"StaleStatus": {
+			reason: "The status goes first, so nothing else is sent.",
+			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(2)}, "status": m{"s": int64(2)}}},
+			serve:  func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			class:  patching.ErrConflict, text: "patching the status of kopf.dev/v1", sent: 1,
+		},
+		"StaleFunction": {
+			reason: "The test of the version fails with a bare 422.",
+			plain:  true, patch: function, serve: func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			class: patching.ErrConflict, sent: 1,
+		},
+		"Conflict": {
+			reason: "A 409 is a conflict in any form.",
+			plain:  true, patch: mergeMain, serve: func(api *fakeAPI) { api.failures = []any{int64(409)} },
+			class: patching.ErrConflict, sent: 1,
+		},
+		"Recreated": {
+			reason: "The uid in the patch is not that of the object of this name.",
+			patch:  mergeMain, serve: func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
+			class: patching.ErrReplaced, sent: 1,
+		},
+		"InvalidContent": {
+			reason: "Any other 422 is about the content, and will not pass next time.",
+			patch:  mergeMain, serve: func(api *fakeAPI) { api.failures = []any{invalid("spec.n")} },
+			class: patching.ErrRefused, sent: 1,
+		},
+		"InvalidFunction": {
+			reason: "So it is with a JSON-patch, if the server says which field is wrong.",
+			plain:  true, patch: function, serve: func(api *fakeAPI) { api.failures = []any{invalid("metadata.finalizers")} },
+			class: patching.ErrRefused, sent: 1,
+		},
+		"FinalizerUnderDeletion": {
+			reason: "The server takes no new finalizers on an object that is being deleted.",
+			patch:  function, serve: func(api *fakeAPI) { api.stored["metadata"].(m)["deletionTimestamp"] = "x" },
+			class: patching.ErrRefused, sent: 1,
+		},
+		"RecreatedWithoutStatus": {
+			reason: "The 404 of /status leads to a reading, and that to another object.",
+			patch:  mergeStatus,
+			serve:  func(api *fakeAPI) { api.hasStatus, api.stored["metadata"].(m)["uid"] = false, "uid2" },
+			class:  patching.ErrReplaced, sent: 1,
+		},
+		"UnreadableWithoutStatus": {
+			reason: "If it cannot be found out what a 404 of /status means, that is the error.",
+			patch:  mergeStatus, serve: func(api *fakeAPI) { api.hasStatus, api.failGet = false, 500 },
+			text: "reading kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
+		},
+		"Unencodable": {
+			reason: "What is not JSON is not sent.",
+			patch:  patching.Patch{Merge: m{"spec": m{"n": func() {}}}}, serve: func(*fakeAPI) {},
+			text: "encoding the patch of kopf.dev/v1 KopfExample ns1/kex1",
+		},
+		"FailedFunction": {
+			reason: "A function's error names the object, too.",
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)}}, serve: func(*fakeAPI) {},
+			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
+		},
+		"FailedFunctionPlain": {
+			reason: "In Kopf's form, as well.",
+			plain:  true,
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)}}, serve: func(*fakeAPI) {},
+			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := serverOf(object())
+			tc.serve(api)
+			writer := engineWriter(t, api)
+			writer.Guarded, writer.Fold = !tc.plain, !tc.plain
+			result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, tc.patch)
+			if err == nil || !strings.Contains(err.Error(), tc.text) {
+				t.Fatalf("%s\nwant an error with %q, got %v", tc.reason, tc.text, err)
+			}
+			checkClass(t, tc.reason, tc.class, err)
+			var answer apierrors.APIStatus
+			if tc.sent > 0 && !errors.As(err, &answer) {
+				t.Errorf("%s\nthe server's error is not wrapped: %v", tc.reason, err)
+			}
+			if len(api.writes) != tc.sent || result.Requests != tc.sent {
+				t.Errorf("%s\nwant %d requests, got %d: %v", tc.reason, tc.sent, result.Requests, api.writes)
+			}
+			if got := !result.Remaining.Empty(); got != errors.Is(tc.class, patching.ErrConflict) {
+				t.Errorf("%s\nonly a conflict leaves something to do: %v", tc.reason, result.Remaining)
+			}
+		})
+	}
+}
+
+func TestStatusRefused(t *testing.T) {
+	type m = map[string]any
+	tooLarge := refusal(413)
+	cases := map[string]struct {
+		reason  string
+		failure any
+		missing bool // no such subresource
+		want    bool // refused, and the main resource written
+		class   error
+		text    string
+	}{
+		"Overload":  {reason: "That will pass: the order of the writes is kept.", failure: int64(429)},
+		"Broken":    {reason: "So will that.", failure: int64(503)},
+		"Expired":   {reason: "And an expired login.", failure: int64(401)},
+		"Conflict":  {reason: "A conflict holds back the rest.", failure: int64(409)},
+		"Invalid":   {reason: "The handlers' data must not block the object.", failure: invalid("status.s"), want: true, class: patching.ErrRefused},
+		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
+		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true},
+		"NoSubresource": {
+			reason:  "The resource was declared with a status that is not served: the message says so.",
+			missing: true, want: true, class: patching.ErrRefused, text: "no /status subresource",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, fold := range []bool{true, false} {
+				api := serverOf(object())
+				api.failures, api.hasStatus = []any{tc.failure}, !tc.missing
+				writer := engineWriter(t, api)
+				writer.Fold = fold
+				p := patching.Patch{
+					Merge:      annotate(m{"b": int64(2)}),
+					Transforms: []patching.Transform{patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(3))},
+				}
+				result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
+				if (err == nil) != tc.want || (result.StatusRefused != nil) != tc.want {
+					t.Fatalf("%s\nwant it refused: %v; got %v, error %v", tc.reason, tc.want, result.StatusRefused, err)
+				}
+				if !tc.want {
+					continue
+				}
+				checkClass(t, tc.reason, tc.class, result.StatusRefused)
+				if !strings.Contains(result.StatusRefused.Error(), tc.text) {
+					t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, result.StatusRefused)
+				}
+				if !patching.HasFinalizer(api.stored, "own") {
+					t.Errorf("%s\nthe main resource was not written: %v", tc.reason, api.writes)
+				}
+				if api.stored["status"].(m)["s"] != int64(1) {
+					t.Errorf("%s\n/status was tried again: %v", tc.reason, api.writes)
+				}
+			}
+		})
+	}
+}
+
+func TestGone(t *testing.T) {
+	type m = map[string]any
+	cases := map[string]struct {
+		reason string
+		patch  patching.Patch
+	}{
+		"Main":   {reason: "A 404 ends the matter without an error.", patch: patching.Patch{Merge: m{"spec": m{"n": int64(2)}}}},
+		"Status": {reason: "If /status is not there because the object is not, nothing else is sent.", patch: patching.Patch{Merge: annotate(m{"s": int64(2)})}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := serverOf(object())
+			api.stored = nil
+			result, err := engineWriter(t, api).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, tc.patch)
+			if err != nil || !result.Gone || result.Released || result.Body != nil || result.Requests != 1 {
+				t.Errorf("%s\ngot %+v, %v", tc.reason, result, err)
+			}
+		})
+	}
+}
+
+func TestGoneOnTheWay(t *testing.T) {
+	body := object()
+	body["metadata"].(map[string]any)["deletionTimestamp"] = "x"
+	api := serverOf(body)
+	writer := patching.Writer{Client: api.client(t)}
+	p := patching.Patch{
+		Merge:      map[string]any{"metadata": map[string]any{"finalizers": nil}},
+		Transforms: []patching.Transform{set([]string{"spec", "n"}, int64(2))},
+	}
+	result, err := writer.Apply(t.Context(), patching.Target{Body: body}, p)
+	if err != nil || !result.Gone || result.Released || result.Requests != 2 {
+		t.Errorf("the object was released by one request and gone for the next: got %+v, %v", result, err)
+	}
+}
+
+func TestNoVersionToGuardWith(t *testing.T) {
+	for _, fold := range []bool{true, false} {
+		body := object()
+		delete(body["metadata"].(map[string]any), "resourceVersion")
+		api := serverOf(object())
+		writer := engineWriter(t, api)
+		writer.Fold = fold
+		p := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+		_, err := writer.Apply(t.Context(), patching.Target{Body: body}, p)
+		if err == nil || len(api.writes) > 0 {
+			t.Errorf("a list must not be written without a guard: %v, %v", err, api.writes)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package patching_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	evanphx "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestMergeDiff(t *testing.T) {
+	type m = map[string]any
+	cases := map[string]struct {
+		reason        string
+		before, after m
+		want          m
+		lists         bool
+	}{
+		"Equal":           {reason: "Nothing to do is nil, not an empty patch.", before: m{"a": m{"b": []any{int64(1)}}}, after: m{"a": m{"b": []any{1.0}}}},
+		"NullIsAbsence":   {reason: "A merge-patch cannot tell them apart.", before: m{"a": nil}, after: m{"b": nil}},
+		"Booleans":        {reason: "True is not one.", before: m{"a": true}, after: m{"a": int64(1)}, want: m{"a": int64(1)}},
+		"LargeIntegers":   {reason: "Integers beyond the precision of floats are told apart, and kept.", before: m{"a": int64(9007199254740992)}, after: m{"a": int64(9007199254740993)}, want: m{"a": int64(9007199254740993)}},
+		"Removal":         {reason: "A key that is not there any more is nulled.", before: m{"a": m{"b": "x", "c": "y"}}, after: m{"a": m{"c": "y"}}, want: m{"a": m{"b": nil}}},
+		"NulledValue":     {reason: "A null over a value removes it.", before: m{"a": "x"}, after: m{"a": nil}, want: m{"a": nil}},
+		"EmptiedMapping":  {reason: "An empty mapping in a patch would do nothing: each key must be nulled.", before: m{"a": m{"b": "x"}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}}},
+		"EmptyMapping":    {reason: "An empty mapping can be created.", before: m{}, after: m{"a": m{}}, want: m{"a": m{}}},
+		"NullsInSubtree":  {reason: "A null inside of something new would be taken for a removal.", before: m{}, after: m{"a": m{"b": nil, "c": m{"d": nil}}}, want: m{"a": m{"c": m{}}}},
+		"MappingOver":     {reason: "A mapping replaces a scalar as it is.", before: m{"a": "x"}, after: m{"a": m{"b": "y"}}, want: m{"a": m{"b": "y"}}},
+		"ScalarOver":      {reason: "A scalar replaces a mapping.", before: m{"a": m{"b": "y"}}, after: m{"a": "x"}, want: m{"a": "x"}},
+		"ListChanged":     {reason: "A list is replaced as a whole, so it must be guarded.", before: m{"a": m{"l": []any{"x"}}}, after: m{"a": m{"l": []any{"x", nil}}}, want: m{"a": m{"l": []any{"x", nil}}}, lists: true},
+		"ListAdded":       {reason: "Somebody else may have added it meanwhile.", before: m{}, after: m{"l": []any{}}, want: m{"l": []any{}}, lists: true},
+		"ListRemoved":     {reason: "Somebody else may have added to it.", before: m{"l": []any{"x"}}, after: m{}, want: m{"l": nil}, lists: true},
+		"ListInRemoved":   {reason: "The same, with the whole subtree.", before: m{"a": m{"b": m{"l": []any{"x"}}}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}}, lists: true},
+		"ListOverMapping": {reason: "A mapping turned into a list is a list touched.", before: m{"a": m{}}, after: m{"a": []any{}}, want: m{"a": []any{}}, lists: true},
+		"MappingOverList": {reason: "And the other way round.", before: m{"a": []any{"x"}}, after: m{"a": m{}}, want: m{"a": m{}}, lists: true},
+		"ListUntouched":   {reason: "Lists beside the changes do not matter.", before: m{"a": m{"l": []any{"x"}, "b": "y"}}, after: m{"a": m{"l": []any{"x"}}}, want: m{"a": m{"b": nil}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, lists := patching.MergeDiff(tc.before, tc.after)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if lists != tc.lists {
+				t.Errorf("%s\nwant touchesList %v, got %v", tc.reason, tc.lists, lists)
+			}
+		})
+	}
+}
+
+func FuzzMergeDiff(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		before, after := randomMapping(r, 3), randomMapping(r, 3)
+		if r.IntN(3) > 0 {
+			after = mutated(r, before)
+		}
+		texts := [2]string{string(encode(before)), string(encode(after))}
+		merge, lists := patching.MergeDiff(before, after)
+		if texts != [2]string{string(encode(before)), string(encode(after))} {
+			t.Fatal("an input was modified")
+		}
+		out, err := evanphx.MergePatch(encode(before), encode(orEmpty(merge)))
+		if err != nil {
+			t.Fatalf("the server would not take it: %v", err)
+		}
+		if got := pruned(decode(out)); !diff.Equal(pruned(after), got) {
+			t.Errorf("before %s\npatch %s\n-want, +got:\n%s", texts[0], encode(merge), cmp.Diff(pruned(after), got))
+		}
+		if again, _ := patching.MergeDiff(after, after); again != nil {
+			t.Errorf("a body differs from itself by %v", again)
+		}
+		if merge == nil && lists {
+			t.Error("no patch cannot touch a list")
+		}
+	})
+}
+
+func TestMergeDiffOfEqualBodiesIsFree(t *testing.T) {
+	body := randomMapping(rand.New(rand.NewPCG(5, 5)), 4)
+	same := decode(encode(body)).(map[string]any)
+	if n := testing.AllocsPerRun(100, func() { patching.MergeDiff(body, same) }); n > 0 {
+		t.Errorf("want no allocations, got %v", n)
+	}
+}
+
+func orEmpty(mapping map[string]any) map[string]any {
+	if mapping == nil {
+		return map[string]any{}
+	}
+	return mapping
+}
+
+// pruned drops the keys with nulls, at any depth, lists included: neither merge-patches nor servers keep them.
+func pruned(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, field := range value {
+			if field != nil {
+				out[key] = pruned(field)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = pruned(item)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+func randomMapping(r *rand.Rand, depth int) map[string]any {
+	out := map[string]any{}
+	for range r.IntN(4) {
+		out[string("abc/~"[r.IntN(5)])] = randomValue(r, depth)
+	}
+	return out
+}
+
+func randomValue(r *rand.Rand, depth int) any {
+	scalars := []any{nil, true, false, int64(1), int64(9007199254740993), 1.5, "", "x"}
+	switch n := r.IntN(10); {
+	case depth > 0 && n < 4:
+		return randomMapping(r, depth-1)
+	case depth > 0 && n < 6:
+		list := make([]any, r.IntN(3))
+		for i := range list {
+			list[i] = randomValue(r, depth-1)
+		}
+		return list
+	default:
+		return scalars[r.IntN(len(scalars))]
+	}
+}
+
+// mutated is mostly the same: differences at the edges are what matters.
+func mutated(r *rand.Rand, value map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(value)) {
+		field := value[key]
+		child, isMapping := field.(map[string]any)
+		switch n := r.IntN(6); {
+		case n == 0:
+		case n == 1:
+			out[key] = randomValue(r, 2)
+		case isMapping:
+			out[key] = mutated(r, child)
+		default:
+			out[key] = field
+		}
+	}
+	if r.IntN(3) == 0 {
+		out["new"] = randomValue(r, 2)
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package patching_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	evanphx "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestAdmissionOps(t *testing.T) {
+	type m = map[string]any
+	cases := map[string]struct {
+		reason string
+		body   m
+		patch  patching.Patch
+		err    string
+		want   m // nil: no operations
+	}{
+		"MappingOverScalar": {
+			reason: "Kopf fails there, so nothing may be invented; the message says where.",
+			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": int64(1)}}}},
+			err: "spec.n is not a mapping",
+		},
+		"RemovalInsideNull": {
+			reason: "A removal inside something that is no mapping is the same.",
+			body:   m{"spec": nil}, patch: patching.Patch{Merge: m{"spec": m{"n": nil}}},
+			err: "spec is not a mapping",
+		},
+		"FailedTransform": {
+			reason: "A function that fails denies.",
+			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "n", "x"}, "y")}},
+			err: "transforming",
+		},
+		"EmptyMappingOverScalar": {
+			reason: "Nothing but empty mappings do nothing, whatever is there.",
+			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": m{}}}}},
+		},
+		"EmptyParentsGo": {
+			reason: "A parent that was empty already goes as well, even if the key was not there.",
+			body:   m{"spec": m{"n": m{}}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": m{"b": nil}}}}},
+			want: m{},
+		},
+		"RefilledParentStays": {
+			reason: "Only what is empty in the end goes.",
+			body:   m{"spec": m{"n": m{"a": int64(1)}}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": nil, "b": int64(2)}}}},
+			want: m{"spec": m{"n": m{"b": int64(2)}}},
+		},
+		"NilBody": {
+			reason: "Without a body everything is new.",
+			patch:  patching.Patch{Merge: m{"a/b~c": "x"}},
+			want:   m{"a/b~c": "x"},
+		},
+		"LargeIntegers": {
+			reason: "Integers beyond the precision of floats must arrive as they are, in lists as well.",
+			body:   m{"n": int64(9007199254740992), "l": []any{int64(9007199254740992)}},
+			patch:  patching.Patch{Merge: m{"n": int64(9007199254740993), "l": []any{int64(9007199254740993)}}},
+			want:   m{"n": int64(9007199254740993), "l": []any{int64(9007199254740993)}},
+		},
+		"ExplicitNull": {
+			reason: "A function may leave a null; JSON-patches can say so.",
+			body:   m{"a": "x"}, patch: patching.Patch{Transforms: []patching.Transform{set([]string{"a"}, nil), set([]string{"b"}, nil)}},
+			want: m{"a": nil, "b": nil},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := encode(orEmpty(tc.body))
+			ops, err := patching.AdmissionOps(tc.body, tc.patch)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.err, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			if tc.want == nil {
+				if len(ops) > 0 {
+					t.Errorf("%s\nunexpected operations: %s", tc.reason, encode(ops))
+				}
+				return
+			}
+			got, err := patchDocument(decode(before).(m), "json", encode(ops))
+			if err != nil {
+				t.Fatalf("%s\nthe operations do not apply: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func FuzzAdmissionOps(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		before := randomMapping(r, 3)
+		after := mutated(r, before)
+		replace := func(body map[string]any) error {
+			clear(body)
+			for key, value := range after {
+				body[key] = value
+			}
+			return nil
+		}
+		ops, err := patching.AdmissionOps(before, patching.Patch{Transforms: []patching.Transform{replace}})
+		if err != nil {
+			t.Fatalf("unexpected error: %v", err)
+		}
+		got := any(before)
+		if len(ops) > 0 {
+			patch, err := evanphx.DecodePatch(encode(ops))
+			if err != nil {
+				t.Fatalf("not a JSON-patch: %v", err)
+			}
+			out, err := patch.Apply(encode(before))
+			if err != nil {
+				t.Fatalf("%s does not apply to %s: %v", encode(ops), encode(before), err)
+			}
+			got = decode(out)
+		}
+		if !diff.Equal(after, got) {
+			t.Errorf("before %s\noperations %s\n-want, +got:\n%s", encode(before), encode(ops), cmp.Diff(any(after), got))
+		}
+	})
+}

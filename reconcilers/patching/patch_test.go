@@ -1,0 +1,204 @@
+package patching_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func TestAddResult(t *testing.T) {
+	type host struct {
+		Name string `json:"name"`
+		Port int    `json:"port"`
+	}
+	cases := map[string]struct {
+		reason string
+		patch  map[string]any
+		value  any
+		err    string
+		want   map[string]any
+	}{
+		"NotJSON": {
+			reason: "A value that does not encode must be reported with the id of the handler, not put into the patch.",
+			value:  map[string]any{"ch": make(chan int)},
+			err:    `"fn/spec.field"`,
+		},
+		"NotANumber": {
+			reason: "There is no JSON for NaN, though it looks like a JSON tree.",
+			value:  []any{math.NaN()},
+			err:    `"fn/spec.field"`,
+		},
+		"Nil": {
+			reason: "No result is no change at all, not even an empty status.",
+			value:  nil,
+		},
+		"NilPointer": {
+			reason: "A nil pointer encodes to null, so it is no result, either.",
+			value:  (*host)(nil),
+		},
+		"Struct": {
+			reason: "Any Go value that encodes to a mapping is a mapping, with integers kept as such.",
+			value:  host{Name: "db", Port: 5432},
+			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"name": "db", "port": int64(5432)}}},
+		},
+		"MergedShallowly": {
+			reason: "A mapping goes over the held one key by key, but not deeper.",
+			patch:  map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"x": int64(1)}, "b": "B"}}},
+			value:  map[string]any{"a": map[string]any{"y": int64(2)}},
+			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"y": int64(2)}, "b": "B"}}},
+		},
+		"OverRemoval": {
+			reason: "A removal asked for before must not hide the result.",
+			patch:  map[string]any{"status": map[string]any{"fn/spec.field": nil}},
+			value:  map[string]any{},
+			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{}}},
+		},
+		"OverStatusRemoval": {
+			reason: "The same, with the whole status to be removed.",
+			patch:  map[string]any{"status": nil},
+			value:  false,
+			want:   map[string]any{"status": map[string]any{"fn/spec.field": false}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := patching.Patch{Merge: tc.patch}
+			err := p.AddResult("fn/spec.field", tc.value)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nwant an error with %s, got %v", tc.reason, tc.err, err)
+				}
+			} else if err != nil {
+				t.Errorf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, p.Merge); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSetIn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		patch  map[string]any
+		path   []string
+		value  any
+		want   map[string]any
+	}{
+		"Root":     {reason: "There is nothing to set at the root.", path: nil, value: "x", want: nil},
+		"New":      {reason: "Mappings on the way are made.", path: []string{"a", "b/c"}, value: "x", want: map[string]any{"a": map[string]any{"b/c": "x"}}},
+		"Removal":  {reason: "A null is kept: it removes.", path: []string{"a"}, value: nil, want: map[string]any{"a": nil}},
+		"OverNull": {reason: "A removal gives way to a value inside.", patch: map[string]any{"a": nil}, path: []string{"a", "b"}, value: int64(1), want: map[string]any{"a": map[string]any{"b": int64(1)}}},
+		"GoValues": {reason: "Typed maps become mappings that can be merged into.", path: []string{"labels"}, value: map[string]string{"x": "y"}, want: map[string]any{"labels": map[string]any{"x": "y"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := patching.Patch{Merge: tc.patch}
+			p.SetIn(tc.path, tc.value)
+			if diff := cmp.Diff(tc.want, p.Merge); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPatchOwnsItsMappings(t *testing.T) {
+	mine := map[string]any{"a": int64(1)}
+	var p patching.Patch
+	p.SetIn([]string{"spec"}, mine)
+	p.SetIn([]string{"spec", "b"}, int64(2))
+	if err := p.AddResult("fn", mine); err != nil {
+		t.Fatal(err)
+	}
+	clone := p.Clone()
+	clone.SetIn([]string{"status", "fn", "c"}, int64(3))
+	clone.Transforms = append(clone.Transforms, patching.BlockDeletion("x"))
+
+	if diff := cmp.Diff(map[string]any{"a": int64(1)}, mine); diff != "" {
+		t.Errorf("the caller's mapping was written to: -want, +got:\n%s", diff)
+	}
+	want := map[string]any{
+		"spec":   map[string]any{"a": int64(1), "b": int64(2)},
+		"status": map[string]any{"fn": map[string]any{"a": int64(1)}},
+	}
+	if diff := cmp.Diff(want, p.Merge); diff != "" || len(p.Transforms) != 0 {
+		t.Errorf("the clone's changes came through: -want, +got:\n%s", diff)
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		patch  patching.Patch
+		want   bool
+	}{
+		"Zero":      {reason: "The zero value is an empty patch.", want: true},
+		"EmptyMap":  {reason: "A merge-patch without keys asks for nothing.", patch: patching.Patch{Merge: map[string]any{}}, want: true},
+		"Removal":   {reason: "A removal is a change.", patch: patching.Patch{Merge: map[string]any{"a": nil}}},
+		"Transform": {reason: "Whether a function changes anything is only known by calling it.", patch: patching.Patch{Transforms: []patching.Transform{patching.AllowDeletion("x")}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.patch.Empty(); got != tc.want {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestApplyTo(t *testing.T) {
+	broken := errors.New("broken")
+	cases := map[string]struct {
+		reason string
+		patch  patching.Patch
+		want   map[string]any
+		err    error
+		fails  bool
+	}{
+		"TransformFails": {
+			reason: "The error of a function reaches the caller.",
+			patch:  patching.Patch{Transforms: []patching.Transform{func(map[string]any) error { return broken }}},
+			err:    broken, fails: true,
+		},
+		"TransformLeavesGarbage": {
+			reason: "What cannot be encoded is found at once.",
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"f"}, func() {})}},
+			fails:  true,
+		},
+		"MergeThenTransforms": {
+			reason: "The functions see what the merge-patch made, and each other's changes.",
+			patch: patching.Patch{
+				Merge:      map[string]any{"spec": map[string]any{"l": []any{int64(7)}, "gone": nil}},
+				Transforms: []patching.Transform{appendItem([]string{"spec", "l"}, int64(8)), appendItem([]string{"spec", "l"}, int64(9))},
+			},
+			want: map[string]any{"spec": map[string]any{"l": []any{int64(7), int64(8), int64(9)}}},
+		},
+		"GoValues": {
+			reason: "Go values are taken for the JSON they encode to.",
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec"}, map[string]int{"n": 1})}},
+			want:   map[string]any{"spec": map[string]any{"n": int64(1)}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			body := map[string]any{"spec": map[string]any{"l": []any{int64(1)}, "gone": true}}
+			before := encode(body)
+			got, err := tc.patch.ApplyTo(body)
+			if (err != nil) != tc.fails || (tc.err != nil && !errors.Is(err, tc.err)) {
+				t.Errorf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if string(before) != string(encode(body)) {
+				t.Errorf("%s\nthe body was modified: %s", tc.reason, encode(body))
+			}
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package patching_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func TestApplyRetrying(t *testing.T) {
+	type m = map[string]any
+	finalizer := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+	others := func(n int) []any { // changes before each of the first n writes
+		var out []any
+		for i := range n {
+			out = append(out, m{"spec": m{"z": int64(i)}})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason   string
+		plain    bool
+		patch    patching.Patch
+		serve    func(api *fakeAPI)
+		refetch  func(ctx context.Context) (map[string]any, error)
+		class    error
+		text     string
+		gone     bool
+		remains  bool
+		requests int
+		reads    int
+		written  bool // the finalizer is there
+	}{
+		"NeverEnds": {
+			reason: "After five lost races it is better left to a later pass, with what remains.",
+			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(9) },
+			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
+		},
+		"NeverEndsPlain": {
+			reason: "The same in Kopf's form.",
+			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.interferences = others(9) },
+			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
+		},
+		"BusyServer": {
+			reason: "A 409 is no refusal of the content, even if the version was right: the server may have lost races itself.",
+			patch:  finalizer,
+			serve: func(api *fakeAPI) {
+				api.failures = []any{int64(409), int64(409), int64(409), int64(409), int64(409), int64(409)}
+			},
+			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
+		},
+		"RecreatedMeanwhile": {
+			reason: "What was meant for one object must not go to another of the name.",
+			patch:  finalizer,
+			serve:  func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
+			class:  patching.ErrReplaced, text: "uid uid1, now uid2", requests: 1, reads: 1,
+		},
+		"GoneMeanwhile": {
+			reason: "There is nothing to write to any more.",
+			patch:  finalizer,
+			serve: func(api *fakeAPI) {
+				api.failures, api.interfere = []any{int64(409)}, func(int) { api.stored = nil }
+			},
+			gone: true, requests: 1, reads: 1,
+		},
+		"NilFromRefetch": {
+			reason: "The caller's reading may say so with a nil body.",
+			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			refetch: func(context.Context) (map[string]any, error) { return nil, nil },
+			gone:    true, requests: 1,
+		},
+		"RefetchFails": {
+			reason: "If the object cannot be read again, that is the error.",
+			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			refetch: func(context.Context) (map[string]any, error) { return nil, errors.New("no route") },
+			text:    "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: no route", requests: 1,
+		},
+		"NotTheVersion": {
+			reason: "Somebody refuses the operations without saying why; the version was right.",
+			plain:  true, patch: finalizer,
+			serve: func(api *fakeAPI) { api.failures = []any{int64(422), int64(422), int64(422), int64(422), int64(422)} },
+			class: patching.ErrRefused, text: "nobody has changed", requests: 2, reads: 2,
+		},
+		"NoGuardOfOurs": {
+			reason: "A 409 to a request without guards is not for us to repeat; Kopf escalates it.",
+			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.failures = []any{int64(409)} },
+			class: patching.ErrConflict, remains: true, requests: 1,
+		},
+		"Refused": {
+			reason: "Only conflicts are tried again.",
+			patch:  finalizer, serve: func(api *fakeAPI) { api.failures = []any{invalid("metadata.finalizers")} },
+			class: patching.ErrRefused, requests: 1,
+		},
+		"SecondAttempt": {
+			reason: "The functions run again on the fresh body.",
+			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			requests: 2, reads: 1, written: true,
+		},
+		"FourthAttempt": {
+			reason: "Every attempt starts from what was read last.",
+			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.interferences = others(3) },
+			requests: 4, reads: 3, written: true,
+		},
+		"DoneByOthers": {
+			reason:   "If the fresh body has the change, there is nothing to send.",
+			patch:    finalizer,
+			serve:    func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"finalizers": []any{"own"}}}} },
+			requests: 1, reads: 1, written: true,
+		},
+		"StatusIsNotRepeated": {
+			reason: "What was written before the conflict is not written again.",
+			patch: patching.Patch{
+				Merge:      m{"status": m{"b": int64(2)}},
+				Transforms: []patching.Transform{patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(2))},
+			},
+			serve:    func(api *fakeAPI) { api.interferences = []any{nil, m{"spec": m{"z": "z"}}} },
+			requests: 3, reads: 1, written: true,
+		},
+		"RefusedStatusIsNotForgotten": {
+			reason: "The refusal is reported although a later attempt had nothing to do with the status.",
+			patch:  patching.Patch{Merge: m{"status": m{"b": int64(2)}}, Transforms: finalizer.Transforms},
+			serve: func(api *fakeAPI) {
+				api.failures, api.interferences = []any{invalid("status.b")}, []any{nil, m{"spec": m{"z": "z"}}}
+			},
+			requests: 3, reads: 1, written: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := serverOf(object())
+			tc.serve(api)
+			writer := engineWriter(t, api)
+			writer.Guarded, writer.Fold = !tc.plain, !tc.plain
+			target := patching.Target{Body: object(), StatusSubresource: true}
+			result, err := writer.ApplyRetrying(t.Context(), target, tc.patch, tc.refetch)
+			if failed := tc.class != nil || tc.text != ""; failed != (err != nil) {
+				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			checkClass(t, tc.reason, tc.class, err)
+			if err != nil && !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, err)
+			}
+			got := []any{result.Requests, api.reads, result.Gone, !result.Remaining.Empty(), patching.HasFinalizer(api.stored, "own")}
+			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {
+				t.Errorf("%s\nrequests, reads, gone, remaining, written: -want, +got:\n%s", tc.reason, diff)
+			}
+			if (result.StatusRefused != nil) != (name == "RefusedStatusIsNotForgotten") {
+				t.Errorf("%s\nrefused status: %v", tc.reason, result.StatusRefused)
+			}
+		})
+	}
+}
+
+func TestRemainingMerge(t *testing.T) {
+	type m = map[string]any
+	p := patching.Patch{Merge: m{"status": m{"b": int64(2)}, "spec": m{"n": int64(2)}}, Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+	cases := map[string]struct {
+		reason string
+		fold   bool
+		others []any
+		busy   []any // answers instead
+		want   m
+	}{
+		"BeforeStatus": {
+			reason: "Nothing is written yet, so everything remains.",
+			fold:   true, others: []any{m{"spec": m{"z": "z"}}}, want: m{"status": m{"b": int64(2)}, "spec": m{"n": int64(2)}},
+		},
+		"BeforeMain": {
+			reason: "The status is done.",
+			fold:   true, others: []any{nil, m{"spec": m{"z": "z"}}}, want: m{"spec": m{"n": int64(2)}},
+		},
+		"BeforeMainPlain": {
+			reason: "The status is done, in Kopf's form, too.",
+			busy:   []any{nil, int64(409)}, want: m{"spec": m{"n": int64(2)}},
+		},
+		"BeforeOperations": {
+			reason: "In Kopf's form, the merge-patch is done before the functions are called.",
+			others: []any{nil, nil, m{"spec": m{"z": "z"}}}, want: nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			api := serverOf(object())
+			api.interferences, api.failures = tc.others, tc.busy
+			writer := engineWriter(t, api)
+			writer.Fold = tc.fold
+			result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
+			checkClass(t, tc.reason, patching.ErrConflict, err)
+			if diff := cmp.Diff(tc.want, result.Remaining.Merge); diff != "" || len(result.Remaining.Transforms) != 1 {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

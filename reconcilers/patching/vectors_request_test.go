@@ -1,0 +1,139 @@
+package patching_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestVectorsPatchRequest(t *testing.T) {
+	runVectors(t, "patch_request", func(t *testing.T, v vector) {
+		input := known(t, v.input, "body", "patch", "fns", "resource", "gone", "failures", "interferences")
+		body := input.mapping("body")
+		api := resourceAPI(t, input)
+		target := patching.Target{Body: body, StatusSubresource: api.hasStatus}
+		api.stored = decode(encode(body)).(map[string]any)
+		if gone, _ := input["gone"].(bool); gone {
+			api.stored = nil
+		}
+		writer := patching.Writer{Client: api.client(t)}
+		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{
+			Merge: input.mapping("patch"), Transforms: transformsOf(t, input.list("fns")),
+		}, nil)
+
+		if v.wantsError() {
+			if err == nil {
+				t.Fatal("an error is expected")
+			}
+			return
+		}
+		want := known(t, v.want, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body")
+		compareRequests(t, body, want.list("requests"), api.writes)
+		compareEnd(t, want, result, err)
+		sameJSON(t, "the final body", want["final_body"], api.stored)
+	})
+}
+
+// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources.
+func resourceAPI(t *testing.T, input fields) *fakeAPI {
+	t.Helper()
+	resource := fields{}
+	if given, ok := input["resource"]; ok {
+		resource = known(t, given, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+			"subresources", "namespaced", "preferred", "verbs")
+	}
+	group, version := resource.text("group", "kopf.dev"), resource.text("version", "v1")
+	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: resource.text("kind", "KopfExample")}
+	api := &fakeAPI{
+		gvk: gvk, plural: resource.text("plural", "kopfexamples"),
+		clusterScoped: resource["namespaced"] == false,
+		failures:      input.list("failures"), interferences: input.list("interferences"),
+	}
+	for _, subresource := range resource.list("subresources") {
+		api.hasStatus = api.hasStatus || subresource == "status"
+	}
+	return api
+}
+
+// compareRequests takes the requests for what they are, except operations after the test: these, for their effect.
+func compareRequests(t *testing.T, body map[string]any, want []any, got []apiWrite) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("requests: -want, +got:\n%s", cmp.Diff(want, decode(encode(got))))
+	}
+	for i := range want {
+		w := known(t, want[i], "url", "type", "payload", "status")
+		g := got[i]
+		status, _ := w["status"].(int64)
+		sameJSON(t, "request", []any{w["url"], w["type"], status}, []any{g.URL, g.Type, g.Status})
+		wanted, isOps := w["payload"].([]any)
+		if !isOps {
+			sameJSON(t, "merge-patch", w["payload"], g.Payload)
+			continue
+		}
+		given, _ := g.Payload.([]any)
+		if len(wanted) == 0 || len(given) == 0 {
+			t.Fatalf("request %d: a JSON-patch needs operations: want %v, got %v", i, wanted, given)
+		}
+		sameJSON(t, "the test of the version", wanted[0], given[0])
+		before := g.Before
+		if before == nil {
+			before = body
+		}
+		sameJSON(t, "the effect of the operations", effect(t, before, wanted[1:]), effect(t, before, given[1:]))
+	}
+}
+
+func effect(t *testing.T, body map[string]any, ops []any) any {
+	t.Helper()
+	out, err := patchDocument(body, "json", encode(ops))
+	if err != nil {
+		t.Fatalf("the operations do not apply: %v", err)
+	}
+	return out
+}
+
+func compareEnd(t *testing.T, want fields, result patching.Result, err error) {
+	t.Helper()
+	// A lost race for the version is no failure in Kopf: the functions are carried over to the next event.
+	carried := errors.Is(err, patching.ErrConflict) && !apierrors.IsConflict(err)
+	escalated := err
+	if carried {
+		escalated = nil
+	}
+	// Refusals of /status are reported aside. A 404 is not one in Kopf.
+	if escalated == nil && result.StatusRefused != nil && !apierrors.IsNotFound(result.StatusRefused) {
+		escalated = result.StatusRefused
+	}
+	if (want["escalated"] != nil) != (escalated != nil) {
+		t.Errorf("escalated: want %v, got %v", want["escalated"], escalated)
+	}
+	checks := map[string]func(error) bool{
+		"APIConflictError": apierrors.IsConflict, "APIUnprocessableEntityError": apierrors.IsInvalid,
+		"APIForbiddenError": apierrors.IsForbidden, "APINotFoundError": apierrors.IsNotFound,
+	}
+	if check, ok := checks[want.text("escalated", "")]; ok && !check(escalated) {
+		t.Errorf("escalated: want %v, got %v", want["escalated"], escalated)
+	}
+
+	var awaited, remaining, merge any
+	if result.Body != nil && !result.Gone && escalated == nil {
+		version, _ := diff.Resolve(result.Body, diff.Path{"metadata", "resourceVersion"})
+		awaited = version
+		if result.Released {
+			awaited = version.(string) + "~which~never~arrives"
+		}
+	}
+	if carried {
+		remaining, merge = int64(len(result.Remaining.Transforms)), map[string]any{}
+	}
+	sameJSON(t, "the awaited version", want["awaited_version"], awaited)
+	sameJSON(t, "the remaining functions", want["remaining_fns"], remaining)
+	sameJSON(t, "the remaining merge-patch", want["remaining_patch"], merge)
+}

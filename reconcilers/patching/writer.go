@@ -1,0 +1,127 @@
+package patching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A Client is what the Writer needs of controller-runtime's client.Client. Get must read live, not from a cache, as the
+// client of a manager does for unstructured objects by default.
+type Client interface {
+	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+	Status() client.SubResourceWriter
+}
+
+// A Writer sends patches. It has no state of its own and may be used concurrently.
+//
+// Its zero options give Kopf's requests: up to four, merge-patches without guards, then JSON-patches that test the
+// resource version. The engine sets both.
+type Writer struct {
+	// Client sends the requests.
+	Client Client
+	// FieldManager is the name under which the server records our fields; the default is the client's own.
+	FieldManager string
+	// Guarded makes merge-patches refuse to write to the wrong object: the uid is in those of the main resource, the
+	// resource version in those of /status (which ignores uids) and in all that touch a list.
+	Guarded bool
+	// Fold makes one merge-patch of the merge-patch and the transformations, so there are at most two requests: /status
+	// and the main resource. If the transformations touch a list, the resource version is in it, Guarded or not; so
+	// with a finalizer alone. Explicit nulls that transformations leave are taken for removals.
+	Fold bool
+}
+
+// A Target is the object to be written to.
+type Target struct {
+	// Body is the object as the handlers saw it, with apiVersion, kind and metadata. It is not modified.
+	Body map[string]any
+	// StatusSubresource tells that the status is written through /status, and only there.
+	StatusSubresource bool
+}
+
+// A Result is what came of a patch, as far as it got.
+type Result struct {
+	// Body is the server's last answer, nil if nothing was written.
+	Body map[string]any
+	// Requests counts the PATCH requests, refused ones included; reading ones are not counted.
+	Requests int
+	// Gone tells that the object does not exist any more. There is no error then.
+	Gone bool
+	// Released tells that the object was being deleted, and the last finalizer was removed by this patch: the version in
+	// Body never arrives in a watch, so it must not be waited for.
+	Released bool
+	// StatusRefused is why /status was not written although the rest was: an error of class ErrRefused or a forbidden
+	// request. It concerns the status alone and is for the caller to report.
+	StatusRefused error
+	// Remaining is what was not written because of an ErrConflict. It is empty otherwise.
+	Remaining Patch
+}
+
+// Apply writes the patch to the object.
+//
+// # Flow
+//
+// /status goes first where it is a subresource, so that the write that closes a cause is the last one. A null for the
+// whole status is not sent there, as in Kopf. Transformations are applied to the server's answer to the merge-patches,
+// or, folded, to what these make of the target's body. What makes no difference is not sent.
+//
+// # Guarantees
+//
+// No request is repeated. If the server refuses the content for /status, the main resource is written nevertheless.
+//
+// # Errors
+//
+// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. A result
+// comes with every error: it tells what had been written before.
+func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
+	if p.Empty() {
+		return Result{}, nil
+	}
+	x := &exchange{writer: w, target: target, current: target.Body, remaining: p}
+	var err error
+	if w.Fold {
+		err = x.folded(ctx, p)
+	} else {
+		err = x.plain(ctx, p)
+	}
+	if errors.Is(err, ErrConflict) {
+		x.result.Remaining = x.remaining
+	}
+	x.result.Released = !x.result.Gone && x.result.Body != nil && released(x.result.Body)
+	return x.result, err
+}
+
+// Get reads the object live. An object that does not exist is an error for apierrors.IsNotFound.
+func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
+	shell := &unstructured.Unstructured{}
+	shell.SetGroupVersionKind(gvk)
+	if err := w.Client.Get(ctx, key, shell); err != nil {
+		return nil, fmt.Errorf("reading %s %s %s: %w", gvk.GroupVersion(), gvk.Kind, key, err)
+	}
+	return shell.Object, nil
+}
+
+func (w *Writer) mainOptions() []client.PatchOption {
+	if w.FieldManager == "" {
+		return nil
+	}
+	return []client.PatchOption{client.FieldOwner(w.FieldManager)}
+}
+
+func (w *Writer) statusOptions() []client.SubResourcePatchOption {
+	if w.FieldManager == "" {
+		return nil
+	}
+	return []client.SubResourcePatchOption{client.FieldOwner(w.FieldManager)}
+}
+
+// reread is Get for the object of this body.
+func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]any, error) {
+	object := unstructured.Unstructured{Object: body}
+	return w.Get(ctx, object.GroupVersionKind(), client.ObjectKeyFromObject(&object))
+}
