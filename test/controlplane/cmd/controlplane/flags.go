@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane"
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane/assets"
+)
+
+// settings are what the flags of the commands fill.
+type settings struct {
+	finding  assets.Options
+	starting controlplane.Options
+}
+
+// parse reads a command's flags; what the flags are not is returned. The head of the help teaches what the command does.
+func parse(name, head string, args []string, stderr io.Writer, servers bool) (settings, []string, error) {
+	var s settings
+	var quiet, manager bool
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		_, _ = fmt.Fprintf(stderr, "%s\nFlags:\n", head)
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&quiet, "quiet", false, "do not say what is being waited for")
+	flags.BoolVar(&manager, "controller-manager", false, "also kube-controller-manager: garbage collection, namespace "+
+		"deletion, service account tokens; it is not part of the download, and its build takes some minutes")
+	if servers {
+		flags.StringVar(&s.starting.AuditLog, "audit-log", "", "append one JSON line per answered request to this `file`")
+		flags.StringVar(&s.starting.AuditLevel, "audit-level", "", "how much is logged: Metadata, Request or RequestResponse "+
+			"(the default)")
+		flags.StringVar(&s.starting.LogDir, "log-dir", "", "keep the servers' logs in this existing `folder`")
+		flags.DurationVar(&s.starting.StartTimeout, "start-timeout", 0, "how long each server may take to become ready "+
+			"(default 2m)")
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return s, nil, err
+		}
+		return s, nil, codeError(2) // the flag package has said what is wrong
+	}
+	if !quiet {
+		s.finding.Progress, s.starting.Progress = stderr, stderr
+	}
+	if manager {
+		s.finding.Extra, s.starting.ControllerManager = []string{assets.ControllerManager}, true
+	}
+	return s, flags.Args(), nil
+}
+
+// bring gets the programs and starts the servers.
+func (s settings) bring(ctx context.Context) (assets.Assets, *controlplane.ControlPlane, error) {
+	found, err := assets.Resolve(ctx, s.finding)
+	if err != nil {
+		return found, nil, err
+	}
+	c, err := controlplane.Start(ctx, found, s.starting)
+	return found, c, err
+}

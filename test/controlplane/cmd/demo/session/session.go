@@ -1,0 +1,117 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane/internal/process"
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
+)
+
+// Fired is the default of [Session.Fired]: the framework's own line about a handler that succeeded, however the
+// logger writes its values.
+const Fired = `Handler succeeded.*\breason\W+%s\b`
+
+// grace is what the operator has for ending its handlers before it is killed.
+const grace = 20 * time.Second
+
+// ErrOperatorEnded is the error of an operator that ended before it was asked to.
+var ErrOperatorEnded = errors.New("the operator has ended by itself")
+
+// Session is what it takes to play one example. All fields are required unless they say otherwise.
+type Session struct {
+	// Kubectl is the path of the kubectl to use, Kubeconfig that of its configuration.
+	Kubectl, Kubeconfig string
+	// Scratch is a folder for files that nobody needs afterwards.
+	Scratch string
+	// Kinds are the definitions that the example needs: files, or folders with a kustomization.
+	Kinds []string
+	// Operator is the command line of the operator; it is run in Example.
+	Operator []string
+	// Example is the folder of the example; its object is in object.yaml there.
+	Example string
+	// Change is the merge patch that the demonstration changes the object with.
+	Change string
+	// Fired is a regular expression for the line of the log that tells that a handler has done its work, with %s in
+	// the place of the reason ("create", "update", "delete"). Empty means the constant [Fired].
+	Fired string
+	// Patience is how long a handler may take to fire. Zero means a minute.
+	Patience time.Duration
+	// Out is where everything is shown; it is written to in whole lines, by several goroutines at once.
+	Out io.Writer
+	// Report tells what is waited for. Nil is silent.
+	Report *progress.Reporter
+}
+
+// Run plays the example until ctx ends, which is no error, or the operator ends by itself, which is [ErrOperatorEnded].
+func (s *Session) Run(ctx context.Context) error {
+	return s.play(ctx, func(ctx context.Context, _ *Transcript, operator *process.Process) error {
+		if err := s.kubectl(ctx, "apply", "-f", s.object()); err != nil {
+			return err
+		}
+		s.invite()
+		select {
+		case <-operator.Done():
+			return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(operator))
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// Demonstrate plays the example through: its object is applied, changed and deleted, and each time a handler has to
+// fire. The first that does not is the error.
+func (s *Session) Demonstrate(ctx context.Context) error {
+	object := s.object()
+	return s.play(ctx, func(ctx context.Context, log *Transcript, operator *process.Process) error {
+		for _, step := range []struct {
+			reason string
+			args   []string
+		}{
+			{"create", []string{"apply", "-f", object}},
+			{"update", []string{"patch", "-f", object, "--type", "merge", "-p", s.Change}},
+			{"delete", []string{"delete", "-f", object, "--wait", "--timeout", s.patience().String()}},
+		} {
+			if err := s.step(ctx, log, operator, step.reason, step.args); err != nil {
+				return err
+			}
+		}
+		s.say("Every handler has fired, and the object is gone.")
+		return nil
+	})
+}
+
+// play does what comes before and after the acts.
+func (s *Session) play(ctx context.Context, acts func(context.Context, *Transcript, *process.Process) error) error {
+	if err := s.install(ctx); err != nil {
+		return err
+	}
+	log := NewTranscript(s.Out, "operator | ")
+	operator, err := s.start(log)
+	if err != nil {
+		return err
+	}
+	err = acts(ctx, log, operator)
+	done := s.Report.Waiting("waiting for the operator to end", "")
+	operator.Stop(grace)
+	done()
+	log.Flush()
+	return err
+}
+
+func (s *Session) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Out, "\n"+format+"\n", args...)
+}
+
+func (s *Session) object() string { return filepath.Join(s.Example, "object.yaml") }
+
+func (s *Session) patience() time.Duration {
+	if s.Patience == 0 {
+		return time.Minute
+	}
+	return s.Patience
+}

@@ -1,0 +1,171 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane/cmd/demo/session"
+)
+
+// The pretended kubectl tells what it was asked in one file, and hands each verb to the pretended operator, which
+// shows what that file says; a verb named in $REFUSE fails.
+const kubectl = `#!/bin/sh
+echo "$KUBECONFIG: $1 $2" >>calls
+case " $REFUSE " in *" $1 "*) echo "refused: $1" >&2; exit 1;; esac
+case "$1 $2 $3" in
+"apply -f "*/object.yaml) echo 'Handler succeeded {"handler": "one", "reason": "create"}' >>events ;;
+"patch -f "*) echo 'Handler succeeded handler=one reason=update' >>events ;;
+"delete -f "*) echo '{"msg":"Handler succeeded","reason":"delete"}' >>events ;;
+esac
+`
+
+func TestDemonstrateFailures(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		refuse   string
+		operator string
+		fired    string
+		want     string
+	}{
+		"Apply":    {reason: "a cluster that refuses the definitions has nothing to show", refuse: "apply", want: "running kubectl apply"},
+		"Wait":     {reason: "a definition that is not served in time ends it", refuse: "wait", want: "running kubectl wait"},
+		"Patch":    {reason: "an object that cannot be changed ends it", refuse: "patch", want: "running kubectl patch"},
+		"Silent":   {reason: "a handler that does not fire is what the demonstration is there to find", operator: "exec sleep 60", want: `no handler fired for reason "create"`},
+		"Other":    {reason: "a handler of another reason is not the one", fired: "reason=%s", want: `no handler fired for reason "create"`},
+		"Gone":     {reason: "an operator that ends is not waited for", operator: "echo oh no; exit 3", want: "exit status 3"},
+		"GoneFine": {reason: "neither is one that ends with success", operator: "exit 0", want: "exit status 0"},
+		"Pattern":  {reason: "a pattern that does not compile is named", fired: "(%s", want: "reading the pattern"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, out := pretended(t, tc.refuse, tc.operator)
+			s.Fired = tc.fired
+			if strings.HasPrefix(tc.want, "no handler fired") {
+				s.Patience = 500 * time.Millisecond // elsewhere, waiting for too short a time would be the failure
+			}
+			err := s.Demonstrate(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nDemonstrate(): want an error with %q, got %v\n%s", tc.reason, tc.want, err, out)
+			}
+		})
+	}
+}
+
+func TestDemonstrateInterrupted(t *testing.T) {
+	s, _ := pretended(t, "", "exec sleep 60")
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.Out = &cue{text: "Starting the operator", then: func() { cancel(stop) }}
+	if err := s.Demonstrate(ctx); !errors.Is(err, stop) {
+		t.Errorf("Demonstrate(): an interruption is a failure, as not everything was seen: want %v, got %v", stop, err)
+	}
+}
+
+func TestDemonstrate(t *testing.T) {
+	s, out := pretended(t, "", "")
+	if err := s.Demonstrate(t.Context()); err != nil {
+		t.Fatalf("Demonstrate(): %v\n%s", err, out)
+	}
+	calls, err := os.ReadFile("calls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "K: apply -k\nK: apply -f\nK: wait customresourcedefinitions\nK: apply -f\nK: patch -f\nK: delete -f\n"; string(calls) != want {
+		t.Errorf("calls of kubectl with its configuration: want %q, got %q", want, calls)
+	}
+	for _, want := range []string{"operator | Handler succeeded handler=one reason=update\n", "Every handler has fired"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("what is shown: want %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	s, out := pretended(t, "", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Out = &cue{next: out, text: "Ctrl-C", then: cancel}
+	if err := s.Run(ctx); err != nil {
+		t.Errorf("Run(): being stopped is no failure: got %v", err)
+	}
+	if want := "export KUBECONFIG=K\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("what is shown: want %q in\n%s", want, out)
+	}
+}
+
+func TestRunWithoutOperator(t *testing.T) {
+	s, _ := pretended(t, "", "exit 3")
+	if err := s.Run(t.Context()); !errors.Is(err, session.ErrOperatorEnded) {
+		t.Errorf("Run(): want %v, got %v", session.ErrOperatorEnded, err)
+	}
+	s.Operator = []string{filepath.Join(t.TempDir(), "none")}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "starting the operator") {
+		t.Errorf("Run(): want an error of starting, got %v", err)
+	}
+}
+
+// pretended is a session in a folder of its own, which becomes the current one.
+func pretended(t *testing.T, refuse, operator string) (*session.Session, *screen) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the pretended programs are shell scripts")
+	}
+	folder := t.TempDir()
+	t.Chdir(folder)
+	t.Setenv("REFUSE", refuse)
+	for name, text := range map[string]string{"kubectl": kubectl, "events": "", "calls": ""} {
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if operator == "" {
+		operator = "exec tail -n +1 -f events"
+	}
+	out := &screen{}
+	return &session.Session{
+		Kubectl: "./kubectl", Kubeconfig: "K", Scratch: t.TempDir(), Kinds: []string{".", "crd.yaml"}, Example: folder,
+		Operator: []string{"sh", "-c", operator}, Change: "{}", Out: out,
+	}, out
+}
+
+// screen is a buffer for several goroutines.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// cue does something when a text is shown.
+type cue struct {
+	next *screen
+	text string
+	then func()
+}
+
+func (c *cue) Write(p []byte) (int, error) {
+	if c.next != nil {
+		_, _ = c.next.Write(p)
+	}
+	if strings.Contains(string(p), c.text) {
+		c.then()
+	}
+	return len(p), nil
+}

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Transcript is where a program writes to: it passes whole lines on, each behind a prefix, and tells who watches for
+// one. It keeps no line. Its methods may be called from several goroutines at once.
+type Transcript struct {
+	mu       sync.Mutex
+	out      io.Writer
+	prefix   string
+	rest     []byte // the beginning of a line whose end has not come yet
+	watchers map[*watcher]struct{}
+}
+
+type watcher struct {
+	match func(line string) bool
+	seen  chan string
+}
+
+// NewTranscript returns a Transcript that passes lines on to out.
+func NewTranscript(out io.Writer, prefix string) *Transcript {
+	return &Transcript{out: out, prefix: prefix, watchers: map[*watcher]struct{}{}}
+}
+
+// Write takes any piece of output. It never fails: a terminal that is gone is no reason to stop the program.
+func (t *Transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rest = append(t.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(t.rest, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		t.pass(string(bytes.TrimSuffix(line, []byte("\r"))))
+		t.rest = append(t.rest[:0], rest...)
+	}
+}
+
+// Flush passes on what has no end of line, when nothing more can come.
+func (t *Transcript) Flush() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.rest) > 0 {
+		t.pass(string(t.rest))
+		t.rest = nil
+	}
+}
+
+func (t *Transcript) pass(line string) {
+	_, _ = fmt.Fprintf(t.out, "%s%s\n", t.prefix, line)
+	for w := range t.watchers {
+		if w.match(line) {
+			w.seen <- line // has room for the one line it is told of
+			delete(t.watchers, w)
+		}
+	}
+}
+
+// Watch gives the first matching line that comes from now on, through a channel that is never closed. The returned
+// function ends the watching.
+func (t *Transcript) Watch(match func(line string) bool) (seen <-chan string, end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := &watcher{match: match, seen: make(chan string, 1)}
+	t.watchers[w] = struct{}{}
+	return w.seen, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.watchers, w)
+	}
+}

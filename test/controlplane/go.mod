@@ -1,0 +1,3 @@
+module github.com/kopf-runtime/kopf-runtime/test/controlplane
+
+go 1.26.0

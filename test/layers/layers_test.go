@@ -1,0 +1,28 @@
+package layers_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/layers"
+)
+
+// TestThisRepository holds the sources around it to the plan and the rules.
+func TestThisRepository(t *testing.T) {
+	tree, err := layers.Load(os.DirFS("../.."))
+	if err != nil {
+		t.Fatalf("loading the repository: %v", err)
+	}
+	if len(tree.Packages) == 0 {
+		t.Fatal("no packages were found: the checks below would pass for nothing")
+	}
+	t.Run("walls", func(t *testing.T) { report(t, layers.Walls(tree, layers.House)) })
+	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
+}
+
+func report(t *testing.T, breaches []layers.Breach) {
+	t.Helper()
+	for _, b := range breaches {
+		t.Error(b)
+	}
+}

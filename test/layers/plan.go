@@ -1,0 +1,104 @@
+package layers
+
+import "strings"
+
+// Place is where one package, or one whole folder, stands in the house.
+type Place struct {
+	// Dir is the folder, relative to the root of the repository. A trailing
+	// "/..." makes it stand for every package in and under the folder.
+	Dir string
+	// Layer is the height, 0 at the bottom.
+	Layer int
+	// Kit marks packages that exist for tests: they may import test
+	// frameworks, and no product code may import them.
+	Kit bool
+	// Only lists import prefixes that are allowed from outside of the module
+	// and the standard library. Nil allows everything, an empty list nothing.
+	Only []string
+	// Rooms says that the first folder below Dir is what counts as one
+	// neighbour: packages of one room may import each other freely.
+	Rooms bool
+}
+
+// Plan is the list of places; the most specific one decides.
+type Plan []Place
+
+const (
+	layerExamples = 10
+	layerTests    = 11
+)
+
+// pure is what packages that work on JSON values alone may use: nothing that
+// could talk to a cluster.
+func pure(more ...string) []string { return append([]string{}, more...) }
+
+// House is the plan of this repository, bottom up. A listed package that does
+// not exist (yet) is fine; an existing one that is not listed is a breach.
+var House = Plan{
+	{Dir: "storage", Layer: 0, Only: pure("sigs.k8s.io/json")},
+	{Dir: "storage/asciijson", Layer: 0, Only: pure()},
+	{Dir: "storage/diff", Layer: 0, Only: pure()},
+	{Dir: "storage/keys", Layer: 0, Only: pure("golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation")},
+	{Dir: "peering", Layer: 0},
+	{Dir: "webhooks/certs", Layer: 0},
+	{Dir: "test/memapi", Layer: 0, Kit: true},
+
+	{Dir: "storage/diffbase", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
+
+	{Dir: "reconcilers/cause", Layer: 2},
+	{Dir: "reconcilers/patching", Layer: 2},
+	{Dir: "reconcilers/source", Layer: 2},
+
+	{Dir: "reconcilers/handlers", Layer: 3},
+
+	{Dir: "reconcilers/execution", Layer: 4},
+	{Dir: "reconcilers/posting", Layer: 4},
+	{Dir: "webhooks", Layer: 4},
+
+	{Dir: "reconcilers/adapters", Layer: 5},
+
+	{Dir: "reconcilers/background", Layer: 6},
+	{Dir: "reconcilers/changes", Layer: 6},
+	{Dir: "reconcilers/events", Layer: 6},
+	{Dir: "reconcilers/indexes", Layer: 6},
+
+	{Dir: "reconcilers", Layer: 7},
+	{Dir: "facade", Layer: 8},
+	{Dir: "facade/facadetest", Layer: 9, Kit: true},
+
+	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
+	{Dir: "test/...", Layer: layerTests, Kit: true, Rooms: true},
+}
+
+// place finds where a folder stands: an exact entry wins over a folder's, a
+// deeper folder over a shallower one.
+func (p Plan) place(dir string) (Place, bool) {
+	var best Place
+	found := false
+	for _, one := range p {
+		if one.Dir == dir {
+			return one, true
+		}
+		root, whole := strings.CutSuffix(one.Dir, "/...")
+		if whole && within(dir, root) && len(one.Dir) > len(best.Dir) {
+			best, found = one, true
+		}
+	}
+	return best, found
+}
+
+// room names the neighbour that dir belongs to at its place.
+func (p Place) room(dir string) string {
+	root := strings.TrimSuffix(p.Dir, "/...")
+	if !p.Rooms || dir == root {
+		return dir
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(dir, root+"/"), "/")
+	return root + "/" + first
+}
+
+// within tells whether dir is root or lies under it.
+func within(dir, root string) bool {
+	return dir == root || strings.HasPrefix(dir, root+"/")
+}

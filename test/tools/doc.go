@@ -1,0 +1,9 @@
+// Package tools is the module whose go.mod pins the development tools of this
+// repository: the linters and the vulnerability check.
+//
+// It stands apart so that what the tools depend on never enters the module
+// graph of the operators built on the framework. It never contains the tools
+// themselves: `go tool -modfile=test/tools/go.mod NAME` builds and runs one.
+//
+// Its neighbour reachable is the one small tool of our own.
+package tools
