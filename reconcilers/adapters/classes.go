@@ -1,0 +1,41 @@
+package adapters
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// unpresentable is an error of an object that cannot be shown to the function as it is, such as one that does not
+// decode into its Go type: no use to try again until somebody changes the object.
+type unpresentable interface{ Unpresentable() bool }
+
+// ErrorClasses turns what the function returned into an outcome, and so ends the way of errors.
+func ErrorClasses(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		started := a.Now()
+		result, err := next.Reconcile(ctx, a)
+		a.Limits.Runtime += a.Now().Sub(started)
+		a.Outcome = classify(ctx, a, err)
+		return result, nil
+	})
+}
+
+func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
+	var bad unpresentable
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return a.Limits.Judge(nil)
+	case errors.Is(cause, execution.ErrExiting):
+		return execution.Outcome{Aborted: true, Err: err}
+	case errors.Is(cause, execution.ErrTimeout):
+		return a.Limits.Judge(a.Limits.Interrupted(err))
+	case errors.As(err, &bad) && bad.Unpresentable() && !a.Call.Cause.Deleting:
+		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
+	default:
+		return a.Limits.Judge(err)
+	}
+}

@@ -1,0 +1,90 @@
+package adapters_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+type object = map[string]any
+
+var errBoo = errors.New("boo")
+
+// unpresentable is what a typed handler says of an object that does not decode.
+type unpresentable struct{ error }
+
+func (unpresentable) Unpresentable() bool { return true }
+
+// permanent is an error that forbids to try again.
+type permanent struct{ error }
+
+func (permanent) Permanent() bool { return true }
+
+// attemptOf is the first attempt of a function at an object just created.
+func attemptOf(call handlers.Func) *execution.Attempt {
+	h := &handlers.Handler{ID: "fn", Call: call}
+	return &execution.Attempt{
+		Call: handlers.Call{
+			Handler: h, Object: object{},
+			Cause: &cause.Cause{Reason: cause.Create, Body: object{"kind": "KopfExample"}},
+		},
+		Limits: execution.Limits{ID: h.ID, Mode: handlers.ErrorsTemporary},
+		Now:    time.Now,
+	}
+}
+
+func returning(err error) handlers.Func {
+	return func(context.Context, *handlers.Call) error { return err }
+}
+
+// calling is the innermost step, for chains that are not the standard one.
+func calling() adapters.Reconciler {
+	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
+	})
+}
+
+// attempt runs the chain, which must have no word of its own: all that came of it is in the attempt.
+func attempt(ctx context.Context, t *testing.T, chain adapters.Reconciler, a *execution.Attempt) execution.Outcome {
+	t.Helper()
+	result, err := chain.Reconcile(ctx, a)
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("the chain returned %v, error %v", result, err)
+	}
+	return a.Outcome
+}
+
+// outcome is an outcome as far as it can be compared: errors by their texts.
+type outcome struct {
+	Final, Aborted, Blocked bool
+	Delay                   time.Duration // -1 for none
+	Err                     string
+}
+
+func outcomeOf(o execution.Outcome) outcome {
+	got := outcome{Final: o.Final, Aborted: o.Aborted, Blocked: o.Blocked, Delay: -1}
+	if o.Delay != nil {
+		got.Delay = *o.Delay
+	}
+	if o.Err != nil {
+		got.Err = o.Err.Error()
+	}
+	return got
+}
+
+// logging gives a context that collects what is logged, a line each in JSON.
+func logging(ctx context.Context) (context.Context, *[]string) {
+	lines := &[]string{}
+	log := funcr.NewJSON(func(line string) { *lines = append(*lines, line) }, funcr.Options{})
+	return logf.IntoContext(ctx, log), lines
+}

@@ -1,0 +1,147 @@
+package adapters_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func TestLimits(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(a *execution.Attempt)
+		called bool
+		want   outcome
+	}{
+		"Retries": {
+			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) { a.Limits.Policy.Retries = new(0) },
+			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
+		},
+		"Timeout": {
+			reason: "so it is with its time", change: func(a *execution.Attempt) {
+				a.Limits.Policy.Timeout, a.Limits.Runtime = new(time.Minute), time.Hour
+			},
+			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 1:00:00."},
+		},
+		"IgnoredErrors": {
+			reason: "limits are no errors of the function, so no mode lets them pass", change: func(a *execution.Attempt) {
+				a.Limits.Policy.Retries, a.Limits.Policy.Errors = new(0), handlers.ErrorsIgnored
+			},
+			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
+		},
+		"Within": {reason: "within its limits, it is", change: func(*execution.Attempt) {}, called: true, want: outcome{Delay: -1}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			called := false
+			a := attemptOf(func(context.Context, *handlers.Call) error { called = true; return nil })
+			tc.change(a)
+			got := attempt(t.Context(), t, adapters.Chain(calling(), adapters.Limits), a)
+			if d := cmp.Diff(tc.want, outcomeOf(got)); d != "" || called != tc.called {
+				t.Errorf("%s: called %v, -want, +got:\n%s", tc.reason, called, d)
+			}
+		})
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		timeout *time.Duration
+		runtime time.Duration
+		want    time.Duration // until the deadline; 0 for none
+	}{
+		"None":     {reason: "without a timeout there is no deadline"},
+		"First":    {reason: "at the first attempt, all of the time is left", timeout: new(time.Minute), want: time.Minute},
+		"Later":    {reason: "the time runs since the first selection", timeout: new(time.Minute), runtime: 50 * time.Second, want: 10 * time.Second},
+		"Overtime": {reason: "with no time left, it is over at once", timeout: new(time.Minute), runtime: time.Minute, want: -1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var left time.Duration
+				a := attemptOf(func(ctx context.Context, _ *handlers.Call) error {
+					if deadline, ok := ctx.Deadline(); ok {
+						if left = time.Until(deadline); left <= 0 {
+							left = -1
+						}
+						<-ctx.Done()
+						return context.Cause(ctx)
+					}
+					return nil
+				})
+				a.Limits.Policy.Timeout, a.Limits.Runtime = tc.timeout, tc.runtime
+				_, err := adapters.Chain(calling(), adapters.Deadline).Reconcile(t.Context(), a)
+				if left != tc.want || (tc.want != 0 && err != execution.ErrTimeout) { //nolint:errorlint // the cause is to be this very one
+					t.Errorf("%s: got %v left, ended by %v", tc.reason, left, err)
+				}
+			})
+		})
+	}
+}
+
+func TestDeadlineEndsWithTheCall(t *testing.T) {
+	var inner context.Context
+	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { inner = ctx; return nil }) //nolint:fatcontext // to look at it later
+	a.Limits.Policy.Timeout = new(time.Hour)
+	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
+	if inner.Err() == nil {
+		t.Error("goroutines that a function leaves behind must learn from their context that it is over")
+	}
+}
+
+func TestErrorClassesMeasureTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := attemptOf(func(context.Context, *handlers.Call) error { time.Sleep(time.Minute); return nil })
+		a.Limits.Runtime = time.Hour
+		attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses), a)
+		if want := time.Hour + time.Minute; a.Limits.Runtime != want {
+			t.Errorf("whoever judges again must know how long it took: got %v, want %v", a.Limits.Runtime, want)
+		}
+	})
+}
+
+func TestRecovery(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		call   handlers.Func
+		want   string
+	}{
+		"Value": {reason: "anything can be thrown", call: func(context.Context, *handlers.Call) error { panic(42) }, want: "panic: 42"},
+		"Nil": {
+			reason: "even nothing", call: func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
+			want: (&execution.PanicError{Value: new(runtime.PanicNilError)}).Error(),
+		},
+		"Error": {reason: "an error is handed on as it is", call: returning(errBoo), want: "boo"},
+		"None":  {reason: "no error stays none", call: returning(nil)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := adapters.Chain(calling(), adapters.Recovery).Reconcile(t.Context(), attemptOf(tc.call))
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestRecoveryKeepsTheResult(t *testing.T) {
+	want := reconcile.Result{RequeueAfter: time.Minute}
+	inner := adapters.Func(func(context.Context, *execution.Attempt) (reconcile.Result, error) { return want, nil })
+	if got, err := adapters.Recovery(inner).Reconcile(t.Context(), attemptOf(nil)); err != nil || got != want {
+		t.Errorf("an adapter has one concern: got %v, error %v", got, err)
+	}
+}

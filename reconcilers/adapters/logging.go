@@ -1,0 +1,43 @@
+package adapters
+
+import (
+	"context"
+	"errors"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// Logging names the handler, the reason and the attempt in the function's logger, and tells what came of the call.
+func Logging(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		log := logf.FromContext(ctx).WithValues("handler", a.Call.Handler.ID, "reason", a.Call.Cause.Reason, "attempt", a.Call.Retry+1)
+		result, err := next.Reconcile(logf.IntoContext(ctx, log), a)
+		o := a.Outcome
+		var panicked *execution.PanicError
+		if errors.As(errors.Join(o.Err, o.Ignored), &panicked) {
+			log = log.WithValues("stack", string(panicked.Stack))
+		}
+		switch {
+		case o.Blocked:
+			log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
+		case o.Aborted:
+			log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
+		case o.Ignored != nil:
+			log.Error(o.Ignored, "Handler failed; its errors are ignored")
+		case o.Err == nil && !o.Final:
+			log.Info("Handler is not finished yet")
+		case o.Err == nil:
+			log.Info("Handler succeeded")
+		case o.Final:
+			log.Error(o.Err, "Handler failed for good")
+		case o.Delay != nil:
+			log.Error(o.Err, "Handler failed temporarily; it will be tried again", "after", o.Delay.String())
+		default:
+			log.Error(o.Err, "Handler failed temporarily; it will be tried again at once")
+		}
+		return result, err
+	})
+}

@@ -1,0 +1,84 @@
+package adapters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// Metrics counts and times the attempts of one operator. The zero value and nil measure nothing.
+type Metrics struct {
+	operator string
+	attempts *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// NewMetrics registers, or finds, the two metrics shared by all operators of the process:
+// kopf_handler_attempts_total{operator,kind,handler,reason,outcome} and
+// kopf_handler_duration_seconds{operator,kind,handler,reason}.
+// The outcome is one of success, ignored, retry, failure, aborted.
+func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{operator: operator}
+	attempts, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kopf_handler_attempts_total", Help: "Calls of handlers by what came of them.",
+	}, []string{"operator", "kind", "handler", "reason", "outcome"}))
+	if err != nil {
+		return nil, err
+	}
+	seconds, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kopf_handler_duration_seconds", Help: "How long the calls of handlers took.",
+	}, []string{"operator", "kind", "handler", "reason"}))
+	m.attempts, m.seconds = attempts, seconds
+	return m, err
+}
+
+// register finds what another operator of this process has registered already.
+func register[C prometheus.Collector](registry prometheus.Registerer, collector C) (C, error) {
+	err := registry.Register(collector)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing, nil
+		}
+	}
+	if err != nil {
+		return collector, fmt.Errorf("registering the metrics of handlers: %w", err)
+	}
+	return collector, nil
+}
+
+// Adapter measures the attempts.
+func (m *Metrics) Adapter(next Reconciler) Reconciler {
+	if m == nil || m.attempts == nil {
+		return next
+	}
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		started := a.Now()
+		result, err := next.Reconcile(ctx, a)
+		kind, _ := a.Call.Cause.Body["kind"].(string)
+		labels := []string{m.operator, kind, a.Call.Handler.ID, string(a.Call.Cause.Reason)}
+		m.seconds.WithLabelValues(labels...).Observe(a.Now().Sub(started).Seconds())
+		m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()
+		return result, err
+	})
+}
+
+func outcomeLabel(o execution.Outcome) string {
+	switch {
+	case o.Aborted:
+		return "aborted"
+	case o.Ignored != nil:
+		return "ignored"
+	case o.Final && o.Err == nil:
+		return "success"
+	case o.Final:
+		return "failure"
+	default:
+		return "retry"
+	}
+}

@@ -1,0 +1,152 @@
+package adapters_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// gathered is what a registry has: the counters, and the sums and counts of histograms, by name and labels.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += fmt.Sprintf(" %s=%s", label.GetName(), label.GetValue())
+			}
+			if histogram := metric.GetHistogram(); histogram != nil {
+				values[name+" count"], values[name+" sum"] = float64(histogram.GetSampleCount()), histogram.GetSampleSum()
+			} else {
+				values[name] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return values
+}
+
+func newMetrics(t *testing.T, operator string, registry prometheus.Registerer) *adapters.Metrics {
+	t.Helper()
+	metrics, err := adapters.NewMetrics(operator, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
+}
+
+// refusing is a registry that takes nothing.
+type refusing struct{ prometheus.Registerer }
+
+func (refusing) Register(prometheus.Collector) error { return errBoo }
+
+func TestNewMetricsFails(t *testing.T) {
+	occupied := prometheus.NewRegistry()
+	occupied.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "kopf_handler_duration_seconds", Help: "Somebody else's."}))
+	tests := map[string]struct {
+		reason   string
+		registry prometheus.Registerer
+	}{
+		"Refused":  {reason: "what the registry says is told", registry: refusing{}},
+		"Occupied": {reason: "a foreign metric of the same name is not taken for ours", registry: occupied},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := adapters.NewMetrics("op", tc.registry); err == nil || errors.Unwrap(err) == nil {
+				t.Errorf("%s: got error %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestMetricsCountOutcomes(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		outcome execution.Outcome
+		want    string
+	}{
+		"Failure": {reason: "it failed for good", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure"},
+		"Retry":   {reason: "it will be called again", outcome: execution.Outcome{Err: errBoo}, want: "retry"},
+		"Aborted": {reason: "it did not count", outcome: execution.Outcome{Aborted: true, Err: errBoo}, want: "aborted"},
+		"Blocked": {reason: "it did not count", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}, want: "aborted"},
+		"Ignored": {reason: "somebody may want an alert on what is ignored", outcome: execution.Outcome{Final: true, Ignored: errBoo}, want: "ignored"},
+		"Success": {reason: "it is done", outcome: execution.Outcome{Final: true}, want: "success"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				a := attemptOf(nil)
+				a.Call.Handler.Call = func(context.Context, *handlers.Call) error {
+					time.Sleep(3 * time.Second)
+					a.Outcome = tc.outcome
+					return nil
+				}
+				attempt(t.Context(), t, adapters.Chain(calling(), newMetrics(t, "op", registry).Adapter), a)
+				want := map[string]float64{
+					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want + " reason=create": 1,
+					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op reason=create count":                 1,
+					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op reason=create sum":                   3,
+				}
+				if d := cmp.Diff(want, gathered(t, registry)); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+func TestMetricsOfTwoOperators(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		for _, operator := range []string{"one", "two"} {
+			attempt(t.Context(), t, adapters.Standard(newMetrics(t, operator, registry)), attemptOf(returning(nil)))
+		}
+	}
+	got := gathered(t, registry)
+	for _, operator := range []string{"one", "two"} {
+		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=" + operator + " outcome=success reason=create"; got[name] != 2 {
+			t.Errorf("operators of one process share the metrics, and are told apart: %s is %v of %v", name, got[name], got)
+		}
+	}
+}
+
+// What panics or is refused by a limit has come to something, too.
+func TestMetricsSeeTheWholeChain(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	chain := adapters.Standard(newMetrics(t, "op", registry))
+	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Call) error { panic(errBoo) }))
+	refused := attemptOf(returning(nil))
+	refused.Limits.Policy.Retries = new(0)
+	attempt(t.Context(), t, chain, refused)
+	got := gathered(t, registry)
+	for _, outcome := range []string{"retry", "failure"} {
+		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + outcome + " reason=create"; got[name] != 1 {
+			t.Errorf("%s is %v of %v", name, got[name], got)
+		}
+	}
+}
+
+func TestNoMetrics(t *testing.T) {
+	for name, metrics := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
+		t.Run(name, func(t *testing.T) {
+			if got := attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, metrics.Adapter), attemptOf(returning(nil))); !got.Final {
+				t.Errorf("who measures nothing is in nobody's way: %+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package cause
+
+import (
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// Reason is why an object is handled. Its text is the purpose persisted in the progress records.
+type Reason string
+
+// The reasons, as in Kopf. The first four have handlers, the rest are informational.
+const (
+	// Create: the object was never handled to the end.
+	Create Reason = "create"
+	// Update: the essence differs from the last-handled one.
+	Update Reason = "update"
+	// Delete: the object is being deleted, and our finalizer holds it.
+	Delete Reason = "delete"
+	// Resume: nothing changed, and the object was there when the operator started.
+	Resume Reason = "resume"
+	// Noop: nothing changed.
+	Noop Reason = "noop"
+	// Free: the object is being deleted, and we do not hold it.
+	Free Reason = "free"
+	// Gone: the object is no more.
+	Gone Reason = "gone"
+)
+
+// Handled tells whether handlers are called for the reason.
+func (r Reason) Handled() bool {
+	return r == Create || r == Update || r == Delete || r == Resume
+}
+
+// Cause is what happened to one object, as its handlers see it.
+type Cause struct {
+	// Reason is why the object is handled.
+	Reason Reason
+	// Initial is true while the object, met in the first listing, was not yet handled to the end in this process.
+	Initial bool
+	// Deleting is true if the object has a deletion timestamp.
+	Deleting bool
+	// Body is the raw object. It is shared: nobody modifies it.
+	Body map[string]any
+	// Old is the last-handled essence; nil if the object was never handled.
+	Old diffbase.Essence
+	// New is the essence of Body.
+	New diffbase.Essence
+	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole.
+	Diff diff.Diff
+}
+
+// Observation is all that the decision needs.
+type Observation struct {
+	// Body is the raw object; with Gone, its last known state.
+	Body map[string]any
+	// Gone is true if the object does not exist any more.
+	Gone bool
+	// Finalizer is the name of our own finalizer.
+	Finalizer string
+	// Old and New are the essences: the last-handled one (nil if never), and that of Body.
+	Old, New diffbase.Essence
+	// Initial is true if the object was met in the first listing and not yet handled to the end.
+	Initial bool
+}
+
+// Detect decides on the cause: the first reason that fits, of those in the order of decision:
+// gone, free, delete, create, resume, noop, update. A creation is never initial: a new object is not resumed.
+func Detect(o Observation) *Cause {
+	c := &Cause{Body: o.Body, Old: o.Old, New: o.New, Initial: o.Initial, Deleting: isDeleting(o.Body)}
+	c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
+	c.Reason = reasonOf(o, c)
+	if c.Reason == Create {
+		c.Initial = false
+	}
+	return c
+}
+
+func reasonOf(o Observation, c *Cause) Reason {
+	switch {
+	case o.Gone:
+		return Gone
+	case c.Deleting && !hasFinalizer(o.Body, o.Finalizer):
+		return Free
+	case c.Deleting:
+		return Delete
+	case o.Old == nil:
+		return Create
+	case len(c.Diff) > 0:
+		return Update
+	case o.Initial:
+		return Resume
+	default:
+		return Noop
+	}
+}
+
+// asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
+func asValue(e diffbase.Essence) any {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+func isDeleting(body map[string]any) bool {
+	v, _ := diff.Resolve(body, diff.Path{"metadata", "deletionTimestamp"})
+	return v != nil
+}
+
+func hasFinalizer(body map[string]any, name string) bool {
+	v, _ := diff.Resolve(body, diff.Path{"metadata", "finalizers"})
+	list, _ := v.([]any)
+	for _, item := range list {
+		if item == name {
+			return true
+		}
+	}
+	return false
+}

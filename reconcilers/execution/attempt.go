@@ -1,0 +1,118 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// errEnded is for functions that leave goroutines behind: what these do to the object would be lost silently.
+var errEnded = errors.New("the attempt has ended: its object cannot be changed any more")
+
+// Attempt is one call of one handler, from before its limits are checked until its outcome is known.
+// It is what the adapters pass along. It is handlers.Writes for the function.
+type Attempt struct {
+	// Call is what the function gets.
+	Call handlers.Call
+	// Limits judge the outcome.
+	Limits Limits
+	// Outcome is filled by the adapters.
+	Outcome Outcome
+	// FlushNow writes what was remembered; nil where it cannot be.
+	FlushNow func(ctx context.Context) error
+	// Previous is the handler's account before this attempt.
+	Previous Entry
+	// Now is the clock.
+	Now func() time.Time
+
+	mu         sync.Mutex
+	ended      bool
+	transforms []patching.Transform
+	written    int // how many of them
+	result     any
+}
+
+var _ handlers.Writes = (*Attempt)(nil)
+
+// Remember applies the transformation to the working copy, and keeps it for the next write.
+func (a *Attempt) Remember(transform patching.Transform) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return errEnded
+	}
+	if err := transform(a.Call.Object); err != nil {
+		return err
+	}
+	a.transforms = append(a.transforms, transform)
+	return nil
+}
+
+// SetResult keeps the value for the end of a successful attempt; the last one counts. A value that cannot be JSON is
+// an error.
+func (a *Attempt) SetResult(value any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return errEnded
+	}
+	probe := patching.Patch{}
+	if err := probe.AddResult(a.Call.Handler.ID, value); err != nil {
+		return err
+	}
+	// The value as it is now: the function may go on changing it.
+	a.result, _ = diff.Resolve(probe.Merge, diff.Path{"status", a.Call.Handler.ID})
+	return nil
+}
+
+// Flush writes what was remembered so far.
+func (a *Attempt) Flush(ctx context.Context) error {
+	if a.FlushNow == nil {
+		return nil
+	}
+	return a.FlushNow(ctx)
+}
+
+// End closes the attempt for changes: the function has returned.
+func (a *Attempt) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+}
+
+// Remembered are the transformations that are not written yet.
+func (a *Attempt) Remembered() []patching.Transform {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clip(a.transforms[a.written:])
+}
+
+// Made are all transformations, be they written or not.
+func (a *Attempt) Made() []patching.Transform {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clip(a.transforms)
+}
+
+// Written ticks off the first n of the remembered transformations: they are on the real object now.
+func (a *Attempt) Written(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.written += n
+}
+
+// Result is what is delivered: nil unless the attempt succeeded, by its own word and not for its errors being ignored.
+func (a *Attempt) Result() any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if o := a.Outcome; !a.ended || !o.Final || o.Err != nil || o.Ignored != nil {
+		return nil
+	}
+	return a.result
+}

@@ -1,0 +1,35 @@
+package execution_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// What an object costs that ten handlers want: without records, as at the beginning of a cause, and with all of them.
+func BenchmarkRestore(b *testing.B) {
+	ids := make([]string, 10)
+	full := object{}
+	for i := range ids {
+		ids[i] = fmt.Sprintf("handler_%d", i)
+		record := progress.Record{Started: &epoch, Delayed: &epoch, Purpose: new("create"), Retries: new(int64(i)),
+			Success: new(false), Failure: new(false), Message: new("later")}
+		if err := storage.Store(full, object{}, ids[i], record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bodies := map[string]object{"no records": {"metadata": object{"annotations": object{"a": "b"}}}, "ten records": full}
+	for name, body := range bodies {
+		b.Run(name, func(b *testing.B) {
+			read := reader(body)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := execution.Restore(read, ids, ids[:3], "create", epoch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package execution_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+func TestInterruptedText(t *testing.T) {
+	const day = 24 * time.Hour
+	tests := map[string]struct {
+		reason  string
+		runtime time.Duration
+		want    string
+	}{
+		"Zero":          {reason: "hours have one digit, the rest has two", want: "0:00:00"},
+		"Seconds":       {reason: "seconds are carried to minutes", runtime: 100 * time.Second, want: "0:01:40"},
+		"Microseconds":  {reason: "a fraction has six digits", runtime: 1500 * time.Microsecond, want: "0:00:00.001500"},
+		"Nanoseconds":   {reason: "nothing below a microsecond is shown", runtime: 1499 * time.Nanosecond, want: "0:00:00.000001"},
+		"RoundedUp":     {reason: "rounding carries over", runtime: time.Minute - 1, want: "0:01:00"},
+		"AlmostADay":    {reason: "hours may have two digits", runtime: day - time.Second, want: "23:59:59"},
+		"OneDay":        {reason: "one day is singular", runtime: day, want: "1 day, 0:00:00"},
+		"Days":          {reason: "days are not carried any further", runtime: 400*day + time.Hour, want: "400 days, 1:00:00"},
+		"DayAndAHalf":   {reason: "all parts together", runtime: 36*time.Hour + 500*time.Millisecond, want: "1 day, 12:00:00.500000"},
+		"DayByRounding": {reason: "rounding carries over to days, too", runtime: day - 1, want: "1 day, 0:00:00"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := execution.Limits{ID: "fn", Runtime: tc.runtime}.Interrupted(nil)
+			if d := cmp.Diff("Handler 'fn' has timed out after "+tc.want+".", err.Error()); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestErrorsOfLimitsArePermanent(t *testing.T) {
+	for _, err := range []interface{ Permanent() bool }{&execution.TimeoutError{}, &execution.RetriesError{}} {
+		if !err.Permanent() {
+			t.Errorf("%T must be permanent: Kopf's are", err)
+		}
+	}
+}
+
+func TestPanicErrorHidesTheStack(t *testing.T) {
+	err := &execution.PanicError{Value: errors.New("nil map"), Stack: []byte("goroutine 1 [running]")}
+	if d := cmp.Diff("panic: nil map", err.Error()); d != "" {
+		t.Errorf("the text goes to the object, where a stack is noise: -want, +got:\n%s", d)
+	}
+}

@@ -1,0 +1,173 @@
+package execution
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// State is the account of all handlers of one object for one cause.
+type State struct {
+	// Purpose is the reason of the cause, as persisted.
+	Purpose string
+
+	entries []*Entry
+	byID    map[string]*Entry
+	owned   []string
+}
+
+// Restore reads the records of the owned handlers, and begins those of the selected ones that have none.
+// Records of ids that are not owned are never read: they are of other operators. An error is a malformed record.
+func Restore(read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time) (*State, error) {
+	s := &State{Purpose: purpose, byID: make(map[string]*Entry, len(owned)), owned: owned}
+	for _, id := range owned {
+		if s.byID[id] != nil {
+			continue
+		}
+		record, err := read(id)
+		if err != nil {
+			return nil, fmt.Errorf("reading the progress of handler %q: %w", id, err)
+		}
+		if record != nil {
+			s.add(fromRecord(id, record, now))
+		}
+	}
+	for _, id := range selected {
+		if s.byID[id] == nil {
+			s.add(newEntry(id, purpose, now))
+		}
+		s.byID[id].Active = true
+	}
+	return s, nil
+}
+
+func (s *State) add(e *Entry) {
+	s.entries = append(s.entries, e)
+	s.byID[e.ID] = e
+}
+
+// Entry gives the account of one handler; nil if there is none.
+func (s *State) Entry(id string) *Entry { return s.byID[id] }
+
+// Entries are all accounts: the restored ones in the order of ownership, then the new ones in that of selection.
+func (s *State) Entries() []*Entry { return s.entries }
+
+// Superseding is true if any record belongs to another purpose.
+func (s *State) Superseding() bool {
+	for _, e := range s.entries {
+		if e.Purpose != "" && e.Purpose != s.Purpose {
+			return true
+		}
+	}
+	return false
+}
+
+// Repurpose moves the selected handlers to the purpose, and tells whether records of other purposes remain.
+func (s *State) Repurpose(purpose string) (leftovers bool) {
+	s.Purpose = purpose
+	for _, e := range s.entries {
+		if e.Active {
+			e.repurpose(purpose)
+		}
+	}
+	return s.Superseding()
+}
+
+// Conclude writes the outcome of an attempt into the account. An aborted attempt leaves no trace.
+func (s *State) Conclude(id string, o Outcome, now time.Time) error {
+	e := s.byID[id]
+	if e == nil {
+		return fmt.Errorf("an outcome of handler %q, which is not accounted for", id)
+	}
+	e.blocked = o.Blocked
+	if !o.Aborted {
+		e.conclude(o, now)
+	}
+	return nil
+}
+
+// Done is true if all selected handlers are finished. With none selected, it is true.
+func (s *State) Done() bool {
+	for _, e := range s.entries {
+		if e.Active && !e.Finished() {
+			return false
+		}
+	}
+	return true
+}
+
+// Begun is true if any selected handler made an attempt.
+func (s *State) Begun() bool {
+	for _, e := range s.entries {
+		if e.Active && e.Retries > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Delays are the remaining sleeps of the selected unfinished handlers, 0 for those awake.
+// Handlers that wait for their object to change have none.
+func (s *State) Delays(now time.Time) []time.Duration {
+	var delays []time.Duration
+	for _, e := range s.entries {
+		if e.Active && !e.Finished() && !e.blocked {
+			delays = append(delays, e.delay(now))
+		}
+	}
+	return delays
+}
+
+// Counts says how many handlers succeeded, failed and are still running.
+type Counts struct{ Success, Failure, Running int }
+
+func (c *Counts) add(e *Entry) {
+	switch {
+	case e.Success:
+		c.Success++
+	case e.Failure:
+		c.Failure++
+	default:
+		c.Running++
+	}
+}
+
+// Counts counts those of the present purpose or of none; extras, those of the other purposes.
+func (s *State) Counts() (present Counts, extras map[string]Counts) {
+	extras = map[string]Counts{}
+	for _, e := range s.entries {
+		if e.Purpose == "" || e.Purpose == s.Purpose {
+			present.add(e)
+			continue
+		}
+		c := extras[e.Purpose]
+		c.add(e)
+		extras[e.Purpose] = c
+	}
+	return present, extras
+}
+
+// Adopt takes over the accounts of a former pass over the same cause, whose outcomes could not be written.
+func (s *State) Adopt(former *State) {
+	for i, e := range s.entries {
+		kept := former.byID[e.ID]
+		if kept == nil || kept.Retries <= e.Retries {
+			continue
+		}
+		kept.Active, kept.blocked, kept.loaded = e.Active, false, e.loaded
+		s.entries[i], s.byID[e.ID] = kept, kept
+	}
+}
+
+// Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
+// What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
+func (s *State) Revise(id string, before Entry, o Outcome, now time.Time) {
+	e := s.byID[id]
+	if e == nil {
+		return
+	}
+	before.Active, before.loaded = e.Active, e.loaded
+	*e = before
+	e.conclude(o, now)
+}

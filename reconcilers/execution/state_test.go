@@ -1,0 +1,214 @@
+package execution_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+type (
+	object  = map[string]any
+	records = map[string]progress.Record
+)
+
+// fetching reads the records of an object; those it has not are nil.
+func fetching(held records) func(string) (*progress.Record, error) {
+	return func(id string) (*progress.Record, error) {
+		if record, ok := held[id]; ok {
+			return &record, nil
+		}
+		return nil, nil
+	}
+}
+
+func restore(t *testing.T, held records, owned, selected []string, purpose string) *execution.State {
+	t.Helper()
+	state, err := execution.Restore(fetching(held), owned, selected, purpose, epoch)
+	if err != nil {
+		t.Fatalf("restoring: %v", err)
+	}
+	return state
+}
+
+func conclude(t *testing.T, state *execution.State, id string, o execution.Outcome, now time.Time) {
+	t.Helper()
+	if err := state.Conclude(id, o, now); err != nil {
+		t.Fatalf("concluding: %v", err)
+	}
+}
+
+// account is what an entry says.
+type account struct {
+	ID, Purpose                        string
+	Active, Success, Failure, Awakened bool
+	Retries                            int
+	Message                            string
+}
+
+func accounts(state *execution.State, now time.Time) []account {
+	var all []account
+	for _, e := range state.Entries() {
+		a := account{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
+			Awakened: e.Awakened(now), Retries: e.Retries}
+		if e.Message != nil {
+			a.Message = *e.Message
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func TestRestoreFails(t *testing.T) {
+	malformed := errors.New("not a record")
+	_, err := execution.Restore(func(id string) (*progress.Record, error) {
+		if id == "b" {
+			return nil, malformed
+		}
+		return nil, nil
+	}, []string{"a", "b"}, []string{"a"}, "create", epoch)
+	if !errors.Is(err, malformed) {
+		t.Fatalf("a malformed record of any owned handler, even of one not selected, blocks the object: got %v", err)
+	}
+	if d := cmp.Diff(`reading the progress of handler "b": not a record`, err.Error()); d != "" {
+		t.Errorf("whoever repairs it must know which: -want, +got:\n%s", d)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	tests := map[string]struct {
+		reason          string
+		held            records
+		owned, selected []string
+		want            []account
+	}{
+		"NotOwned": {
+			reason: "records of others are not read, whatever is in them", held: records{"x": {Success: new(true)}}, owned: []string{"a"},
+		},
+		"Passive": {
+			reason: "records of handlers that are not selected are known, for they may have to go",
+			held:   records{"a": {Retries: new(int64(2)), Purpose: new("create")}}, owned: []string{"a", "b"}, selected: []string{"b"},
+			want: []account{{ID: "a", Purpose: "create", Retries: 2, Awakened: true}, {ID: "b", Purpose: "update", Active: true, Awakened: true}},
+		},
+		"SharedID": {
+			reason: "two handlers under one id have one record", held: records{"a": {Retries: new(int64(1)), Purpose: new("update")}},
+			owned: []string{"a", "a"}, selected: []string{"a", "a"},
+			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
+		},
+		"SharedNewID": {
+			reason: "so it is when they begin", owned: []string{"a", "a"}, selected: []string{"a", "a"},
+			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
+		},
+		"Order": {
+			reason: "first those with records in the order of ownership, then the new ones in that of selection",
+			held:   records{"c": {}, "b": {}}, owned: []string{"a", "b", "c", "d"}, selected: []string{"d", "a"},
+			want: []account{{ID: "b", Awakened: true}, {ID: "c", Awakened: true},
+				{ID: "d", Purpose: "update", Active: true, Awakened: true}, {ID: "a", Purpose: "update", Active: true, Awakened: true}},
+		},
+		"Failed": {
+			reason: "a failure is as final as a success", held: records{"a": {Failure: new(true), Message: new("boo"), Purpose: new("update")}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Purpose: "update", Active: true, Failure: true, Message: "boo"}},
+		},
+		"AnyPurpose": {
+			reason: "a record without a purpose belongs to any cause", held: records{"a": {Success: new(true)}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Success: true}},
+		},
+		"Sleeping": {
+			reason: "a delay survives restarts", held: records{"a": {Delayed: new(at(1))}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true}},
+		},
+		"SleptEnough": {
+			reason: "the moment itself is not too early", held: records{"a": {Delayed: new(epoch)}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Awakened: true}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := restore(t, tc.held, tc.owned, tc.selected, "update")
+			if d := cmp.Diff(tc.want, accounts(state, epoch)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestStateQuestions(t *testing.T) {
+	delayed := execution.Outcome{Err: errBoo, Delay: new(10 * time.Second)}
+	blocked := execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}
+	tests := map[string]struct {
+		reason   string
+		held     records
+		selected []string
+		outcomes map[string]execution.Outcome
+		done     bool
+		begun    bool
+		delays   []time.Duration
+	}{
+		"Nothing":  {reason: "with nobody to wait for, all is done", done: true},
+		"Begun":    {reason: "an attempt counts from its end", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": delayed}, begun: true, delays: []time.Duration{10 * time.Second}},
+		"NotBegun": {reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0}},
+		"Passive":  {reason: "nobody waits for a handler that is not selected", held: records{"a": {Retries: new(int64(1)), Delayed: new(at(5))}}, done: true},
+		"Finished": {
+			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true, begun: true,
+			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
+		},
+		"Blocked": {
+			reason: "it waits for the object, not for the clock; the other one does", selected: []string{"a", "b"},
+			outcomes: map[string]execution.Outcome{"a": blocked}, delays: []time.Duration{0},
+		},
+		"Aborted": {
+			reason: "an attempt cut short was none", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": {Aborted: true, Err: errBoo}},
+			delays: []time.Duration{0},
+		},
+		"Overslept": {reason: "a delay is never negative", held: records{"a": {Delayed: new(at(-5))}}, selected: []string{"a"}, delays: []time.Duration{0}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := restore(t, tc.held, []string{"a", "b"}, tc.selected, "create")
+			for id, outcome := range tc.outcomes {
+				conclude(t, state, id, outcome, epoch)
+			}
+			if d := cmp.Diff(tc.delays, state.Delays(epoch)); d != "" || state.Done() != tc.done || state.Begun() != tc.begun {
+				t.Errorf("%s: done %v, begun %v, delays -want, +got:\n%s", tc.reason, state.Done(), state.Begun(), d)
+			}
+		})
+	}
+}
+
+func TestConcludeUnknown(t *testing.T) {
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	if err := state.Conclude("z", execution.Outcome{Final: true}, epoch); err == nil {
+		t.Error("an outcome of a handler without an account is a mistake of the engine, and must not vanish")
+	}
+}
+
+func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		outcome execution.Outcome
+		want    account
+	}{
+		"Aborted": {
+			reason: "it is called again as if nothing had been", outcome: execution.Outcome{Aborted: true, Final: true, Err: errBoo},
+			want: account{ID: "a", Purpose: "create", Active: true, Awakened: true},
+		},
+		"Blocked": {
+			reason: "it is not called again in this pass", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			want: account{ID: "a", Purpose: "create", Active: true},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+			before := state.Entry("a").Record()
+			conclude(t, state, "a", tc.outcome, at(5))
+			if d := cmp.Diff([]account{tc.want}, accounts(state, at(5))); d != "" || !before.Equal(state.Entry("a").Record()) {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package execution_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// ledger is a storage that notes what it is told to do.
+type ledger struct {
+	stored, purged []string
+	fails          error
+}
+
+func (l *ledger) Store(_, _ map[string]any, id string, _ progress.Record) error {
+	l.stored = append(l.stored, id)
+	return l.fails
+}
+
+func (l *ledger) Purge(_, _ map[string]any, id string) { l.purged = append(l.purged, id) }
+
+func (l *ledger) Touch(_, _ map[string]any, _ *string) {}
+
+func TestStoreFails(t *testing.T) {
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	err := state.Store(&ledger{fails: errBoo}, nil, nil)
+	if !errors.Is(err, errBoo) || err.Error() != `storing the progress of handler "a": boo` {
+		t.Errorf("the handler must be named: %v", err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	whole := progress.Record{Purpose: new("create"), Started: &epoch, Retries: new(int64(1)), Success: new(false), Failure: new(false)}
+	tests := map[string]struct {
+		reason   string
+		held     progress.Record
+		selected []string
+		outcome  *execution.Outcome
+		want     []string
+	}{
+		"Unchanged":   {reason: "what the object has already is not written", held: whole, selected: []string{"a"}},
+		"Concluded":   {reason: "an attempt changes the record", held: whole, selected: []string{"a"}, outcome: &execution.Outcome{Final: true}, want: []string{"a"}},
+		"Aborted":     {reason: "an attempt that does not count does not", held: whole, selected: []string{"a"}, outcome: &execution.Outcome{Aborted: true}},
+		"Unselected":  {reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"}},
+		"Incomplete":  {reason: "the start of a record that has none must not move with every restart", selected: []string{"a"}, want: []string{"a"}},
+		"New":         {reason: "a handler is remembered from its selection, for its time runs", held: whole, selected: []string{"a", "b"}, want: []string{"b"}},
+		"UnknownKeys": {reason: "a foreign key alone is no reason to write", held: progress.Record{Purpose: new("create"), Started: &epoch, Retries: new(int64(1)), Success: new(false), Failure: new(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := restore(t, records{"a": tc.held}, []string{"a", "b"}, tc.selected, "create")
+			if tc.outcome != nil {
+				conclude(t, state, "a", *tc.outcome, epoch)
+			}
+			to := &ledger{}
+			if err := state.Store(to, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, to.stored); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestWritten(t *testing.T) {
+	state := restore(t, nil, []string{"a", "b"}, []string{"a", "b"}, "create")
+	state.Written()
+	to := &ledger{}
+	if err := state.Store(to, nil, nil); err != nil || to.stored != nil {
+		t.Errorf("what is written already is not written again: %v, error %v", to.stored, err)
+	}
+	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: new(time.Second)}, epoch)
+	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
+		t.Errorf("only what has changed since is written: %v, error %v", to.stored, err)
+	}
+}
+
+func TestPurge(t *testing.T) {
+	held := records{
+		"old": {Purpose: new("create"), Subrefs: []string{"old/x", "old/y"}},
+		"now": {Purpose: new("update"), Subrefs: []string{"now/x"}},
+	}
+	tests := map[string]struct {
+		reason string
+		purge  func(*execution.State, progress.Writer)
+		want   []string
+	}{
+		"Passive": {
+			reason: "records of former causes go with their sub-handlers'; those of selected handlers stay, changed or not",
+			purge:  func(s *execution.State, to progress.Writer) { s.PurgePassive(to, nil, nil) },
+			want:   []string{"old", "old/x", "old/y"},
+		},
+		"All": {
+			reason: "at the end of a cause all go, each once, even those that were never loaded",
+			purge:  func(s *execution.State, to progress.Writer) { s.Purge(to, nil, nil) },
+			want:   []string{"none", "old", "now", "old/x", "old/y", "now/x", "sub"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			// "sub" is selected, but not owned: so sub-handlers are.
+			state := restore(t, held, []string{"none", "old", "now"}, []string{"now", "sub"}, "update")
+			to := &ledger{}
+			tc.purge(state, to)
+			if d := cmp.Diff(tc.want, to.purged); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package execution_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+func TestRepurpose(t *testing.T) {
+	tests := map[string]struct {
+		reason      string
+		held        progress.Record
+		selected    []string
+		superseding bool
+		leftovers   bool
+		want        progress.Record
+	}{
+		"Success": {
+			reason:   "it was done for another purpose: it is done again, with the time and the attempts it had",
+			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Stopped: new(at(-1)), Success: new(true), Retries: new(int64(1))},
+			selected: []string{"a"}, superseding: true,
+			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Success: new(false), Failure: new(false), Retries: new(int64(1))},
+		},
+		"Failure": {
+			reason:   "so it is with a failure; its message stays until the next attempt",
+			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Stopped: new(at(-1)), Failure: new(true), Message: new("boo")},
+			selected: []string{"a"}, superseding: true,
+			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Success: new(false), Failure: new(false), Retries: new(int64(0)), Message: new("boo")},
+		},
+		"Sleeping": {
+			reason:   "the delay is kept: the reason to wait is not gone",
+			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Delayed: new(at(9)), Retries: new(int64(3))},
+			selected: []string{"a"}, superseding: true,
+			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Delayed: new(at(9)), Success: new(false), Failure: new(false), Retries: new(int64(3))},
+		},
+		"SamePurpose": {
+			reason: "a success for this very purpose stays one", selected: []string{"a"},
+			held: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Retries: new(int64(1))},
+			want: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+		},
+		"AnyPurpose": {
+			reason: "a success for any purpose is one for this, too", selected: []string{"a"},
+			held: progress.Record{Started: &epoch, Stopped: &epoch, Success: new(true), Retries: new(int64(1))},
+			want: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+		},
+		"Unselected": {
+			reason: "what is not selected is not touched, and is left over", superseding: true, leftovers: true,
+			held: progress.Record{Purpose: new("create"), Started: &epoch, Success: new(true), Retries: new(int64(1))},
+			want: progress.Record{Purpose: new("create"), Started: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := restore(t, records{"a": tc.held}, []string{"a"}, tc.selected, "update")
+			if got := state.Superseding(); got != tc.superseding {
+				t.Errorf("%s: superseding is %v", tc.reason, got)
+			}
+			if got := state.Repurpose("update"); got != tc.leftovers {
+				t.Errorf("%s: leftovers are %v", tc.reason, got)
+			}
+			if got := state.Entry("a").Record(); !got.Equal(tc.want) {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.Fields(), got.Fields()))
+			}
+		})
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	tests := map[string]struct {
+		reason   string
+		onObject records
+		attempts int // of the former pass
+		want     account
+	}{
+		"Unwritten": {
+			reason: "what was done and could not be written is not done again", attempts: 1,
+			want: account{ID: "a", Purpose: "create", Active: true, Success: true, Retries: 1},
+		},
+		"WrittenAfterAll": {
+			reason: "an answer may be lost after the write was made: the object knows as much", attempts: 1,
+			onObject: records{"a": {Purpose: new("create"), Retries: new(int64(1)), Delayed: new(at(5))}},
+			want:     account{ID: "a", Purpose: "create", Active: true, Retries: 1},
+		},
+		"ObjectKnowsMore": {
+			reason: "somebody else went on with the object meanwhile", attempts: 1,
+			onObject: records{"a": {Purpose: new("create"), Retries: new(int64(7)), Failure: new(true)}},
+			want:     account{ID: "a", Purpose: "create", Active: true, Failure: true, Retries: 7},
+		},
+		"NothingDone": {
+			reason: "an account without attempts is not worth more than a new one",
+			want:   account{ID: "a", Purpose: "create", Active: true, Awakened: true},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			former := restore(t, nil, []string{"a", "b"}, []string{"a", "b"}, "create")
+			for range tc.attempts {
+				conclude(t, former, "a", execution.Outcome{Final: true}, epoch)
+			}
+			state := restore(t, tc.onObject, []string{"a", "b"}, []string{"a"}, "create")
+			state.Adopt(former)
+			if d := cmp.Diff([]account{tc.want}, accounts(state, epoch)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			if state.Entry("a") != state.Entries()[0] {
+				t.Errorf("%s: the account is another one by its id than in the list", tc.reason)
+			}
+		})
+	}
+}
+
+func TestAdoptKnowsWhatTheObjectHas(t *testing.T) {
+	former := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	conclude(t, former, "a", execution.Outcome{Err: errBoo}, epoch)
+	former.Written()
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	state.Adopt(former)
+	to := &ledger{}
+	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
+		t.Errorf("whatever the former pass believed to be written, the object has no record: stored %v, error %v", to.stored, err)
+	}
+}
+
+func TestAdoptForgetsTheBlock(t *testing.T) {
+	former := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	conclude(t, former, "a", execution.Outcome{Err: errBoo}, epoch)
+	conclude(t, former, "a", execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}, epoch)
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	state.Adopt(former)
+	if want := []account{{ID: "a", Purpose: "create", Active: true, Awakened: true, Retries: 1, Message: "boo"}}; !cmp.Equal(want, accounts(state, epoch)) {
+		t.Errorf("the object may have changed since, so the handler is tried: -want, +got:\n%s", cmp.Diff(want, accounts(state, epoch)))
+	}
+}
+
+func TestRevise(t *testing.T) {
+	refused := execution.Outcome{Err: errBoo, Delay: new(time.Minute)}
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: []string{"a/x"}}, epoch)
+	before := *state.Entry("a")
+	conclude(t, state, "a", execution.Outcome{Final: true, Subrefs: []string{"a/y"}}, at(1))
+
+	state.Revise("z", before, refused, at(1))
+	state.Revise("a", before, refused, at(1))
+	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
+	if d := cmp.Diff(want, accounts(state, at(1))); d != "" {
+		t.Errorf("the second attempt failed instead, and counts once: -want, +got:\n%s", d)
+	}
+	if e := state.Entry("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
+		t.Errorf("nothing of the revised outcome must remain: %+v", e)
+	}
+}
+
+func TestReviseNobody(t *testing.T) {
+	state := restore(t, nil, []string{"a"}, nil, "create")
+	if state.Revise("a", execution.Entry{ID: "a"}, execution.Outcome{Err: errBoo}, epoch); len(state.Entries()) != 0 {
+		t.Error("an account that is not there is not made")
+	}
+}
+
+// The outcomes of a former pass are judged again when the present one writes them.
+func TestReviseOfAFormerPass(t *testing.T) {
+	former := restore(t, records{"a": {Purpose: new("create"), Retries: new(int64(1))}}, []string{"a"}, nil, "create")
+	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+	state.Revise("a", *former.Entry("a"), execution.Outcome{Err: errBoo, Delay: new(time.Minute)}, epoch)
+	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
+	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
+		t.Errorf("whether it is selected is as it is now: -want, +got:\n%s", d)
+	}
+	to := &ledger{}
+	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
+		t.Errorf("so it is stored: %v, error %v", to.stored, err)
+	}
+}

@@ -1,0 +1,150 @@
+package execution_test
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// storage is Kopf's default one.
+var storage = progress.Smart{}
+
+func TestVectorsHandlerState(t *testing.T) {
+	runVectors(t, "handler_state", func(t *testing.T, input fields) (any, error) {
+		known(t, map[string]any(input), "records", "owned", "selected", "purpose", "steps")
+		body := bodyWith(t, input.mapping("records"))
+		now := epoch
+		state, err := execution.Restore(reader(body), input.texts(t, "owned"), input.texts(t, "selected"), input.text("purpose"), now)
+		if err != nil {
+			return nil, err
+		}
+		got := []any{snapshot(state, now)}
+		steps, _ := input["steps"].([]any)
+		for _, item := range steps {
+			step := known(t, item, "at", "repurpose", "outcomes", "store", "purge")
+			if seconds := step.number(t, "at"); seconds != nil {
+				now = at(*seconds)
+			}
+			after, err := takeStep(t, state, step, body, now)
+			if err != nil {
+				return nil, err
+			}
+			got = append(got, after)
+		}
+		return got, nil
+	})
+}
+
+// bodyWith is an object that has the records, as the default storage would have written them.
+func bodyWith(t *testing.T, records fields) map[string]any {
+	t.Helper()
+	body := map[string]any{"metadata": map[string]any{}}
+	for id := range records {
+		record, err := progress.DecodeRecord(records.mapping(id))
+		if err != nil {
+			t.Fatalf("the record of %q: %v", id, err)
+		}
+		if err := storage.Store(body, map[string]any{}, id, record); err != nil {
+			t.Fatalf("the record of %q: %v", id, err)
+		}
+	}
+	return body
+}
+
+func reader(body map[string]any) func(string) (*progress.Record, error) {
+	return func(id string) (*progress.Record, error) { return storage.Fetch(body, id) }
+}
+
+func takeStep(t *testing.T, state *execution.State, step fields, body map[string]any, now time.Time) (map[string]any, error) {
+	t.Helper()
+	if purpose, ok := step["repurpose"].(string); ok {
+		state.Repurpose(purpose)
+	}
+	outcomes := step.mapping("outcomes")
+	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
+		if err := state.Conclude(id, outcomeFrom(t, outcomes[id]), now); err != nil {
+			return nil, err
+		}
+	}
+	got := snapshot(state, now)
+	if step["store"] == true {
+		patch := map[string]any{}
+		if err := state.Store(storage, patch, body); err != nil {
+			return nil, err
+		}
+		got["patch"] = patch
+	}
+	if step["purge"] == true {
+		patch := map[string]any{}
+		state.Purge(storage, patch, body)
+		got["purged"] = patch
+	}
+	return got, nil
+}
+
+func outcomeFrom(t *testing.T, value any) execution.Outcome {
+	t.Helper()
+	given := known(t, value, "final", "delay", "error", "message", "subrefs")
+	outcome := execution.Outcome{Final: given["final"] == true, Delay: given.seconds(t, "delay"), Subrefs: given.texts(t, "subrefs")}
+	if given["error"] != nil {
+		outcome.Err = errors.New(given.text("message"))
+	}
+	return outcome
+}
+
+// snapshot is all that can be asked of a state. What is asked of single accounts is asked of the passive ones, too.
+func snapshot(state *execution.State, now time.Time) map[string]any {
+	records, runtimes := map[string]any{}, map[string]any{}
+	var active, awakened, finished []string
+	for _, e := range state.Entries() {
+		record := e.Record().Fields()
+		maps.DeleteFunc(record, func(_ string, value any) bool { return value == nil })
+		records[e.ID], runtimes[e.ID] = record, rounded(e.Runtime(now))
+		if e.Active {
+			active = append(active, e.ID)
+		}
+		if e.Awakened(now) {
+			awakened = append(awakened, e.ID)
+		}
+		if e.Finished() {
+			finished = append(finished, e.ID)
+		}
+	}
+	delays := state.Delays(now)
+	slices.Sort(delays)
+	delay, seconds := any(nil), make([]any, len(delays))
+	for i, d := range slices.Backward(delays) {
+		seconds[i] = rounded(d)
+		delay = seconds[i]
+	}
+	counts, extras := state.Counts()
+	others := map[string]any{}
+	for purpose, c := range extras {
+		others[purpose] = triple(c)
+	}
+	return map[string]any{
+		"records": records, "runtimes": runtimes, "done": state.Done(), "delay": delay, "delays": seconds,
+		"active": asList(active), "awakened": asList(awakened), "finished": asList(finished),
+		"counts": triple(counts), "extras": others,
+	}
+}
+
+func triple(c execution.Counts) []any {
+	return []any{int64(c.Success), int64(c.Failure), int64(c.Running)}
+}
+
+func asList(ids []string) []any {
+	list := make([]any, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	return list
+}
+
+func rounded(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

@@ -1,0 +1,42 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// What an event costs for the question whether anybody wants the object, and whom to call for it.
+func BenchmarkInterestInAndSelect(b *testing.B) {
+	selector, err := labels.Parse("tier=prod,!paused")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := make([]*handlers.Handler, 10)
+	for i := range all {
+		all[i] = &handlers.Handler{
+			ID: "handler_" + string(rune('a'+i)), Reason: []cause.Reason{cause.Create, cause.Update, cause.Delete, ""}[i%4],
+			Filters: []handlers.Filter{handlers.Labels(selector)}, Function: i,
+		}
+		if i%4 == 3 {
+			all[i].Field, all[i].NeedsChange = diff.Path{"spec", "field"}, true
+		}
+	}
+	c := cause.Detect(cause.Observation{
+		Body: object{"metadata": object{"labels": object{"tier": "prod"}}, "spec": object{"field": "y"}},
+		Old:  object{"spec": object{"field": "x"}}, New: object{"spec": object{"field": "y"}},
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := handlers.InterestIn(b.Context(), all, c); err != nil {
+			b.Fatal(err)
+		}
+		if selected, err := handlers.Select(b.Context(), all, c); err != nil || len(selected) != 5 {
+			b.Fatalf("got %d handlers, error %v", len(selected), err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// Func is a user's function with its types erased.
+type Func func(ctx context.Context, call *Call) error
+
+// Writes is what a running function can do to its object.
+type Writes interface {
+	// Remember applies the transformation to the working copy now, and to the real object with the next write.
+	Remember(patching.Transform) error
+	// SetResult keeps what is delivered to status.<id> if the attempt succeeds.
+	SetResult(value any) error
+	// Flush writes what was remembered now.
+	Flush(ctx context.Context) error
+}
+
+// Poster posts Kubernetes events about an object.
+type Poster interface {
+	Post(ctx context.Context, body map[string]any, kind, reason, message string)
+}
+
+// Call is one call of one function.
+type Call struct {
+	// Handler is whose call this is.
+	Handler *Handler
+	// Cause is what happened.
+	Cause *cause.Cause
+	// Object is the working copy, with the changes of the handlers before. It is this call's own.
+	Object map[string]any
+	// Retry counts the attempts before this one: 0 for the first.
+	Retry int
+	// Started is when the handler was first selected for the cause.
+	Started time.Time
+	// Writes changes the object.
+	Writes Writes
+	// Events posts Kubernetes events about the object.
+	Events Poster
+}

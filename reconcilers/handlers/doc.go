@@ -1,0 +1,8 @@
+// Package handlers describes the user's functions and what they are for, and selects those that fit a cause.
+//
+// It is apart so that the engine, its logs and its tests see one plain struct whatever verb, type or option it came
+// from. It never calls a function, never keeps state, and knows neither generics nor Kubernetes clients.
+//
+// Neighbours: reconcilers/cause below it says what happened; reconcilers/execution above it makes the attempts;
+// facade fills the structs.
+package handlers

@@ -1,0 +1,100 @@
+package handlers
+
+import (
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Family is the group of verbs that a handler belongs to.
+type Family int
+
+// The families of handlers.
+const (
+	// Changing handlers are called for causes: create, update, delete, resume, field.
+	Changing Family = iota
+	// Watching handlers are called for every raw event.
+	Watching
+	// Spawning handlers run in the background: daemons and timers.
+	Spawning
+	// Indexing handlers fill indices.
+	Indexing
+	// Admitting handlers answer admission reviews.
+	Admitting
+)
+
+// ErrorsMode says what an ordinary error means: one that is neither temporary nor permanent by its own word.
+type ErrorsMode int
+
+// The modes, with Kopf's names in capitals: ErrorsMode.TEMPORARY and so on.
+const (
+	// ErrorsDefault is the default of the handler's family: temporary for changing handlers.
+	ErrorsDefault ErrorsMode = iota
+	// ErrorsTemporary retries after the backoff.
+	ErrorsTemporary
+	// ErrorsPermanent fails for good.
+	ErrorsPermanent
+	// ErrorsIgnored counts as a success without a result.
+	ErrorsIgnored
+)
+
+// Policy limits and spaces the attempts of one handler. A nil pointer means that there is no such limit.
+type Policy struct {
+	// Errors is the mode for ordinary errors.
+	Errors ErrorsMode
+	// Timeout counts from the first selection of the handler for the cause, waits included.
+	Timeout *time.Duration
+	// Retries is how many times the function is called at most.
+	Retries *int
+	// Backoff is the delay after an ordinary error; by default, that of the operator: 60 seconds.
+	Backoff *time.Duration
+}
+
+// Handler is one function of the user under one id, with all that says when and how it is called.
+type Handler struct {
+	// ID is the full id, as persisted: with the suffix of the field, if there is one.
+	ID string
+	// Family is the group of verbs.
+	Family Family
+	// Reason is the only reason that a changing handler is for; empty for those of any reason (field, resume).
+	Reason cause.Reason
+	// Initial demands that the object was there when the operator started: the resume handlers.
+	Initial bool
+	// EvenIfDeleted lets a resume handler join a deletion. Kopf: deleted=True.
+	EvenIfDeleted bool
+	// Optional is for delete handlers that demand no finalizer. Kopf: optional=True.
+	Optional bool
+	// NeedsChange demands that the field's value differs between old and new: field and update handlers with a field.
+	NeedsChange bool
+	// Field restricts the view of the handler to one field; nil is the whole object.
+	Field diff.Path
+	// Filters must all agree; they are asked in order.
+	Filters []Filter
+	// Policy limits and spaces the attempts.
+	Policy Policy
+	// Call is the function.
+	Call Func
+	// Function identifies the function: the same one under the same id is called once for a cause. It is comparable: not
+	// the function itself.
+	Function any
+	// Location is file:line of the registration, for messages.
+	Location string
+}
+
+// View is what a handler sees of a cause: the whole, or its field alone.
+func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
+	if c.Old != nil {
+		before = c.Old
+	}
+	if c.New != nil {
+		after = c.New
+	}
+	if h.Field == nil {
+		return before, after, c.Diff
+	}
+	changes = c.Diff.Reduce(h.Field, before, after)
+	before, _ = diff.Resolve(before, h.Field)
+	after, _ = diff.Resolve(after, h.Field)
+	return before, after, changes
+}

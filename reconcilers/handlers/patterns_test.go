@@ -1,0 +1,169 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// nowhere is what callbacks get for an absent field: something that is no null, and is truthy. For an absent label or
+// annotation, they get a null.
+type nowhere struct{}
+
+// callback judges a value, or, of a filter of whole objects, a cause.
+type callback func(of any) bool
+
+// pattern is what a value must be like. An absent one is not there.
+type pattern func(value any, there bool) bool
+
+// patternOf makes a pattern of a marker, a callback, or a value to be equal to.
+func patternOf(spec any, absent any) (pattern, error) {
+	special, _ := spec.(map[string]any)
+	switch special["$"] {
+	case nil:
+		return func(value any, there bool) bool { return there && diff.Equal(value, spec) }, nil
+	case "PRESENT":
+		return func(_ any, there bool) bool { return there }, nil
+	case "ABSENT":
+		return func(_ any, there bool) bool { return !there }, nil
+	}
+	judge, err := callbackOf(special, "value", valueCallback)
+	if err != nil {
+		return nil, err
+	}
+	return func(value any, there bool) bool {
+		if !there {
+			value = absent
+		}
+		return judge(value)
+	}, nil
+}
+
+// callbackOf makes a callback of the kind, or a combination of such.
+func callbackOf(spec fields, kind string, plain func(name string, arg any) (callback, error)) (callback, error) {
+	var inner []callback
+	parts := spec.list("of")
+	if part := spec.mapping("of"); part != nil {
+		parts = []any{map[string]any(part)}
+	}
+	for _, part := range parts {
+		mapping, _ := part.(map[string]any)
+		one, err := callbackOf(mapping, kind, plain)
+		if err != nil {
+			return nil, err
+		}
+		inner = append(inner, one)
+	}
+	anyOf := func(of any) bool { return slices.ContainsFunc(inner, func(c callback) bool { return c(of) }) }
+	switch spec["$"] {
+	case "all":
+		return func(of any) bool { return !slices.ContainsFunc(inner, func(c callback) bool { return !c(of) }) }, nil
+	case "any":
+		return anyOf, nil
+	case "none", "not":
+		return func(of any) bool { return !anyOf(of) }, nil
+	case kind:
+		return plain(spec.text("fn", ""), spec["arg"])
+	default:
+		return nil, fmt.Errorf("no callback: %v", spec)
+	}
+}
+
+func valueCallback(name string, arg any) (callback, error) {
+	judge, ok := map[string]callback{
+		"always":      func(any) bool { return true },
+		"never":       func(any) bool { return false },
+		"equals":      func(v any) bool { return v != nowhere{} && diff.Equal(v, arg) },
+		"is_none":     func(v any) bool { return v == nil },
+		"is_not_none": func(v any) bool { return v != nil },
+		"is_json":     func(v any) bool { return v != nowhere{} },
+		"truthy":      truthy,
+		"greater":     func(v any) bool { return number(v) != nil && *number(v) > *number(arg) },
+		"startswith": func(v any) bool {
+			text, isText := v.(string)
+			prefix, _ := arg.(string)
+			return isText && strings.HasPrefix(text, prefix)
+		},
+	}[name]
+	if !ok {
+		return nil, fmt.Errorf("no callback of values: %q", name)
+	}
+	return judge, nil
+}
+
+func truthy(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return false
+	case bool:
+		return value
+	case string:
+		return value != ""
+	case []any:
+		return len(value) > 0
+	case map[string]any:
+		return len(value) > 0
+	case int64, float64:
+		return *number(value) != 0
+	default:
+		return true
+	}
+}
+
+func number(value any) *float64 {
+	switch value := value.(type) {
+	case int64:
+		return new(float64(value))
+	case float64:
+		return &value
+	default:
+		return nil
+	}
+}
+
+// metadataFilter is the filter by patterns of the labels, or of the annotations.
+func metadataFilter(name string, patterns fields) (handlers.Filter, error) {
+	compiled := map[string]pattern{}
+	for key, spec := range patterns {
+		if spec == nil {
+			return nil, fmt.Errorf("%s: a null is no pattern: %q", name, key)
+		}
+		one, err := patternOf(spec, nil)
+		if err != nil {
+			return nil, err
+		}
+		compiled[key] = one
+	}
+	return func(_ context.Context, c *cause.Cause) (bool, error) {
+		for key, matches := range compiled {
+			if !matches(diff.Resolve(c.Body, diff.Path{"metadata", name, key})) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}, nil
+}
+
+// fieldFilter is true if any of the candidates matches: essences in which the field is looked up.
+func fieldFilter(field diff.Path, spec any, candidates func(c *cause.Cause) []any) (handlers.Filter, error) {
+	if field == nil {
+		return nil, errors.New("a pattern of a value without a field")
+	}
+	matches, err := patternOf(spec, nowhere{})
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, c *cause.Cause) (bool, error) {
+		return slices.ContainsFunc(candidates(c), func(of any) bool { return matches(diff.Resolve(of, field)) }), nil
+	}, nil
+}
+
+func before(c *cause.Cause) []any { return []any{c.Old} }
+func after(c *cause.Cause) []any  { return []any{c.New} }
+func either(c *cause.Cause) []any { return append(after(c), before(c)...) }

@@ -1,0 +1,107 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+)
+
+// Prematch tells whether an object is of interest to the handler at all, be it changed or not.
+func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
+	if !h.fieldPresent(c) {
+		return false, nil
+	}
+	for _, filter := range h.Filters {
+		if ok, err := h.ask(ctx, filter, c); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// ask turns a panic of a user's filter into an error: one bad object must not end the process.
+func (h *Handler) ask(ctx context.Context, filter Filter, c *cause.Cause) (ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			ok, err = false, fmt.Errorf("filter of handler %q panicked: %v\n%s", h.ID, r, debug.Stack())
+		}
+	}()
+	ok, err = filter(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("filter of handler %q: %w", h.ID, err)
+	}
+	return ok, nil
+}
+
+// Fits tells whether a changing handler is for the cause, filters aside.
+func (h *Handler) Fits(c *cause.Cause) bool {
+	switch {
+	case h.Family != Changing || !c.Reason.Handled():
+		return false
+	case h.Reason != "" && h.Reason != c.Reason:
+		return false
+	case h.Initial && !c.Initial:
+		return false
+	case h.Initial && c.Deleting && !h.EvenIfDeleted:
+		return false
+	default:
+		return true
+	}
+}
+
+// Select gives the changing handlers for the cause, in the order of registration.
+// The same function under the same id is taken once, at its first place.
+func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
+	var selected []*Handler
+	for _, h := range all {
+		if !h.Fits(c) || !h.fieldChanged(c) || h.isAmong(selected) {
+			continue
+		}
+		ok, err := h.Prematch(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			selected = append(selected, h)
+		}
+	}
+	return selected, nil
+}
+
+// isAmong is true if the same function is there under the same id.
+func (h *Handler) isAmong(selected []*Handler) bool {
+	for _, s := range selected {
+		if s.ID == h.ID && s.Function == h.Function {
+			return true
+		}
+	}
+	return false
+}
+
+// Interest is what the handlers of one kind want of an object.
+type Interest struct {
+	// Changing is true if any changing handler matches, whatever the reason: otherwise the object is left alone.
+	Changing bool
+	// Finalizer is true if the object must be held on its deletion.
+	Finalizer bool
+}
+
+// InterestIn asks the changing handlers whether they want the object.
+func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, error) {
+	var found Interest
+	for _, h := range all {
+		holds := h.Reason == cause.Delete && !h.Optional
+		if h.Family != Changing || (found.Changing && (!holds || found.Finalizer)) {
+			continue
+		}
+		ok, err := h.Prematch(ctx, c)
+		if err != nil {
+			return Interest{}, err
+		}
+		found.Changing = found.Changing || ok
+		found.Finalizer = found.Finalizer || (ok && holds)
+	}
+	return found, nil
+}

@@ -1,0 +1,207 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+var errFilter = errors.New("the database of owners is down")
+
+func verdict(ok bool) handlers.Filter {
+	return func(context.Context, *cause.Cause) (bool, error) { return ok, nil }
+}
+
+func failing(context.Context, *cause.Cause) (bool, error) { return true, errFilter }
+
+func panicking(context.Context, *cause.Cause) (bool, error) { panic("nil map") }
+
+// updated is an update of spec.a from 0 to 1.
+func updated() *cause.Cause {
+	return &cause.Cause{Reason: cause.Update, Body: object{"spec": object{"a": int64(1), "b": int64(2)}},
+		Old: object{"spec": object{"a": int64(0), "b": int64(2)}}, New: object{"spec": object{"a": int64(1), "b": int64(2)}}}
+}
+
+func with(c *cause.Cause, change func(c *cause.Cause)) *cause.Cause { change(c); return c }
+
+func TestFiltersThatFail(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		handler handlers.Handler
+		is      error
+		says    []string
+	}{
+		"Error": {
+			reason: "the object waits until the filter can be asked", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}},
+			is: errFilter, says: []string{`filter of handler "fn": `},
+		},
+		"Panic": {
+			reason:  "one bad object must not end the process; the place is told, for it is the user's code",
+			handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{panicking}},
+			says:    []string{`filter of handler "fn" panicked: nil map`, "select_test.go"},
+		},
+		"NilFilter": {
+			reason: "so it is with a filter that is none", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{nil}},
+			says: []string{`filter of handler "fn" panicked: `, "nil pointer"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			all := []*handlers.Handler{{ID: "other", Filters: []handlers.Filter{verdict(false)}}, &tc.handler}
+			interest, one := handlers.InterestIn(t.Context(), all, updated())
+			selected, other := handlers.Select(t.Context(), all, updated())
+			for _, err := range []error{one, other} {
+				if err == nil || (tc.is != nil && !errors.Is(err, tc.is)) {
+					t.Fatalf("%s: got error %v", tc.reason, err)
+				}
+				for _, text := range tc.says {
+					if !strings.Contains(err.Error(), text) {
+						t.Errorf("%s: the error does not say %q: %v", tc.reason, text, err)
+					}
+				}
+			}
+			if (interest != handlers.Interest{}) || selected != nil {
+				t.Errorf("%s: nothing is decided: %v, %v", tc.reason, interest, selected)
+			}
+		})
+	}
+}
+
+func TestSelect(t *testing.T) {
+	field := diff.Path{"spec", "a"}
+	initial := func(c *cause.Cause) { c.Initial = true }
+	deleting := func(c *cause.Cause) { c.Initial, c.Deleting, c.Reason = true, true, cause.Delete }
+	tests := map[string]struct {
+		reason string
+		all    []*handlers.Handler
+		cause  *cause.Cause
+		want   []any
+	}{
+		"OtherFamilies": {
+			reason: "only changing handlers have causes",
+			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Spawning},
+				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
+		},
+		"OtherReason":   {reason: "a handler of one reason is for no other", all: []*handlers.Handler{{ID: "a", Reason: cause.Create}}},
+		"Informational": {reason: "nothing is called for what only informs", all: []*handlers.Handler{{ID: "a"}}, cause: with(updated(), func(c *cause.Cause) { c.Reason = cause.Noop })},
+		"Gone":          {reason: "nothing is called for what is no more", all: []*handlers.Handler{{ID: "a"}}, cause: with(updated(), func(c *cause.Cause) { c.Reason = cause.Gone })},
+		"NotInitial":    {reason: "resuming is for objects that were there before", all: []*handlers.Handler{{ID: "a", Initial: true}}},
+		"NotEvenIfDeleted": {
+			reason: "what is being deleted is not resumed, unless asked for", cause: with(updated(), deleting),
+			all:  []*handlers.Handler{{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true}, {ID: "c", Reason: cause.Delete}},
+			want: []any{"b", "c"},
+		},
+		"ResumeMixedIn": {
+			reason: "a change made while the operator was down does not hide the resumption", cause: with(updated(), initial),
+			all: []*handlers.Handler{{ID: "a", Reason: cause.Update}, {ID: "b", Initial: true}, {ID: "c"}}, want: []any{"a", "b", "c"},
+		},
+		"Unchanged": {
+			reason: "a handler of a field wants a change of that field",
+			all:    []*handlers.Handler{{ID: "a", Field: diff.Path{"spec", "b"}, NeedsChange: true}, {ID: "b", Field: field, NeedsChange: true}},
+			want:   []any{"b"},
+		},
+		"ChangeNotNeeded": {
+			reason: "others with a field want it to be there", want: []any{"a"},
+			all: []*handlers.Handler{{ID: "a", Field: diff.Path{"spec", "b"}}, {ID: "b", Field: diff.Path{"spec", "c"}}},
+		},
+		"FilteredOut": {
+			reason: "all filters must agree, and one that says no ends the matter before those after it fail",
+			all:    []*handlers.Handler{{ID: "a", Filters: []handlers.Filter{verdict(true), verdict(false), failing}}, {ID: "b", Filters: []handlers.Filter{verdict(true)}}},
+			want:   []any{"b"},
+		},
+		"NotAskedForOtherReasons": {
+			reason: "filters may be expensive: they are asked last", want: []any{"b"},
+			all: []*handlers.Handler{{ID: "a", Reason: cause.Create, Filters: []handlers.Filter{failing}}, {ID: "b"}},
+		},
+		"SameFunctionSameID": {
+			reason: "one function registered for several reasons is called once, at its first place",
+			all:    []*handlers.Handler{{ID: "a", Function: 1}, {ID: "b", Function: 2}, {ID: "a", Function: 1, Reason: cause.Update}}, want: []any{"a", "b"},
+		},
+		"FirstFilteredOut": {
+			reason: "a place that does not fit is none", want: []any{"b", "a"},
+			all: []*handlers.Handler{{ID: "a", Function: 1, Filters: []handlers.Filter{verdict(false)}}, {ID: "b", Function: 2}, {ID: "a", Function: 1}},
+		},
+		"SameIDOtherFunction": {
+			reason: "two functions under one id are two handlers", want: []any{"a", "a"},
+			all: []*handlers.Handler{{ID: "a", Function: 1}, {ID: "a", Function: 2}},
+		},
+		"SameFunctionOtherID": {
+			reason: "one function under two ids is two handlers", want: []any{"b", "a"},
+			all: []*handlers.Handler{{ID: "b", Function: 1}, {ID: "a", Function: 1}},
+		},
+		"Order": {
+			reason: "the order of registration is the order of calls, whatever the ids and the reasons", want: []any{"z", "m", "a"},
+			all: []*handlers.Handler{{ID: "z"}, {ID: "m", Reason: cause.Update}, {ID: "a"}},
+		},
+		"Nobody": {reason: "nobody is asked, nobody is called"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.cause == nil {
+				tc.cause = updated()
+			}
+			selected, err := handlers.Select(t.Context(), tc.all, tc.cause)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.want == nil {
+				tc.want = []any{}
+			}
+			if d := cmp.Diff(tc.want, ids(selected)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestInterestIn(t *testing.T) {
+	no, yes := []handlers.Filter{verdict(false)}, []handlers.Filter{verdict(true)}
+	tests := map[string]struct {
+		reason string
+		all    []*handlers.Handler
+		want   handlers.Interest
+	}{
+		"Nobody": {reason: "without handlers, the object is left alone"},
+		"OtherFamilies": {
+			reason: "others match on their own", all: []*handlers.Handler{{Family: handlers.Spawning}, {Family: handlers.Watching, Reason: cause.Delete}},
+		},
+		"FilteredOut":    {reason: "an object that nobody wants is left alone", all: []*handlers.Handler{{Filters: no}, {Reason: cause.Delete, Filters: no}}},
+		"FieldAbsent":    {reason: "so is one without the field", all: []*handlers.Handler{{Field: diff.Path{"spec", "z"}}}},
+		"OtherReason":    {reason: "the reason does not matter: it may come later", all: []*handlers.Handler{{Reason: cause.Create}}, want: handlers.Interest{Changing: true}},
+		"FieldUnchanged": {reason: "neither does the change", all: []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}}, want: handlers.Interest{Changing: true}},
+		"Delete": {
+			reason: "the object must not vanish before it was handled", all: []*handlers.Handler{{Reason: cause.Delete, Filters: yes}},
+			want: handlers.Interest{Changing: true, Finalizer: true},
+		},
+		"Optional": {
+			reason: "who is content with being too late demands no finalizer", all: []*handlers.Handler{{Reason: cause.Delete, Optional: true}},
+			want: handlers.Interest{Changing: true},
+		},
+		"DeleteLater": {
+			reason: "the finalizer is asked for even if the object is wanted already", want: handlers.Interest{Changing: true, Finalizer: true},
+			all: []*handlers.Handler{{Reason: cause.Create}, {Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
+		},
+		"EnoughKnown": {
+			reason: "once all is known, nobody else is asked: filters may be expensive", want: handlers.Interest{Changing: true, Finalizer: true},
+			all: []*handlers.Handler{{Reason: cause.Delete}, {Filters: []handlers.Filter{failing}}, {Reason: cause.Delete, Filters: []handlers.Filter{failing}}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := handlers.InterestIn(t.Context(), tc.all, updated())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}

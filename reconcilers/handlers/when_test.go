@@ -1,0 +1,60 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// kwargs are what the functions of changing handlers get by name, as far as filters get them, too.
+var kwargs = []string{
+	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch", "logger",
+	"memo", "reason", "old", "new", "diff",
+}
+
+// whenFilter is the filter by a callback of whole causes.
+func whenFilter(spec fields) (handlers.Filter, error) {
+	judge, err := callbackOf(spec, "when", causeCallback)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, c *cause.Cause) (bool, error) { return judge(c), nil }, nil
+}
+
+func causeCallback(name string, arg any) (callback, error) {
+	body := func(c any) any { return c.(*cause.Cause).Body }
+	pair, _ := arg.([]any)
+	// equals is for arguments of a key and its value, in the mapping at the path.
+	equals := func(path ...string) callback {
+		return func(c any) bool {
+			key, _ := pair[0].(string)
+			value, there := diff.Resolve(body(c), append(path, key))
+			return there && diff.Equal(value, pair[1])
+		}
+	}
+	is := func(path ...string) callback {
+		return func(c any) bool { value, _ := diff.Resolve(body(c), path); return diff.Equal(value, arg) }
+	}
+	judge, ok := map[string]callback{
+		"always":       func(any) bool { return true },
+		"never":        func(any) bool { return false },
+		"name_is":      is("metadata", "name"),
+		"namespace_is": is("metadata", "namespace"),
+		"spec_eq":      equals("spec"),
+		"status_eq":    equals("status"),
+		"label_eq":     equals("metadata", "labels"),
+		"reason_is":    func(c any) bool { return string(c.(*cause.Cause).Reason) == arg },
+		"has_diff":     func(c any) bool { return len(c.(*cause.Cause).Diff) > 0 },
+		"old_is_none":  func(c any) bool { return c.(*cause.Cause).Old == nil },
+		"type_is":      func(any) bool { return false }, // it is told to other families only
+		"has_kwarg":    func(any) bool { name, _ := arg.(string); return slices.Contains(kwargs, name) },
+	}[name]
+	if !ok || ((name == "spec_eq" || name == "status_eq" || name == "label_eq") && len(pair) != 2) {
+		return nil, fmt.Errorf("no callback of causes: %q of %v", name, arg)
+	}
+	return judge, nil
+}

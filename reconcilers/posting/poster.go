@@ -1,0 +1,94 @@
+package posting
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// backlog is how many events may wait. Beyond, new ones are dropped and counted in the log: a handler never waits.
+const backlog = 1000
+
+// Creator is the part of a client that posts.
+type Creator interface {
+	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
+}
+
+// Poster posts events in the background. It is a Runnable: before Start and after its end, events only wait.
+type Poster struct {
+	client    Creator
+	component string
+	queue     chan *corev1.Event
+}
+
+// New makes a poster; the component is named in the events as their source.
+func New(client Creator, component string) *Poster {
+	return &Poster{client: client, component: component, queue: make(chan *corev1.Event, backlog)}
+}
+
+// Post puts an event about the object into the queue. The kind is Normal, Warning, or any other. Events about events
+// are dropped.
+func (p *Poster) Post(ctx context.Context, body map[string]any, kind, reason, message string) {
+	event := p.event(&unstructured.Unstructured{Object: body}, kind, reason, message)
+	if event == nil {
+		return
+	}
+	select {
+	case p.queue <- event:
+	default:
+		logf.FromContext(ctx).Info("Too many events are waiting; one is dropped", "reason", reason, "message", message)
+	}
+}
+
+// Start posts until the context ends.
+func (p *Poster) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event := <-p.queue:
+			if err := p.client.Create(ctx, event); err != nil && ctx.Err() == nil {
+				logf.FromContext(ctx).Info("An event could not be posted", "object", event.InvolvedObject.Name,
+					"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
+			}
+		}
+	}
+}
+
+func (p *Poster) event(about *unstructured.Unstructured, kind, reason, message string) *corev1.Event {
+	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
+		return nil
+	}
+	namespace := about.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	now := time.Now()
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "kopf-event-"},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: namespace,
+			Name: about.GetName(), UID: about.GetUID(),
+		},
+		Type: kind, Reason: reason, Message: shorten(message), Action: "Action?",
+		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
+		Source:              corev1.EventSource{Component: p.component},
+		ReportingController: p.component, ReportingInstance: "dev",
+	}
+}
+
+// shorten cuts the middle out of a message that is longer than the API takes: the beginning says what happened, the
+// end often why. Lengths are in code points.
+func shorten(message string) string {
+	const limit, head, tail = 1024, 511, 510
+	runes := []rune(message)
+	if len(runes) <= limit {
+		return message
+	}
+	return string(runes[:head]) + "..." + string(runes[len(runes)-tail:])
+}

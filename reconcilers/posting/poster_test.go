@@ -1,0 +1,290 @@
+package posting_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
+)
+
+type object = map[string]any
+
+var _ handlers.Poster = (*posting.Poster)(nil)
+
+// server is an API server that takes events, unless it is told otherwise.
+type server struct {
+	mu     sync.Mutex
+	events []*corev1.Event
+	create func(ctx context.Context) error
+}
+
+func (s *server) Create(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
+	if s.create != nil {
+		if err := s.create(ctx); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, obj.(*corev1.Event))
+	return nil
+}
+
+func (s *server) messages() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, event := range s.events {
+		all = append(all, event.Message)
+	}
+	return all
+}
+
+// logging gives a context that collects what is logged.
+func logging(ctx context.Context) (context.Context, func() []string) {
+	var mu sync.Mutex
+	var lines []string
+	log := funcr.NewJSON(func(line string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, line) }, funcr.Options{})
+	return logf.IntoContext(ctx, log), func() []string { mu.Lock(); defer mu.Unlock(); return lines }
+}
+
+// start runs the poster until the test says so.
+func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- poster.Start(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the end of the context is no error: %v", err)
+		}
+	}
+}
+
+func example() object {
+	return object{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": object{"name": "kex1", "namespace": "ns1", "uid": "uid1"}}
+}
+
+func TestPostDrops(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		about   object
+		dropped bool
+	}{
+		"CoreEvent": {
+			reason:  "an event about an event would be watched, and had its own event in turn",
+			about:   object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"}},
+			dropped: true,
+		},
+		"EventsEvent": {
+			reason: "those of the newer group are let through, as in Kopf",
+			about:  object{"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"}},
+		},
+		"OtherCore": {reason: "the rest of the group is fine", about: object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p"}}},
+		"Nothing":   {reason: "an object of which nothing is known harms nobody", about: nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				poster := posting.New(s, "op")
+				poster.Post(t.Context(), tc.about, corev1.EventTypeNormal, "R", "m")
+				defer start(t.Context(), t, poster)()
+				synctest.Wait()
+				if got := len(s.messages()) == 0; got != tc.dropped {
+					t.Errorf("%s: dropped is %v", tc.reason, got)
+				}
+			})
+		})
+	}
+}
+
+func TestPostOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster := posting.New(s, "op")
+		ctx, lines := logging(t.Context())
+		for i := range 1500 {
+			poster.Post(ctx, example(), corev1.EventTypeNormal, "Flood", fmt.Sprintf("message %d", i))
+		}
+		if got := len(lines()); got != 500 {
+			t.Errorf("beyond a thousand that wait, each new one is dropped with a line in the log: got %d lines", got)
+		}
+		if last := lines()[len(lines())-1]; !strings.Contains(last, "Flood") || !strings.Contains(last, "message 1499") {
+			t.Errorf("the line says what is lost: %s", last)
+		}
+		stop := start(t.Context(), t, poster)
+		synctest.Wait()
+		got := s.messages()
+		if len(got) != 1000 || got[0] != "message 0" || got[999] != "message 999" {
+			t.Errorf("the first ones are kept: got %d", len(got))
+		}
+		poster.Post(ctx, example(), corev1.EventTypeNormal, "Calm", "again")
+		synctest.Wait()
+		if got := s.messages(); got[len(got)-1] != "again" {
+			t.Error("once there is room, events are taken again")
+		}
+		stop()
+	})
+}
+
+// A server that hangs must not hang the handlers.
+func TestPostNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		poster := posting.New(s, "op")
+		ctx, lines := logging(t.Context())
+		stop := start(ctx, t, poster)
+		for range 1001 {
+			poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
+			synctest.Wait()
+		}
+		if got := lines(); len(got) != 0 {
+			t.Errorf("one is on its way, a thousand wait, none is dropped: %v", got)
+		}
+		stop()
+		if got := lines(); len(got) != 0 {
+			t.Errorf("what is lost on exit is not worth a line: %v", got)
+		}
+	})
+}
+
+func TestPostFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := errors.New("events is forbidden")
+		s := &server{}
+		s.create = func(context.Context) error { defer func() { fails = nil }(); return fails }
+		poster := posting.New(s, "op")
+		ctx, lines := logging(t.Context())
+		poster.Post(ctx, example(), corev1.EventTypeWarning, "First", "one")
+		poster.Post(ctx, example(), corev1.EventTypeNormal, "Second", "two")
+		defer start(ctx, t, poster)()
+		synctest.Wait()
+		if d := cmp.Diff([]string{"two"}, s.messages()); d != "" {
+			t.Errorf("an event that is refused is lost, those after it are not: -want, +got:\n%s", d)
+		}
+		if got := lines(); len(got) != 1 {
+			t.Fatalf("a lost event is one line in the log: %v", got)
+		}
+		for _, text := range []string{"kex1", "ns1", "First", "one", "events is forbidden"} {
+			if !strings.Contains(lines()[0], text) {
+				t.Errorf("the line does not say %q: %s", text, lines()[0])
+			}
+		}
+	})
+}
+
+func TestPost(t *testing.T) {
+	tests := map[string]struct {
+		reason    string
+		about     object
+		kind      string
+		namespace string
+		object    corev1.ObjectReference
+	}{
+		"ClusterScoped": {
+			reason: "events have a namespace even where their objects have none, and say it of these, too",
+			about:  object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "ns1", "uid": "uid1"}},
+			kind:   "Normal", namespace: "default",
+			object: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "default", Name: "ns1", UID: "uid1"},
+		},
+		"OwnType": {
+			reason: "Kopf has types that Kubernetes' recorder would not take", about: example(), kind: "Error", namespace: "ns1",
+			object: corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1"},
+		},
+		"Namespaced": {
+			reason: "an event stands beside its object", about: example(), kind: "Warning", namespace: "ns1",
+			object: corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				poster := posting.New(s, "op")
+				happened := time.Now()
+				poster.Post(t.Context(), tc.about, tc.kind, "Reason", "message")
+				time.Sleep(time.Hour)
+				defer start(t.Context(), t, poster)()
+				synctest.Wait()
+				want := []*corev1.Event{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, GenerateName: "kopf-event-"}, InvolvedObject: tc.object,
+					Type: tc.kind, Reason: "Reason", Message: "message", Action: "Action?", Source: corev1.EventSource{Component: "op"},
+					FirstTimestamp: metav1.NewTime(happened), LastTimestamp: metav1.NewTime(happened), EventTime: metav1.NewMicroTime(happened),
+					ReportingController: "op", ReportingInstance: "dev",
+				}}
+				if d := cmp.Diff(want, s.events); d != "" {
+					t.Errorf("%s; the time is when it happened, however late it is posted: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+func TestPostShortensMessages(t *testing.T) {
+	head, tail := strings.Repeat("h", 511), strings.Repeat("t", 510)
+	tests := map[string]struct{ reason, message, want string }{
+		"TooLong":     {reason: "the middle goes: the end often says why", message: head + "12345" + tail, want: head + "..." + tail},
+		"OneTooLong":  {reason: "one beyond the limit is too long", message: head + "1234" + tail, want: head + "..." + tail},
+		"Limit":       {reason: "the limit itself is not", message: head + "123" + tail, want: head + "123" + tail},
+		"CodePoints":  {reason: "a letter is a letter, however many bytes it has", message: strings.Repeat("ж", 1024), want: strings.Repeat("ж", 1024)},
+		"LongLetters": {reason: "no letter is cut in two", message: strings.Repeat("ж", 1025), want: strings.Repeat("ж", 511) + "..." + strings.Repeat("ж", 510)},
+		"Empty":       {reason: "nothing is said"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				poster := posting.New(s, "op")
+				poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", tc.message)
+				defer start(t.Context(), t, poster)()
+				synctest.Wait()
+				if d := cmp.Diff([]string{tc.want}, s.messages()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+func TestPostKeepsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{create: func(context.Context) error { time.Sleep(time.Second); return nil }}
+		poster := posting.New(s, "op")
+		stop := start(t.Context(), t, poster)
+		var want []string
+		for i := range 20 {
+			want = append(want, fmt.Sprint(i))
+			poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", want[i])
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if d := cmp.Diff(want, s.messages()); d != "" {
+			t.Errorf("one by one, as they came: -want, +got:\n%s", d)
+		}
+		stop()
+	})
+}
+
+func TestPostKeepsTheObject(t *testing.T) {
+	body := example()
+	posting.New(&server{}, "op").Post(t.Context(), body, corev1.EventTypeNormal, "R", "m")
+	if d := cmp.Diff(example(), body); d != "" {
+		t.Errorf("bodies are shared: -want, +got:\n%s", d)
+	}
+}
