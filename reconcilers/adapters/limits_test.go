@@ -141,7 +141,11 @@ func TestRecovery(t *testing.T) {
 func TestRecoveryKeepsTheResult(t *testing.T) {
 	want := reconcile.Result{RequeueAfter: time.Minute}
 	inner := adapters.Func(func(context.Context, *execution.Attempt) (reconcile.Result, error) { return want, nil })
-	if got, err := adapters.Recovery(inner).Reconcile(t.Context(), attemptOf(nil)); err != nil || got != want {
+	a := attemptOf(nil)
+	if got, err := adapters.Recovery(inner).Reconcile(t.Context(), a); err != nil || got != want {
 		t.Errorf("an adapter has one concern: got %v, error %v", got, err)
+	}
+	if d := cmp.Diff(outcome{Delay: -1}, outcomeOf(a.Outcome)); d != "" {
+		t.Errorf("without a panic there is nothing to judge: -want, +got:\n%s", d)
 	}
 }

@@ -97,16 +97,6 @@ func (s *State) Done() bool {
 	return true
 }
 
-// Begun is true if any selected handler made an attempt.
-func (s *State) Begun() bool {
-	for _, e := range s.entries {
-		if e.Active && e.Retries > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Delays are the remaining sleeps of the selected unfinished handlers, 0 for those awake.
 // Handlers that wait for their object to change have none.
 func (s *State) Delays(now time.Time) []time.Duration {

@@ -99,6 +99,10 @@ func TestRestore(t *testing.T) {
 			owned: []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
 		},
+		"SharedIDAmongOthers": {
+			reason: "those after it have theirs, too", held: records{"a": {Purpose: new("update")}, "b": {Purpose: new("update")}},
+			owned: []string{"a", "a", "b"}, want: []account{{ID: "a", Purpose: "update", Awakened: true}, {ID: "b", Purpose: "update", Awakened: true}},
+		},
 		"SharedNewID": {
 			reason: "so it is when they begin", owned: []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
@@ -145,15 +149,14 @@ func TestStateQuestions(t *testing.T) {
 		selected []string
 		outcomes map[string]execution.Outcome
 		done     bool
-		begun    bool
 		delays   []time.Duration
 	}{
 		"Nothing":  {reason: "with nobody to wait for, all is done", done: true},
-		"Begun":    {reason: "an attempt counts from its end", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": delayed}, begun: true, delays: []time.Duration{10 * time.Second}},
+		"Begun":    {reason: "an attempt counts from its end", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second}},
 		"NotBegun": {reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0}},
 		"Passive":  {reason: "nobody waits for a handler that is not selected", held: records{"a": {Retries: new(int64(1)), Delayed: new(at(5))}}, done: true},
 		"Finished": {
-			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true, begun: true,
+			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true,
 			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
 		},
 		"Blocked": {
@@ -172,8 +175,8 @@ func TestStateQuestions(t *testing.T) {
 			for id, outcome := range tc.outcomes {
 				conclude(t, state, id, outcome, epoch)
 			}
-			if d := cmp.Diff(tc.delays, state.Delays(epoch)); d != "" || state.Done() != tc.done || state.Begun() != tc.begun {
-				t.Errorf("%s: done %v, begun %v, delays -want, +got:\n%s", tc.reason, state.Done(), state.Begun(), d)
+			if d := cmp.Diff(tc.delays, state.Delays(epoch)); d != "" || state.Done() != tc.done {
+				t.Errorf("%s: done %v, delays -want, +got:\n%s", tc.reason, state.Done(), d)
 			}
 		})
 	}

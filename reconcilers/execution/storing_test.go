@@ -99,13 +99,13 @@ func TestPurge(t *testing.T) {
 		"All": {
 			reason: "at the end of a cause all go, each once, even those that were never loaded",
 			purge:  func(s *execution.State, to progress.Writer) { s.Purge(to, nil, nil) },
-			want:   []string{"none", "old", "now", "old/x", "old/y", "now/x", "sub"},
+			want:   []string{"none", "now", "old", "now/x", "old/x", "old/y", "sub"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			// "sub" is selected, but not owned: so sub-handlers are.
-			state := restore(t, held, []string{"none", "old", "now"}, []string{"now", "sub"}, "update")
+			state := restore(t, held, []string{"none", "now", "old"}, []string{"now", "sub"}, "update")
 			to := &ledger{}
 			tc.purge(state, to)
 			if d := cmp.Diff(tc.want, to.purged); d != "" {

@@ -125,6 +125,16 @@ func TestAdoptKnowsWhatTheObjectHas(t *testing.T) {
 	}
 }
 
+func TestAdoptEachOnItsOwn(t *testing.T) {
+	former := restore(t, nil, []string{"a", "b"}, []string{"a", "b"}, "create")
+	conclude(t, former, "b", execution.Outcome{Final: true}, epoch)
+	state := restore(t, nil, []string{"new", "a", "b"}, []string{"new", "a", "b"}, "create")
+	state.Adopt(former)
+	if e := state.Entry("b"); !e.Success || state.Entry("a").Success || state.Entry("new").Success {
+		t.Errorf("what one handler did is nothing to those before it: %+v", accounts(state, epoch))
+	}
+}
+
 func TestAdoptForgetsTheBlock(t *testing.T) {
 	former := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	conclude(t, former, "a", execution.Outcome{Err: errBoo}, epoch)

@@ -186,7 +186,8 @@ func TestInterestIn(t *testing.T) {
 		},
 		"DeleteLater": {
 			reason: "the finalizer is asked for even if the object is wanted already", want: handlers.Interest{Changing: true, Finalizer: true},
-			all: []*handlers.Handler{{Reason: cause.Create}, {Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
+			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
+				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
 			reason: "once all is known, nobody else is asked: filters may be expensive", want: handlers.Interest{Changing: true, Finalizer: true},
