@@ -1,0 +1,102 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// transformError is a function of a handler that does not fit the object as it is when it is written.
+type transformError struct{ err error }
+
+// Error tells what the function said.
+func (e *transformError) Error() string { return e.err.Error() }
+
+// Unwrap gives that.
+func (e *transformError) Unwrap() error { return e.err }
+
+// atFault tells whether it is the content that failed, so that the same write would fail again.
+func atFault(err error) bool {
+	var transform *transformError
+	return errors.Is(err, patching.ErrRefused) || errors.As(err, &transform) ||
+		apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// include adds to the patch what the attempt has to say, and tells how many functions that are.
+func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
+	remembered := a.Remembered()
+	patch.Transforms = append(patch.Transforms, contained(remembered)...)
+	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result())
+}
+
+// contained makes a panic of a user's function its error: here it runs on our goroutine, out of its handler's reach.
+func contained(transforms []patching.Transform) []patching.Transform {
+	out := make([]patching.Transform, len(transforms))
+	for i, transform := range transforms {
+		out[i] = func(body map[string]any) (err error) {
+			defer func() {
+				if value := recover(); value != nil {
+					err = &transformError{fmt.Errorf("panic: %v", value)}
+				}
+			}()
+			if err := transform(body); err != nil {
+				return &transformError{err}
+			}
+			return nil
+		}
+	}
+	return out
+}
+
+// sift finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of its
+// handler. With nobody to ask, the refusal stays what it is.
+func (p *pass) sift(ctx context.Context, attempts []*execution.Attempt, refusal error) error {
+	for _, a := range attempts {
+		if len(a.Remembered()) == 0 && a.Result() == nil {
+			continue
+		}
+		switch err := p.offer(ctx, a); {
+		case atFault(err):
+			refusal = nil
+			p.reject(ctx, a, err)
+		case err != nil || p.gone:
+			return err
+		}
+	}
+	return refusal
+}
+
+// offer writes what one attempt has to say, and nothing else.
+func (p *pass) offer(ctx context.Context, a *execution.Attempt) error {
+	var patch patching.Patch
+	written, err := include(&patch, a)
+	if err != nil {
+		return err
+	}
+	if err := p.send(ctx, patch); err != nil || p.gone {
+		return err
+	}
+	a.Written(written)
+	return nil
+}
+
+// reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like any
+// other.
+func (p *pass) reject(ctx context.Context, a *execution.Attempt, refusal error) {
+	logf.FromContext(ctx).Error(refusal, "The changes of a handler were refused", "handler", a.Call.Handler.ID)
+	a.Written(len(a.Remembered()))
+	if a.Call.Cause != p.cause || !a.Outcome.Final || a.Outcome.Err != nil {
+		return
+	}
+	a.Outcome = a.Limits.Judge(fmt.Errorf("the changes of the handler were refused: %w", refusal))
+	p.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.now())
+	if !succeeded(p.state) {
+		p.interim = nil
+	}
+}

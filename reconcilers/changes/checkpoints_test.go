@@ -1,0 +1,149 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// aside runs the process until it rests, while the test goes on.
+func (p *process) aside() (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		p.settle()
+	}()
+	return done
+}
+
+// after lets virtual time pass, and all that is due in it.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// TestCheckpoints is about what is on the object while handlers are still running.
+func TestCheckpoints(t *testing.T) {
+	run(t, map[string]scenario{
+		"Delayed": {"an outcome waits one second at most for its write, and not less", func(w *world) {
+			p := w.start(onCreate("a", returns("done")), onCreate("b", takes(10*time.Second)))
+			done := p.aside()
+			after(900 * time.Millisecond)
+			w.wantWrites("before the checkpoint")
+			after(200 * time.Millisecond)
+			w.wantWrites("at the checkpoint", "main 200")
+			w.want("record of a", true, w.record("a", "success"))
+			w.want("record of b", int64(0), w.record("b", "retries"))
+			w.wantAt("at the checkpoint", "done", "status", "a")
+			w.want("diff-base", nil, w.annotation(handled))
+			<-done
+			w.wantWrites("at the end", "main 200")
+			w.wantCalls("all", "0s create a", "0s create b")
+			w.wantClean("at the end")
+		}},
+		"Oldest": {"the second counts from the oldest outcome that waits", func(w *world) {
+			p := w.start(onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)))
+			done := p.aside()
+			after(1100 * time.Millisecond)
+			w.want("record of b", true, w.record("b", "success"))
+			<-done
+			w.wantWrites("all", "main 200", "main 200")
+		}},
+		"Setting": {"the second is a setting", func(w *world) {
+			p := w.start(onCreate("a", ok), onCreate("b", takes(10*time.Second)))
+			p.handling.Checkpoint = 3 * time.Second
+			done := p.aside()
+			after(2900 * time.Millisecond)
+			w.wantWrites("before")
+			after(200 * time.Millisecond)
+			w.wantWrites("at the checkpoint", "main 200")
+			<-done
+		}},
+		"Killed": {"a crash repeats the handler that was running, and none that had returned a second before", func(w *world) {
+			slow := takes(10 * time.Second)
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
+			p := w.start(registered...)
+			done := p.aside()
+			after(5 * time.Second)
+			p.kill()
+			<-done
+			w.wantCalls("first life", "0s create a", "0s create b")
+			w.start(registered...).settle()
+			w.wantCalls("second life", "5s create b")
+			w.wantHandled("at the end", "one")
+			w.wantClean("at the end")
+		}},
+		"KilledAndEdited": {"an edit between two lives was not seen by the handler of the first: it follows as an update", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok)}
+			p := w.start(registered...)
+			done := p.aside()
+			after(5 * time.Second)
+			p.kill()
+			<-done
+			w.set("two", "spec", "field")
+			w.calls()
+			w.start(registered...).settle()
+			w.wantCalls("second life", "5s create b", "15s update u")
+			w.wantHandled("at the end", "two")
+			w.wantClean("at the end")
+		}},
+		"BetweenStatusAndMain": {"the status is written first, so a death in between loses no result", func(w *world) {
+			w.statusSubresource = true
+			registered := []*handlers.Handler{onCreate("a", returns("r")), onCreate("b", patches("p", "status", "b"))}
+			p := w.start(registered...)
+			w.before = func(r write) error {
+				if !r.status {
+					p.kill()
+				}
+				return nil
+			}
+			p.settle()
+			w.wantAt("after the death", "r", "status", "a")
+			w.wantAt("after the death", "p", "status", "b")
+			w.before = nil
+			w.start(registered...).settle()
+			w.wantAt("at the end", "r", "status", "a")
+			w.wantAt("at the end", "p", "status", "b")
+			w.wantHandled("at the end", "one")
+		}},
+		"NotRunning": {"with the last handler, there is nothing to wait for", func(w *world) {
+			p := w.start(onCreate("a", takes(5*time.Second)))
+			p.settle()
+			w.wantWrites("all", "main 200")
+		}},
+		"Conflict": {"an edit at the moment of the checkpoint disturbs nobody", func(w *world) {
+			w.set([]any{"x"}, "spec", "list")
+			p := w.start(onCreate("a", appends("a", "spec", "list")), onCreate("b", takes(10*time.Second)))
+			w.before = func(r write) error {
+				if r.number == 1 {
+					w.set([]any{"x", "y"}, "spec", "list")
+				}
+				return nil
+			}
+			done := p.aside()
+			after(2 * time.Second)
+			w.wantWrites("checkpoint", "main 409", "main 200")
+			w.wantAt("checkpoint", []any{"x", "y", "a"}, "spec", "list")
+			<-done
+		}},
+	})
+}
+
+// appends remembers an item for a list, unless it is there.
+func appends(item any, path ...string) handlers.Func {
+	return func(_ context.Context, c *handlers.Call) error {
+		return c.Writes.Remember(func(body map[string]any) error {
+			list, _ := at(body, path...).([]any)
+			for _, held := range list {
+				if held == item {
+					return nil
+				}
+			}
+			put(body, append(append([]any{}, list...), item), path...)
+			return nil
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package changes_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// tale is the life of one object under an operator that dies again and again: created, edited in the middle of that,
+// updated, deleted.
+type tale struct {
+	*world
+	mu     sync.Mutex
+	p      *process
+	kills  int
+	called map[string]int // how often each handler was called, by reason and id
+	done   map[string]int // how often it succeeded
+	failed map[string]bool
+}
+
+// point is where the process dies: at a request, counted over all lives, before or after it takes effect.
+type point struct {
+	number  int
+	applied bool
+}
+
+func newTale(t *testing.T, deaths ...point) *tale {
+	s := &tale{world: newWorld(t), called: map[string]int{}, done: map[string]int{}, failed: map[string]bool{}}
+	s.statusSubresource = true
+	strike := func(r write, applied bool) {
+		if slices.Contains(deaths, point{r.number, applied}) {
+			s.kill()
+		}
+	}
+	s.before = func(r write) error { strike(r, false); return nil }
+	s.after = func(r write) error { strike(r, true); return nil }
+	return s
+}
+
+func (s *tale) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kills++
+	s.p.kill()
+}
+
+// counted keeps the books of a handler over all lives.
+func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
+	own := *h
+	own.Call = func(ctx context.Context, c *handlers.Call) error {
+		key := fmt.Sprintf("%s %s", c.Cause.Reason, h.ID)
+		s.mu.Lock()
+		s.called[key]++
+		s.mu.Unlock()
+		err := h.Call(ctx, c)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil && !s.p.dead.Load() {
+			s.done[key]++
+		}
+		return err
+	}
+	return &own
+}
+
+// once fails at the first call of all lives.
+func (s *tale) once(key string) handlers.Func {
+	return func(context.Context, *handlers.Call) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failed[key] {
+			return nil
+		}
+		s.failed[key] = true
+		return temporaryError{delay: 10 * time.Second}
+	}
+}
+
+// live is one life of the operator, to its death or until there is nothing to do.
+func (s *tale) live() {
+	shared := all(appends("s", "metadata", "ownerReferences"), s.once("shared"))
+	var registered []*handlers.Handler
+	for _, h := range []*handlers.Handler{
+		onCreate("a", all(patches("a", "status", "seen"), returns("r"))),
+		onCreate("b", all(appends("b", "metadata", "ownerReferences"), takes(3*time.Second), s.once("b"))),
+		onCreate("c", all(patches("c", "status", "flushed"), flushes, takes(500*time.Millisecond))),
+		onUpdate("u", returns("u")), onUpdate("v", all(takes(2*time.Second), s.once("v"))),
+		onUpdate("s", shared), onDelete("s", shared), onDelete("d", takes(2*time.Second)),
+	} {
+		registered = append(registered, s.counted(h))
+	}
+	p := s.start(registered...)
+	s.mu.Lock()
+	s.p = p
+	s.mu.Unlock()
+	p.settle()
+}
+
+// untilSettled lives again after each death.
+func (s *tale) untilSettled() {
+	for s.live(); s.p.dead.Load(); s.live() {
+	}
+}
+
+// tell runs the whole tale and checks it.
+func (s *tale) tell() {
+	s.untilSettled()
+	s.wantHandled("created", "one")
+	s.wantAt("created", "r", "status", "a")
+	s.wantAt("created", "a", "status", "seen")
+	s.wantAt("created", "c", "status", "flushed")
+	s.wantAt("created", []any{"b"}, "metadata", "ownerReferences")
+	s.wantAt("created", []any{finalizer}, "metadata", "finalizers")
+	s.wantClean("created")
+	s.set("two", "spec", "field")
+	s.untilSettled()
+	s.wantHandled("updated", "two")
+	s.wantAt("updated", "u", "status", "u")
+	s.wantClean("updated")
+	s.delete()
+	s.untilSettled()
+	s.want("stored", map[string]any(nil), s.stored())
+	s.wantBalanced()
+}
+
+// wantBalanced checks that all was done, and nothing more often than deaths explain.
+func (s *tale) wantBalanced() {
+	usual := map[string]int{ // calls in a life without deaths
+		"create a": 1, "create b": 2, "create c": 1,
+		"update u": 1, "update v": 2, "update s": 2, "delete s": 1, "delete d": 1,
+	}
+	for _, key := range slices.Sorted(maps.Keys(usual)) {
+		if s.done[key] == 0 {
+			s.t.Errorf("%s never succeeded", key)
+		}
+		if s.called[key] > usual[key]+s.kills {
+			s.t.Errorf("%s was called %d times: %d is usual, and there were %d deaths", key, s.called[key], usual[key], s.kills)
+		}
+	}
+	for key := range s.called {
+		if usual[key] == 0 {
+			s.t.Errorf("%s should not have been called", key)
+		}
+	}
+}
+
+// requests is how many there are in a life without deaths.
+func requests(t *testing.T) (number int, length time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTale(t)
+		s.tell()
+		number, length = s.count, time.Since(s.started)
+	})
+	return number, length
+}
+
+func points(number int) []point {
+	var all []point
+	for n := range number {
+		all = append(all, point{n + 1, false}, point{n + 1, true})
+	}
+	return all
+}
+
+// TestCrashes kills the operator at every single request.
+func TestCrashes(t *testing.T) {
+	number, _ := requests(t)
+	for _, death := range points(number) {
+		t.Run(fmt.Sprintf("%d/%v", death.number, death.applied), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTale(t, death)
+				if s.tell(); s.kills != 1 {
+					t.Errorf("want one death, got %d", s.kills)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashesTwice kills it again soon after: while it takes up what the first life has left.
+func TestCrashesTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("there are hundreds of pairs")
+	}
+	number, _ := requests(t)
+	all := points(number + 2)
+	for i, first := range all {
+		for _, second := range all[i+1:] {
+			if second.number == first.number || second.number > first.number+3 {
+				continue
+			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newTale(t, first, second)
+				if s.tell(); t.Failed() {
+					t.Fatalf("the deaths were at %v and %v", first, second)
+				}
+			})
+		}
+	}
+}
+
+// TestCrashesInBetween kills it at moments when nothing is being written.
+func TestCrashesInBetween(t *testing.T) {
+	_, length := requests(t)
+	for moment := 250 * time.Millisecond; moment < length; moment += 500 * time.Millisecond {
+		t.Run(moment.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTale(t)
+				time.AfterFunc(moment, func() { s.kill() })
+				s.tell()
+			})
+		})
+	}
+}

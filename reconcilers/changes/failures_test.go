@@ -1,0 +1,167 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// forbidden refuses all writes for a while.
+func (w *world) forbidden(d time.Duration) {
+	until := time.Now().Add(d)
+	w.before = func(write) error {
+		if time.Now().Before(until) {
+			return refusal(403)
+		}
+		return nil
+	}
+}
+
+// losing loses the answer to a write that was done.
+func (w *world) losing(number int) {
+	w.after = func(r write) error {
+		if r.number == number {
+			return refusal(504)
+		}
+		return nil
+	}
+}
+
+func failingFilter(context.Context, *cause.Cause) (bool, error) { return false, errOrdinary }
+
+// TestFailures is about writes that fail through no fault of their content.
+func TestFailures(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"Forbidden": {"what was done is not done again, but written as soon as that is permitted", func(w *world) {
+			w.forbidden(30 * time.Second)
+			p := w.start(onCreate("a", all(patches("x", "spec", "id"), returns("r"))), onCreate("b", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b")
+			w.wantAt("all", "x", "spec", "id")
+			w.wantAt("all", "r", "status", "a")
+			w.wantHandled("all", "one")
+			w.wantClean("all")
+			w.want("memory", true, p.memory.Idle())
+		}},
+		"ForbiddenRetries": {"a handler is not tried again while its attempts cannot be counted on the object", func(w *world) {
+			w.forbidden(100 * time.Second)
+			p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
+			w.wantClean("all")
+		}},
+		"ForbiddenCheckpoints": {"a long handler does not make it knock at the closed door each second", func(w *world) {
+			w.forbidden(24 * time.Hour)
+			p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
+			_, err := p.pass()
+			if err == nil {
+				w.t.Error("want an error of the pass, got none")
+			}
+			if n := len(w.drainWrites()); n > 70 {
+				w.t.Errorf("want one try a minute at most in the long run, got %d in an hour", n)
+			}
+		}},
+		"ForbiddenFinalizer": {"no handler is called before the finalizer is there", func(w *world) {
+			w.forbidden(10 * time.Second)
+			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
+			w.wantCalls("all", "10s create a")
+		}},
+		"EditedMeanwhile": {"an edit made while nothing could be written follows as an update", func(w *world) {
+			w.forbidden(10 * time.Second)
+			p := w.start(onCreate("a", ok), onUpdate("u", ok))
+			p.step()
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s create a", "10s update u")
+			w.wantHandled("all", "two")
+		}},
+		"RevertedMeanwhile": {"so does the revert of what had been acted on", func(w *world) {
+			p := w.start(onUpdate("u", ok))
+			p.settle()
+			w.set("two", "spec", "field")
+			w.forbidden(10 * time.Second)
+			p.step()
+			w.set("one", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s update u", "10s update u")
+			w.wantHandled("all", "one")
+		}},
+		"LeftFiltersMeanwhile": {"what was done to an object that left the filters is written nevertheless", func(w *world) {
+			w.set("yes", "metadata", "labels", "on")
+			w.forbidden(10 * time.Second)
+			p := w.start(onCreate("a", patches("x", "spec", "id"), labelled))
+			p.step()
+			w.set("no", "metadata", "labels", "on")
+			p.settle()
+			w.wantAt("all", "x", "spec", "id")
+			w.wantCalls("all", "0s create a")
+		}},
+		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak", func(w *world) {
+			var known any
+			look := func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }
+			w.set([]any{finalizer}, "metadata", "finalizers")
+			w.forbidden(10 * time.Second)
+			p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", look))
+			p.step()
+			w.delete()
+			p.settle()
+			w.want("known", "x", known)
+			w.wantCalls("all", "0s create a", "1s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"DeletedMeanwhileRetried": {"so it does at its second attempt", func(w *world) {
+			var known []any
+			look := func(_ context.Context, c *handlers.Call) error {
+				known = append(known, at(c.Object, "spec", "id"))
+				return nil
+			}
+			w.set([]any{finalizer}, "metadata", "finalizers")
+			w.forbidden(3 * time.Second)
+			p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", all(look, fails(1, later))))
+			p.step()
+			w.delete()
+			p.settle()
+			w.want("known", []any{"x", "x"}, known)
+			w.wantCalls("all", "0s create a", "1s delete d", "11s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"Resume": {"a resume whose patch could not be written is not repeated", func(w *world) {
+			w.start(onCreate("a", ok)).settle()
+			w.calls()
+			w.forbidden(5 * time.Second)
+			p := w.start(onResume("r", patches("x", "spec", "id")))
+			p.memory.Initial = true
+			p.settle()
+			w.wantCalls("all", "0s resume r")
+			w.wantAt("all", "x", "spec", "id")
+		}},
+		"MainAfterStatus": {"the status was written, the rest fails: it is completed later", func(w *world) {
+			w.statusSubresource = true
+			w.before = func(r write) error {
+				if !r.status && r.number < 6 {
+					return refusal(403)
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", all(appends("a", "status", "list"), patches("x", "spec", "id"))))
+			p.settle()
+			w.wantCalls("all", "0s create a")
+			w.wantAt("all", []any{"a"}, "status", "list")
+			w.wantAt("all", "x", "spec", "id")
+		}},
+		"FilterFails": {"a filter that fails is an error of the framework: the object waits", func(w *world) {
+			broken := onCreate("a", ok)
+			broken.Filters = []handlers.Filter{failingFilter}
+			p := w.start(broken)
+			if _, err := p.pass(); !errors.Is(err, errOrdinary) {
+				w.t.Errorf("want %v, got %v", errOrdinary, err)
+			}
+			w.wantWrites("all")
+		}},
+	})
+}

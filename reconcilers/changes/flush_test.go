@@ -1,0 +1,154 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func flushes(ctx context.Context, c *handlers.Call) error { return c.Writes.Flush(ctx) }
+
+// TestFlush is about handlers that write before they have returned.
+func TestFlush(t *testing.T) {
+	run(t, map[string]scenario{
+		"Now": {"what is remembered is on the object when Flush returns, and survives a death", func(w *world) {
+			registered := onCreate("a", all(patches("x", "spec", "id"), flushes, takes(time.Minute)))
+			p := w.start(registered)
+			done := p.aside()
+			synctest.Wait()
+			w.wantAt("flushed", "x", "spec", "id")
+			w.want("attempts", int64(0), w.record("a", "retries"))
+			p.kill()
+			<-done
+			var known any
+			w.start(onCreate("a", func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil })).settle()
+			w.want("next life", "x", known)
+		}},
+		"WithOthers": {"what waits is written with it, once", func(w *world) {
+			p := w.start(onCreate("a", returns("r")), onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))))
+			done := p.aside()
+			synctest.Wait()
+			w.wantWrites("flush", "main 200")
+			w.wantAt("flush", "r", "status", "a")
+			w.want("record of a", true, w.record("a", "success"))
+			after(2 * time.Second)
+			w.wantWrites("no checkpoint")
+			<-done
+		}},
+		"Nothing": {"without anything to write, the records are: the handler has begun", func(w *world) {
+			p := w.start(onCreate("a", all(flushes, flushes)))
+			_, _ = p.pass()
+			w.wantWrites("all", "main 200", "main 200")
+		}},
+		"SeenByNext": {"the next handler sees what was flushed, too", func(w *world) {
+			var known any
+			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
+				onCreate("b", func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }))
+			p.settle()
+			w.want("known", "x", known)
+		}},
+		"AtCheckpoint": {"a flush at the very moment of a checkpoint", func(w *world) {
+			p := w.start(onCreate("a", returns("r")), onCreate("b", all(takes(time.Second), patches("x", "spec", "id"), flushes, takes(time.Second))))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantAt("all", "x", "spec", "id")
+			w.wantCalls("all", "0s create a", "0s create b")
+		}},
+		"Concurrent": {"goroutines of a handler may flush at once", func(w *world) {
+			p := w.start(onCreate("a", returns("r")), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				var group sync.WaitGroup
+				errs := make([]error, 8)
+				for i := range errs {
+					group.Go(func() {
+						time.Sleep(time.Duration(i) * 250 * time.Millisecond)
+						errs[i] = errors.Join(appends(int64(i), "spec", "list")(ctx, c), c.Writes.Flush(ctx))
+					})
+				}
+				group.Wait()
+				return errors.Join(errs...)
+			}))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			list, _ := w.at("spec", "list").([]any)
+			w.want("items", 8, len(list))
+		}},
+		"Refused": {"a refusal is told to the handler that flushes; it alone is judged by it, at its end", func(w *world) {
+			w.schema = onlyNumbers
+			var told error
+			p := w.start(onCreate("a", patches("y", "spec", "id")), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				_ = patches("big", "spec", "size")(ctx, c)
+				told = c.Writes.Flush(ctx)
+				return told
+			}, retries(2)))
+			p.settle()
+			if told == nil {
+				w.t.Error("want the refusal from Flush, got no error")
+			}
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create b")
+			w.wantAt("all", "y", "spec", "id")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"RefusedAndMended": {"a handler may mend what was refused, and go on", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				_ = patches("big", "spec", "size")(ctx, c)
+				if c.Writes.Flush(ctx) == nil {
+					return errors.New("not refused")
+				}
+				return patches(int64(1), "spec", "size")(ctx, c)
+			}))
+			p.settle()
+			w.wantCalls("all", "0s create a")
+			w.wantAt("all", int64(1), "spec", "size")
+		}},
+		"RefusedForAnother": {"a handler is not told of the refusal of what one before it did", func(w *world) {
+			w.schema = onlyNumbers
+			var told error
+			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				_ = patches("y", "spec", "id")(ctx, c)
+				told = c.Writes.Flush(ctx)
+				return told
+			}))
+			p.settle()
+			w.want("told", error(nil), told)
+			w.wantAt("all", "y", "spec", "id")
+			w.wantCalls("all", "0s create a", "0s create b")
+		}},
+		"Forbidden": {"a flush that fails is told; it is written at the end if that works", func(w *world) {
+			w.forbidden(time.Second)
+			var told error
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				_ = patches("x", "spec", "id")(ctx, c)
+				told = c.Writes.Flush(ctx)
+				return takes(2*time.Second)(ctx, c)
+			}))
+			p.settle()
+			if told == nil {
+				w.t.Error("want the failure from Flush, got no error")
+			}
+			w.wantAt("all", "x", "spec", "id")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"Gone": {"the handler of an object that is gone is told so, again and again", func(w *world) {
+			var told [2]error
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				w.delete()
+				told = [2]error{c.Writes.Flush(ctx), c.Writes.Flush(context.WithoutCancel(ctx))}
+				return told[0]
+			}))
+			p.settle()
+			for _, err := range told {
+				if !errors.Is(err, changes.ErrDeleted) {
+					w.t.Errorf("want %v, got %v", changes.ErrDeleted, err)
+				}
+			}
+			w.wantWrites("all", "main 404")
+		}},
+	})
+}

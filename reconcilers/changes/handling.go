@@ -1,0 +1,97 @@
+package changes
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// DefaultCheckpoint is how long an outcome may wait for its write while the next handler is running.
+const DefaultCheckpoint = time.Second
+
+// rounds limits how often a pass starts over on the answer to its own write: twice is usual for a creation.
+const rounds = 8
+
+// Writer sends patches of one object, and reads it anew.
+type Writer interface {
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
+	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
+}
+
+// Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
+type Handling struct {
+	// Handlers are the changing handlers of the kind, in the order of registration.
+	Handlers []*handlers.Handler
+	// Lens reads the essences.
+	Lens *cause.Lens
+	// Progress stores the records.
+	Progress progress.Storage
+	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
+	Interim Interim
+	// BoundTo is the annotation with the uid of the object that our memory belongs to; empty trusts all memory.
+	BoundTo string
+	// Finalizer is the name of our finalizer.
+	Finalizer string
+	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
+	Writer            Writer
+	StatusSubresource bool
+	// Chain makes the attempts.
+	Chain adapters.Reconciler
+	// Events posts Kubernetes events for the handlers.
+	Events handlers.Poster
+	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
+	Backoff time.Duration
+	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
+	Checkpoint time.Duration
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+}
+
+// Next says what must follow a pass.
+type Next struct {
+	// After is when the object must be looked at again without any event; nil is never.
+	After *time.Duration
+	// Gone is true if the object turned out not to exist any more.
+	Gone bool
+	// Released is true if a write of the pass let the object go for good: what a cache may still show of it is past.
+	Released bool
+	// Written is the API server's last answer to the writes of the pass: newer than what a cache may have yet. It is nil
+	// if nothing was written, or if the answer is the last word on the object.
+	Written map[string]any
+}
+
+// Reconcile makes one pass over the object. The body is shared and not modified.
+// A *BlockedError says that the object must change first; any other error is to be tried again later.
+func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
+	p := &pass{Handling: h, memory: memory, body: body}
+	for range rounds {
+		verdict, err := p.round(ctx)
+		if err != nil || verdict != startOver {
+			return p.next(), err
+		}
+	}
+	now := time.Duration(0)
+	return Next{After: &now, Written: p.written}, nil
+}
+
+func (h *Handling) now() time.Time {
+	if h.Now != nil {
+		return h.Now().Truncate(time.Microsecond)
+	}
+	return time.Now().UTC().Truncate(time.Microsecond)
+}
+
+func (h *Handling) checkpoint() time.Duration {
+	if h.Checkpoint > 0 {
+		return h.Checkpoint
+	}
+	return DefaultCheckpoint
+}

@@ -1,0 +1,147 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// does runs something while the handler is running.
+func does(something func()) handlers.Func {
+	return func(context.Context, *handlers.Call) error { something(); return nil }
+}
+
+// TestInterference is about what others do to the object while its handlers run.
+func TestInterference(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"EditDuringCreate": {"an edit that no handler has seen follows as an update", func(w *world) {
+			p := w.start(onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "0s update u")
+			w.wantHandled("all", "two")
+		}},
+		"EditBetweenAttempts": {"so does one that only the first successful handler has not seen", func(w *world) {
+			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
+			_, _ = p.pass()
+			w.set("two", "spec", "field")
+			_, _ = p.pass()
+			w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+			w.wantHandled("all", "two")
+		}},
+		"EditBeforeSuccess": {"what the first successful handler has seen is handled, though failing ones saw less", func(w *world) {
+			p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
+			_, _ = p.pass()
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s create a", "10s create a")
+			w.wantHandled("all", "two")
+		}},
+		"DeletedDuringCreate": {"a deletion known from our own write ends the creation after the running handler", func(w *world) {
+			p := w.start(
+				onCreate("a", ok),
+				onCreate("b", all(takes(500*time.Millisecond), does(w.delete), takes(5*time.Second))),
+				onCreate("c", ok), onDelete("d", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "5.5s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"GoneDuringCreate": {"an object that is gone is the end of the matter: the next handler is not called", func(w *world) {
+			p := w.start(onCreate("a", does(w.delete)), onCreate("b", takes(5*time.Second)), onCreate("c", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b")
+			w.wantWrites("all", "main 404")
+			w.want("gone", true, p.gone)
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"GoneTellsHandler": {"the running handler learns that its object is gone", func(w *world) {
+			var told error
+			p := w.start(onCreate("a", does(w.delete)), onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
+				<-ctx.Done()
+				told = context.Cause(ctx)
+				time.Sleep(5 * time.Second) // and is in no hurry
+				return told
+			}))
+			p.settle()
+			if !errors.Is(told, changes.ErrDeleted) {
+				w.t.Errorf("cancellation cause: want %v, got %v", changes.ErrDeleted, told)
+			}
+			w.wantWrites("all", "main 404")
+		}},
+		"Replaced": {"nothing is written to another object of the same name", func(w *world) {
+			p := w.start(onCreate("a", all(patches("mine", "spec", "owner"), does(w.replace))), onCreate("b", ok))
+			_, err := p.pass()
+			if err != nil {
+				w.t.Fatalf("pass: %v", err)
+			}
+			w.wantAt("the other object", nil, "metadata", "annotations")
+			w.wantAt("the other object", nil, "spec", "owner")
+			w.wantWrites("all", "main 422")
+		}},
+		"ReplacedWithStatus": {"neither to its status, which knows no uid", func(w *world) {
+			w.statusSubresource = true
+			p := w.start(onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))), onCreate("b", takes(5*time.Second)))
+			next, err := p.pass()
+			if err != nil || !next.Gone {
+				w.t.Fatalf("want an object that is gone, got %v, error %v", next.Gone, err)
+			}
+			w.wantAt("the other object", nil, "status")
+			w.wantAt("the other object", nil, "metadata", "annotations")
+			w.wantCalls("all", "0s create a", "0s create b")
+		}},
+		"ReplacedBeforeFinalizer": {"the finalizer is not put on another object", func(w *world) {
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			body := w.stored()
+			w.replace()
+			next, err := p.over(body)
+			if err != nil || !next.Gone {
+				w.t.Fatalf("want an object that is gone, got %v, error %v", next.Gone, err)
+			}
+			w.wantAt("the other object", nil, "metadata", "finalizers")
+			w.wantCalls("all")
+		}},
+		"DeletedBeforeFinalizer": {"an object that is deleted before we hold it is free: no error, no handler", func(w *world) {
+			w.set([]any{"other/one"}, "metadata", "finalizers")
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			body := w.stored()
+			w.delete()
+			if _, err := p.over(body); err != nil {
+				w.t.Errorf("pass: %v", err)
+			}
+			w.wantCalls("all")
+			w.wantAt("afterwards", []any{"other/one"}, "metadata", "finalizers")
+		}},
+		"HeldByAnother": {"a finalizer that our other replica has put there meanwhile is good", func(w *world) {
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			body := w.stored()
+			w.set([]any{finalizer}, "metadata", "finalizers")
+			if _, err := p.over(body); err != nil {
+				w.t.Errorf("pass: %v", err)
+			}
+			w.wantCalls("all", "0s create a")
+			w.wantHandled("all", "one")
+		}},
+		"ReleasedByAnother": {"an object whose finalizers were all removed during its deletion is gone", func(w *world) {
+			release := func() { w.set(nil, "metadata", "finalizers") }
+			p := w.start(onDelete("d", does(release)))
+			p.settle()
+			w.delete()
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantCalls("all", "0s delete d")
+		}},
+	})
+}
+
+// replace deletes the object for good, and makes another one of the same name.
+func (s *server) replace() {
+	body := object()
+	put(body, "uid-2", "metadata", "uid")
+	s.create(body)
+}

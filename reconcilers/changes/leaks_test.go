@@ -1,0 +1,66 @@
+package changes_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestLeaks is about goroutines that a handler leaves behind.
+func TestLeaks(t *testing.T) {
+	run(t, map[string]scenario{
+		"Late": {"what a goroutine does after its handler has returned is refused, not lost silently", func(w *world) {
+			var late [3]error
+			done := make(chan struct{})
+			leaky := func(ctx context.Context, c *handlers.Call) error {
+				go func() {
+					defer close(done)
+					time.Sleep(time.Second)
+					late = [3]error{patches("x", "spec", "id")(ctx, c), c.Writes.SetResult(1), c.Writes.Flush(context.WithoutCancel(ctx))}
+				}()
+				return nil
+			}
+			p := w.start(onCreate("a", leaky), onCreate("b", takes(5*time.Second)))
+			p.settle()
+			<-done
+			for i, err := range late {
+				if err == nil {
+					w.t.Errorf("want an error of late call %d, got none", i)
+				}
+			}
+			w.wantAt("all", nil, "spec", "id")
+		}},
+		"Reading": {"it may go on reading its copy while the next handler changes its own", func(w *world) {
+			done := make(chan struct{})
+			leaky := func(_ context.Context, c *handlers.Call) error {
+				go func() {
+					defer close(done)
+					for range 100 {
+						_ = copied(c.Object)
+					}
+				}()
+				return nil
+			}
+			p := w.start(onCreate("a", leaky), onCreate("b", all(patches("x", "spec", "id"), patches("y", "spec", "id"))))
+			p.settle()
+			<-done
+		}},
+		"ResultKept": {"a result counts as it was when it was set", func(w *world) {
+			result := map[string]any{"k": "v"}
+			p := w.start(onCreate("a", all(returns(result), does(func() { result["k"] = "changed" }))))
+			p.settle()
+			w.wantAt("all", "v", "status", "a", "k")
+		}},
+		"NeverReturns": {"a function that ends its goroutine has failed: it is not taken for one that wants to go on at once", func(w *world) {
+			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+				runtime.Goexit() // as tests do that fail inside of a handler
+				return nil
+			}, retries(2)))
+			p.settle()
+			w.wantCalls("all", "0s create a", "1m0s create a")
+		}},
+	})
+}

@@ -1,0 +1,89 @@
+package changes_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// TestMalformed is about memory that somebody has broken.
+func TestMalformed(t *testing.T) {
+	cases := map[string]struct{ reason, name, text string }{
+		"Diffbase":     {"without the old state there is no cause", handled, "{"},
+		"DiffbaseList": {"JSON, but not an object", handled, "[]"},
+		"Interim":      {"without it, an edit would be lost", interim, "oops"},
+		"Record":       {"without it, a handler would be called again", prefix + "/a", "{"},
+		"RecordType":   {"a count that is none", prefix + "/a", `{"retries":"many"}`},
+		"OtherRecord":  {"of a handler for another cause: it may be shared or superseded", prefix + "/u", "{"},
+	}
+	registered := func() []*handlers.Handler {
+		return []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok),
+			onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok)}
+	}
+	for name, tc := range cases {
+		run(t, map[string]scenario{
+			name: {tc.reason, func(w *world) {
+				w.set(tc.text, "metadata", "annotations", tc.name)
+				p := w.start(registered()...)
+				_, err := p.pass()
+				var blocked *changes.BlockedError
+				if !errors.As(err, &blocked) || !strings.Contains(err.Error(), tc.name) {
+					w.t.Errorf("want a BlockedError that names %s, got %v", tc.name, err)
+				}
+				w.wantWrites("blocked")
+				w.wantCalls("blocked")
+				w.set(nil, "metadata", "annotations", tc.name)
+				p.settle()
+				w.wantCalls("repaired", "0s create a")
+				w.wantHandled("repaired", "one")
+			}},
+			name + "Deleted": {"nothing holds a deletion up: it is retried with delays and counted as any other", func(w *world) {
+				w.start(registered()...).settle()
+				w.set(tc.text, "metadata", "annotations", tc.name)
+				w.delete()
+				w.calls()
+				w.drainWrites()
+				p := w.start(registered()...)
+				p.settle()
+				w.wantCalls("deletion", "0s delete d", "0s delete e", "10s delete d", "20s delete d")
+				w.wantWrites("deletion", "main 200", "main 200", "main 200")
+				w.want("errors", []error(nil), p.errs)
+				w.want("stored", map[string]any(nil), w.stored())
+			}},
+		})
+	}
+}
+
+// TestUnreadableField is about a field that a handler looks at, in a place that became something else.
+func TestUnreadableField(t *testing.T) {
+	field := onUpdate("f", ok)
+	field.Field = diff.ParsePath("status.deep.field")
+	run(t, map[string]scenario{
+		"Blocked": {"there is no telling whether the field has changed", func(w *world) {
+			p := w.start(field, onDelete("d", ok))
+			p.settle()
+			w.set("flat", "status", "deep")
+			w.drainWrites()
+			_, err := p.pass()
+			var blocked *changes.BlockedError
+			if !errors.As(err, &blocked) {
+				w.t.Errorf("want a BlockedError, got %v", err)
+			}
+			w.wantWrites("blocked")
+		}},
+		"Deleted": {"the deletion goes on without", func(w *world) {
+			p := w.start(field, onDelete("d", ok))
+			p.settle()
+			w.set("flat", "status", "deep")
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+	})
+}

@@ -1,0 +1,96 @@
+package changes
+
+import (
+	"context"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// observe compares the object with what is remembered of it, and so finds the cause. All memory is read here, ahead of
+// any write: an object whose memory is malformed is not touched.
+func (p *pass) observe(ctx context.Context) (verdict, error) {
+	p.disown()
+	p.state, p.working = nil, nil
+	now, then, err := p.essences(ctx)
+	if err == nil {
+		p.former, err = execution.Restore(p.read, p.owned(), nil, string(cause.Update), p.now())
+	}
+	if err != nil {
+		return stop, &BlockedError{Err: err}
+	}
+	p.cause = cause.Detect(cause.Observation{
+		Body: p.body, Finalizer: p.Finalizer, Old: then, New: now, Initial: p.memory.Initial,
+	})
+	return goOn, nil
+}
+
+// essences are the present and the remembered one, and the interim one on the way. What cannot be read is nil if the
+// object is being deleted.
+func (p *pass) essences(ctx context.Context) (now, then diffbase.Essence, err error) {
+	if now, err = p.Lens.New(p.reading); p.blocks(err) {
+		return nil, nil, err
+	}
+	p.ignored(ctx, err)
+	if p.stored, err = p.Lens.Old(p.reading, p.Lens.Diffbase); p.blocks(err) {
+		return nil, nil, err
+	}
+	p.ignored(ctx, err)
+	interim, err := p.Lens.Old(p.reading, p.Interim)
+	if p.blocks(err) {
+		return nil, nil, err
+	}
+	p.ignored(ctx, err)
+	p.interim = cause.Recall(interim, now)
+	return now, cause.Recall(p.stored, now), nil
+}
+
+// blocks tells whether malformed memory ends the pass: nothing may hold up a deletion for ever.
+func (p *pass) blocks(err error) bool { return err != nil && !patching.BeingDeleted(p.body) }
+
+func (p *pass) ignored(ctx context.Context, err error) {
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "The object is being deleted; what cannot be read of its memory is ignored")
+	}
+}
+
+// weigh asks whether anybody wants the object. With the operator on its way out, nothing is begun any more.
+func (p *pass) weigh(ctx context.Context) (verdict, error) {
+	if ctx.Err() != nil {
+		p.exiting = true
+		return stop, nil
+	}
+	interest, err := handlers.InterestIn(ctx, p.Handlers, p.cause)
+	p.interest = interest
+	return goOn, err
+}
+
+// hold adds the finalizer before any handler is called, or removes one that nobody needs.
+func (p *pass) hold(ctx context.Context) (verdict, error) {
+	held := patching.HasFinalizer(p.body, p.Finalizer)
+	switch {
+	case p.interest.Finalizer && !held && !p.cause.Deleting:
+		return startOver, p.transform(ctx, p.block)
+	case !p.interest.Finalizer && held:
+		return startOver, p.transform(ctx, patching.AllowDeletion(p.Finalizer))
+	default:
+		return goOn, nil
+	}
+}
+
+// block adds the finalizer, but not to an object whose deletion was quicker: that would be refused.
+func (p *pass) block(body map[string]any) error {
+	if patching.BeingDeleted(body) {
+		return nil
+	}
+	return patching.BlockDeletion(p.Finalizer)(body)
+}
+
+func (p *pass) transform(ctx context.Context, transform patching.Transform) error {
+	return p.send(ctx, patching.Patch{Transforms: []patching.Transform{transform}})
+}

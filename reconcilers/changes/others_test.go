@@ -1,0 +1,87 @@
+package changes_test
+
+import "strconv"
+
+// What others do to the object: users, controllers, whoever.
+
+func object() map[string]any {
+	return map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Example",
+		"metadata": map[string]any{"namespace": "ns", "name": "obj", "uid": "uid-1", "generation": int64(1)},
+		"spec":     map[string]any{"field": "one"},
+	}
+}
+
+// create puts the object there, or another one of the same name.
+func (s *server) create(body map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.object = nil
+	s.commit(body)
+}
+
+// edit changes the object as any client could, past all guards.
+func (s *server) edit(change func(body map[string]any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.object == nil {
+		return
+	}
+	next := copied(s.object)
+	change(next)
+	s.commit(next)
+}
+
+// set puts a value to a path of keys.
+func (s *server) set(value any, path ...string) {
+	s.edit(func(body map[string]any) { put(body, value, path...) })
+}
+
+// delete marks the object, or ends it at once if nothing holds it.
+func (s *server) delete() {
+	s.set("2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+}
+
+// stored is the object as it is now; nil if there is none.
+func (s *server) stored() map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.object == nil {
+		return nil
+	}
+	return copied(s.object)
+}
+
+func (s *server) at(path ...string) any { return at(s.stored(), path...) }
+
+// drainWrites gives the writes since it was asked last.
+func (s *server) drainWrites() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writes := s.writes
+	s.writes = nil
+	return writes
+}
+
+func versionOf(body map[string]any) int {
+	text, _ := at(body, "metadata", "resourceVersion").(string)
+	number, _ := strconv.Atoi(text)
+	return number
+}
+
+// put sets a value in a body; nil removes it.
+func put(body map[string]any, value any, path ...string) {
+	for _, key := range path[:len(path)-1] {
+		next, ok := body[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			body[key] = next
+		}
+		body = next
+	}
+	if value == nil {
+		delete(body, path[len(path)-1])
+		return
+	}
+	body[path[len(path)-1]] = value
+}

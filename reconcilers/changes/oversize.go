@@ -1,0 +1,70 @@
+package changes
+
+import (
+	"context"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// annotationsLimit is how many bytes of keys and values the API server takes.
+const annotationsLimit = 256 * 1024
+
+// storeHandled stores the essence as the one last handled, or a digest of it where it does not fit.
+func (p *pass) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
+	size, err := p.storeFitting(p.Lens.Diffbase, patch, handled)
+	if size > annotationsLimit {
+		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it changed, not what it was",
+			"handlers", p.owned(), "annotations", size, "limit", annotationsLimit)
+	}
+	return err
+}
+
+func (p *pass) storeInterim(patch *patching.Patch, seen diffbase.Essence) error {
+	_, err := p.storeFitting(p.Interim, patch, seen)
+	return err
+}
+
+// storeFitting stores the essence, or a digest of it, and tells what the annotations weigh with the whole.
+func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence diffbase.Essence) (size int, err error) {
+	if err := to.Store(patch.Merge, p.body, essence); err != nil {
+		return 0, err
+	}
+	if size = annotationsSize(p.body, patch.Merge); size <= annotationsLimit {
+		return size, nil
+	}
+	digest, err := cause.Digest(essence)
+	if err != nil {
+		return size, err
+	}
+	return size, to.Store(patch.Merge, p.body, digest)
+}
+
+// interimStored tells whether the object has just that one: it may have a stale one, of a cause that another operator
+// ended.
+func (p *pass) interimStored() bool {
+	stored, err := p.Interim.Fetch(p.body)
+	return err == nil && stored != nil && diff.Equal(asValue(cause.Recall(stored, p.interim)), asValue(p.interim))
+}
+
+// annotationsSize is what the annotations will weigh with the patch applied, as the API server counts it.
+func annotationsSize(body, merge map[string]any) int {
+	old, changed := annotationsOf(body), annotationsOf(merge)
+	size := 0
+	for key, value := range changed {
+		if text, ok := value.(string); ok {
+			size += len(key) + len(text)
+		}
+	}
+	for key, value := range old {
+		text, ok := value.(string)
+		if _, replaced := changed[key]; ok && !replaced {
+			size += len(key) + len(text)
+		}
+	}
+	return size
+}

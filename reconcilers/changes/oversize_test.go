@@ -1,0 +1,115 @@
+package changes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestOversize is about objects that are larger than what annotations can hold.
+func TestOversize(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	large := func(w *world) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }
+	run(t, map[string]scenario{
+		"Created": {"the creation is closed with a digest, and logged", func(w *world) {
+			large(w)
+			p := w.start(onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a")
+			w.want("errors", []error(nil), p.errs)
+			if !w.hasLogged("too large") {
+				w.t.Errorf("it is not logged: %v", w.logged)
+			}
+			w.drainWrites()
+			p.settle()
+			w.wantWrites("afterwards")
+		}},
+		"Restarted": {"a restart does not take it for changed", func(w *world) {
+			large(w)
+			w.start(onCreate("a", ok), onUpdate("u", ok)).settle()
+			p := w.start(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
+			p.memory.Initial = true
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s resume r")
+		}},
+		"Updated": {"a change is seen; what there was before is not known, but it is not nil", func(w *world) {
+			large(w)
+			var unknown bool
+			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+				unknown = c.Cause.Old != nil && len(c.Cause.Old) == 0 && len(c.Cause.Diff) > 0
+				return nil
+			}))
+			p.settle()
+			w.set("two", "spec", "field")
+			p.settle()
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s update u")
+			w.want("old is empty", true, unknown)
+		}},
+		"Shrunk": {"an object that became small is remembered as a whole again", func(w *world) {
+			large(w)
+			p := w.start(onCreate("a", ok), onUpdate("u", ok))
+			p.settle()
+			w.set(nil, "spec", "blob")
+			p.settle()
+			w.wantHandled("all", "one")
+			w.wantCalls("all", "0s create a", "0s update u")
+		}},
+		"Interim": {"what the first successful handler saw may be a digest, too", func(w *world) {
+			large(w)
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+			p := w.start(registered...)
+			p.step()
+			p.kill()
+			w.start(registered...).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create b")
+			w.wantClean("all")
+		}},
+		"InterimEdited": {"an edit after the first success follows as an update", func(w *world) {
+			large(w)
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+			p := w.start(registered...)
+			p.step()
+			p.kill()
+			w.set("two", "spec", "field")
+			w.start(registered...).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+			w.wantClean("all")
+		}},
+		"Reverted": {"a revert after a success is seen by digests as well", func(w *world) {
+			large(w)
+			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
+			p.settle()
+			w.set("two", "spec", "field")
+			p.step()
+			w.set("one", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s update u", "0s update v", "0s update u", "0s update v")
+			w.wantClean("all")
+		}},
+		"HalfOfTheRoom": {"an essence that fits once, but not twice", func(w *world) {
+			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
+			p := w.start(onCreate("a", ok), onUpdate("u", ok), onUpdate("v", fails(1, later)))
+			p.settle()
+			w.wantHandled("creation", "one")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantCalls("all", "0s create a", "0s update u", "0s update v", "10s update v")
+			w.wantHandled("update", "two")
+			w.wantClean("update")
+		}},
+		"CrowdedByOthers": {"the annotations of others take room as well", func(w *world) {
+			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
+			w.set(strings.Repeat("y", annotationsLimit/2), "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+			p := w.start(onCreate("a", ok), onUpdate("u", ok))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			p.settle()
+			w.wantCalls("all", "0s create a")
+		}},
+	})
+}

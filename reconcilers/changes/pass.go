@@ -1,0 +1,109 @@
+package changes
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// pass is one look at one object. Its steps fill it from top to bottom.
+type pass struct {
+	*Handling
+	memory *Memory
+
+	body     map[string]any // the object as last known: replaced by the answer to each write
+	reading  map[string]any // the same without memory that belongs to another object
+	foreign  map[string]any // the merge-patch that leads from the former to the latter; nil if there is no difference
+	stored   diffbase.Essence
+	former   *execution.State // all records of our handlers
+	cause    *cause.Cause
+	interest handlers.Interest
+	interim  diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
+	selected []*handlers.Handler
+	state    *execution.State
+	working  map[string]any       // the object as the next handler is to see it
+	purging  bool                 // records of former causes are to be removed with the next write
+	attempts []*execution.Attempt // those with something that is not written yet
+	pending  time.Time            // since when an outcome waits for its write; zero if none does
+	written  map[string]any       // the last answer to a write
+	exiting  bool
+	gone     bool
+	released bool // our write let the object go for good
+}
+
+// verdict is what a step says about those after it.
+type verdict int
+
+const (
+	goOn verdict = iota
+	stop
+	startOver
+)
+
+type step func(*pass, context.Context) (verdict, error)
+
+// steps is the pipeline of a pass.
+var steps = []step{
+	(*pass).reread,
+	(*pass).observe,
+	(*pass).deliver,
+	(*pass).weigh,
+	(*pass).hold,
+	(*pass).settle,
+	(*pass).account,
+	(*pass).run,
+	(*pass).conclude,
+}
+
+func (p *pass) round(ctx context.Context) (verdict, error) {
+	for _, step := range steps {
+		v, err := step(p, ctx)
+		if err != nil {
+			return stop, err
+		}
+		if p.gone {
+			return stop, nil
+		}
+		if v != goOn {
+			return v, nil
+		}
+	}
+	return stop, nil
+}
+
+// next is the earliest moment at which a handler wants to be called again.
+func (p *pass) next() Next {
+	if p.gone || p.state == nil || p.exiting {
+		return Next{Gone: p.gone, Released: p.released, Written: p.written}
+	}
+	var after *time.Duration
+	for _, delay := range p.state.Delays(p.now()) {
+		if after == nil || delay < *after {
+			after = &delay
+		}
+	}
+	return Next{After: after, Released: p.released, Written: p.written}
+}
+
+// read gives the record of one handler.
+func (p *pass) read(id string) (*progress.Record, error) {
+	record, err := p.Progress.Fetch(p.reading, id)
+	if p.blocks(err) {
+		return nil, err
+	}
+	return record, nil
+}
+
+// owned are the ids of all handlers of the kind: the records that are ours.
+func (h *Handling) owned() []string {
+	ids := make([]string, 0, len(h.Handlers))
+	for _, handler := range h.Handlers {
+		ids = append(ids, handler.ID)
+	}
+	return ids
+}

@@ -1,0 +1,78 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestUnpresentable is about an object that cannot be shown to its handler: one that does not decode.
+func TestUnpresentable(t *testing.T) {
+	bad := func(_ context.Context, c *handlers.Call) error {
+		if at(c.Object, "spec", "field") == "bad" {
+			return unpresentableError{}
+		}
+		return nil
+	}
+	run(t, map[string]scenario{
+		"Waits": {"it is not tried again by itself, and neither counted nor limited; others go on", func(w *world) {
+			w.set("bad", "spec", "field")
+			p := w.start(onCreate("a", bad, retries(1)), onCreate("b", ok), onUpdate("u", ok))
+			p.settle()
+			w.want("attempts", int64(0), w.record("a", "retries"))
+			w.want("record of b", true, w.record("b", "success"))
+			w.want("diff-base", nil, w.annotation(handled))
+			w.calls()
+			time.Sleep(time.Hour)
+			w.set("good", "spec", "field")
+			p.settle()
+			w.wantCalls("repaired; b had seen it as it was", "1h0m0s create a", "1h0m0s update u")
+			w.wantHandled("repaired", "good")
+		}},
+		"Deletion": {"a deletion is not blocked: the error counts, and is limited", func(w *world) {
+			w.set([]any{finalizer}, "metadata", "finalizers")
+			w.set("bad", "spec", "field")
+			p := w.start(onDelete("d", func(context.Context, *handlers.Call) error { return unpresentableError{} }, retries(2)))
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s delete d", "1m0s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+	})
+}
+
+// TestReasons is about the causes as the handlers see them.
+func TestReasons(t *testing.T) {
+	type seen struct {
+		Old, New any
+		Retry    int
+	}
+	var last seen
+	look := func(_ context.Context, c *handlers.Call) error {
+		last = seen{at(map[string]any(c.Cause.Old), "spec", "field"), at(map[string]any(c.Cause.New), "spec", "field"), c.Retry}
+		return nil
+	}
+	run(t, map[string]scenario{
+		"OldAndNew": {"the difference is against what was handled last", func(w *world) {
+			p := w.start(onCreate("a", look), onUpdate("u", look), on(cause.Delete, "d", look))
+			p.settle()
+			w.want("creation", seen{nil, "one", 0}, last)
+			w.set("two", "spec", "field")
+			p.settle()
+			w.want("update", seen{"one", "two", 0}, last)
+			w.set("three", "spec", "field")
+			w.delete()
+			p.settle()
+			w.want("deletion", seen{"two", "three", 0}, last)
+		}},
+		"AfterDowntime": {"changes made while the operator was down are seen at its start", func(w *world) {
+			w.start(onCreate("a", look)).settle()
+			w.set("two", "spec", "field")
+			w.start(onUpdate("u", look)).settle()
+			w.want("update", seen{"one", "two", 0}, last)
+		}},
+	})
+}

@@ -1,0 +1,138 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// process is one run of the operator, from its start to its end or its death.
+type process struct {
+	*world
+	handling *changes.Handling
+	memory   changes.Memory
+	link     *link
+	ctx      context.Context
+	exit     context.CancelFunc
+	dead     atomic.Bool
+	errs     []error // of the passes
+	sleeps   []time.Duration
+	gone     bool
+}
+
+// start is a new process that knows nothing but what stands on the object.
+func (w *world) start(registered ...*handlers.Handler) *process {
+	p := &process{world: w, link: &link{server: w.server}}
+	p.ctx, p.exit = context.WithCancel(logf.IntoContext(w.t.Context(), w.log()))
+	w.t.Cleanup(p.exit)
+	store := progress.Annotations{Prefix: prefix}
+	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: store}
+	p.handling = &changes.Handling{
+		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix), BoundTo: boundTo, Finalizer: finalizer,
+		Writer:            &patching.Writer{Client: p.link, FieldManager: "t", Guarded: true, Fold: true},
+		StatusSubresource: w.statusSubresource, Chain: adapters.Standard(nil),
+	}
+	for _, h := range registered {
+		p.handling.Handlers = append(p.handling.Handlers, p.supervised(h))
+		if h.Field != nil {
+			lens.Extra = append(lens.Extra, append(diff.Path{}, h.Field...))
+		}
+	}
+	return p
+}
+
+// supervised notes the calls; those of a dead process never happened.
+func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
+	own := *h
+	own.Function = h
+	own.Call = func(ctx context.Context, c *handlers.Call) error {
+		if p.dead.Load() {
+			return errCut
+		}
+		p.called(c.Cause, h.ID)
+		return h.Call(ctx, c)
+	}
+	return &own
+}
+
+// kill ends the process between two instructions: whatever it still tries reaches nobody.
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.link.cut.Store(true)
+	p.exit()
+}
+
+// pass makes one pass over the object as it is now.
+func (p *process) pass() (changes.Next, error) {
+	body := p.stored()
+	if body == nil {
+		return changes.Next{Gone: true}, nil
+	}
+	return p.over(body)
+}
+
+// over makes one pass over a body, which must come out of it unchanged.
+func (p *process) over(body map[string]any) (changes.Next, error) {
+	p.t.Helper()
+	seen := copied(body)
+	next, err := p.handling.Reconcile(p.ctx, body, &p.memory)
+	if diff := cmp.Diff(seen, body); diff != "" {
+		p.t.Errorf("the pass has modified the shared body: -before, +after:\n%s", diff)
+	}
+	return next, err
+}
+
+// settle makes passes, as events, delays and errors ask for them, until nothing does.
+func (p *process) settle() {
+	p.t.Helper()
+	for range 200 {
+		if p.dead.Load() || p.step() {
+			return
+		}
+	}
+	p.t.Fatalf("the object does not come to rest; the last writes: %v, calls: %v", p.drainWrites(), p.calls())
+}
+
+// step makes one pass and waits for what it asks for. It tells whether that is nothing.
+func (p *process) step() (resting bool) {
+	body := p.stored()
+	if body == nil {
+		p.gone = true
+		return true
+	}
+	next, err := p.over(body)
+	changed := versionOf(p.stored()) != versionOf(body)
+	var blocked *changes.BlockedError
+	if err != nil {
+		p.errs = append(p.errs, err)
+	}
+	switch {
+	case next.Gone:
+		p.gone = true
+		return true
+	case p.dead.Load() || p.ctx.Err() != nil || errors.As(err, &blocked):
+		return true
+	case err != nil:
+		time.Sleep(time.Second)
+	case changed:
+	case next.After == nil:
+		return true
+	default:
+		p.sleeps = append(p.sleeps, *next.After)
+		time.Sleep(*next.After)
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// onlyNumbers is a schema: spec.size is a number, if anything.
+func onlyNumbers(body map[string]any) error {
+	switch at(body, "spec", "size").(type) {
+	case nil, int64:
+		return nil
+	}
+	return invalid("spec.size")
+}
+
+// TestRefusals is about content that the API server does not take: nobody but its author can mend it.
+func TestRefusals(t *testing.T) {
+	bad, good := patches("big", "spec", "size"), patches(int64(5), "spec", "size")
+	run(t, map[string]scenario{
+		"Blamed": {"the handler has failed: counted, delayed, and called again; the rest is written", func(w *world) {
+			w.schema = onlyNumbers
+			attempt := 0
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				if attempt++; attempt == 1 {
+					return bad(ctx, c)
+				}
+				return good(ctx, c)
+			}))
+			_, _ = p.pass()
+			w.want("attempts", int64(1), w.record("a", "retries"))
+			w.want("success", false, w.record("a", "success"))
+			p.settle()
+			w.wantCalls("all", "0s create a", "1m0s create a")
+			w.wantWrites("refusal, whose it is, record, closing; and the handler's own change of the spec is seen",
+				"main 422", "main 422", "main 200", "main 200", "main 200")
+			w.wantAt("all", int64(5), "spec", "size")
+			w.want("errors", []error(nil), p.errs)
+			if !w.hasLogged("refused", `"handler"="a"`) {
+				w.t.Errorf("the refusal is not logged: %v", w.logged)
+			}
+		}},
+		"Limited": {"refusals are limited like any other error", func(w *world) {
+			w.schema = onlyNumbers
+			w.start(onCreate("a", bad, retries(2)), onCreate("b", ok)).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
+			w.wantHandled("all", "one")
+			w.wantClean("all")
+		}},
+		"Innocent": {"others in the same write are not blamed, and not called again", func(w *world) {
+			w.schema = onlyNumbers
+			w.start(onCreate("a", patches("x", "spec", "id")), onCreate("b", bad, retries(2)), onCreate("c", returns("r"))).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "0s create c", "1m0s create b")
+			w.wantAt("all", "x", "spec", "id")
+			w.wantAt("all", "r", "status", "c")
+			w.wantHandled("all", "one")
+		}},
+		"Result": {"a result can be refused, too", func(w *world) {
+			w.schema = func(body map[string]any) error {
+				if _, isText := at(body, "status", "a").(string); isText {
+					return invalid("status.a")
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", returns("text"), retries(2)), onCreate("b", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"AlreadyFailed": {"a handler that failed by its own word keeps its word", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", all(bad, fails(9, permanentError{}))), onCreate("b", all(bad, fails(1, temporaryError{time.Second})), retries(2)))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1s create b")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"AtCheckpoint": {"so it is if the refusal comes while another one is running", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", takes(10*time.Second)))
+			done := p.aside()
+			after(2 * time.Second)
+			w.want("success of a", false, w.record("a", "success"))
+			w.want("interim", nil, w.annotation(interim))
+			<-done
+			w.wantCalls("all", "0s create a", "0s create b", "1m1s create a")
+		}},
+		"Delete": {"a deletion is finished once the limit is reached", func(w *world) {
+			p := w.start(onDelete("d", bad, retries(2)))
+			p.settle()
+			w.schema = onlyNumbers
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s delete d", "1m0s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"Nobody": {"with nobody to blame it is an error of the framework, and nobody is called again", func(w *world) {
+			w.schema = func(body map[string]any) error {
+				if at(body, "spec", "field") == "one" {
+					return invalid("spec.field")
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", ok), onUpdate("u", ok))
+			for range 5 {
+				p.step()
+			}
+			w.want("errors", 5, len(p.errs))
+			w.wantCalls("refused", "0s create a")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("repaired", "5s update u")
+			w.wantHandled("repaired", "two")
+		}},
+		"NotItsFault": {"a handler is not blamed for a refusal that has nothing to do with what it did", func(w *world) {
+			w.schema = func(body map[string]any) error {
+				if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
+					return invalid("spec.field")
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", patches("x", "metadata", "labels", "id")))
+			p.step()
+			w.want("errors", 1, len(p.errs))
+			w.wantAt("its own", "x", "metadata", "labels", "id")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s create a")
+		}},
+		"Status": {"a refused status is reported; it does not hold the main write back", func(w *world) {
+			w.statusSubresource = true
+			w.schema = func(body map[string]any) error {
+				if at(body, "status", "size") == "big" {
+					return invalid("status.size")
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", all(patches("big", "status", "size"), patches("x", "metadata", "labels", "id"))))
+			p.settle()
+			w.wantWrites("all, the update to the label included", "status 422", "main 200", "main 200")
+			w.wantAt("all", "x", "metadata", "labels", "id")
+			w.wantHandled("all", "one")
+			if !w.hasLogged("status was refused") {
+				w.t.Errorf("the refusal is not logged: %v", w.logged)
+			}
+		}},
+		"StatusForbidden": {"so it is without the permission for it", func(w *world) {
+			w.statusSubresource = true
+			w.before = func(r write) error {
+				if r.status {
+					return refusal(403)
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", returns("r")))
+			p.settle()
+			w.wantWrites("all", "status 403", "main 200")
+			w.wantHandled("all", "one")
+		}},
+	})
+}

@@ -1,0 +1,135 @@
+package changes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestRetries is about what follows attempts that did not succeed.
+func TestRetries(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"Ordinary": {"an ordinary error is tried again after the backoff, 60 s by default", func(w *world) {
+			w.start(onCreate("a", fails(2, errOrdinary))).settle()
+			w.wantCalls("all", "0s create a", "1m0s create a", "2m0s create a")
+			w.wantWrites("one for each attempt", "main 200", "main 200", "main 200")
+			w.wantClean("at the end")
+		}},
+		"OperatorBackoff": {"the operator's backoff is for handlers that have none", func(w *world) {
+			p := w.start(onCreate("a", fails(1, errOrdinary)), onCreate("b", fails(1, errOrdinary), backoff(3*time.Second)))
+			p.handling.Backoff = 20 * time.Second
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "3s create b", "20s create a")
+		}},
+		"Temporary": {"a temporary error says itself when; others do not wait for it, and do not wake it", func(w *world) {
+			w.start(onCreate("a", fails(1, later)), onCreate("b", ok)).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create a")
+			w.wantWrites("all", "main 200", "main 200")
+		}},
+		"ZeroDelay": {"a delay of zero is at once, not never", func(w *world) {
+			w.start(onCreate("a", fails(3, temporaryError{}))).settle()
+			w.wantCalls("all", "0s create a", "0s create a", "0s create a", "0s create a")
+		}},
+		"NegativeDelay": {"so is a negative one", func(w *world) {
+			w.start(onCreate("a", fails(1, temporaryError{delay: -1}))).settle()
+			w.wantCalls("all", "0s create a", "0s create a")
+		}},
+		"Permanent": {"a permanent error ends the handler, not the others, and the cause is closed", func(w *world) {
+			w.start(onCreate("a", fails(9, permanentError{})), onCreate("b", ok), onDelete("d", fails(9, permanentError{}))).settle()
+			w.wantCalls("creation", "0s create a", "0s create b")
+			w.wantHandled("creation", "one")
+			w.delete()
+			w.start(onDelete("d", fails(9, permanentError{}))).settle()
+			w.wantCalls("deletion", "0s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"Modes": {"the errors mode says what an ordinary error is", func(w *world) {
+			w.start(
+				onCreate("ignored", all(returns("r"), fails(9, errOrdinary)), mode(handlers.ErrorsIgnored)),
+				onCreate("permanent", fails(9, errOrdinary), mode(handlers.ErrorsPermanent)),
+				onCreate("temporary", fails(1, errOrdinary), mode(handlers.ErrorsTemporary)),
+				onCreate("later", fails(1, later), mode(handlers.ErrorsPermanent)),
+			).settle()
+			w.wantCalls("all", "0s create ignored", "0s create permanent", "0s create temporary", "0s create later",
+				"10s create later", "1m0s create temporary")
+		}},
+		"Limit": {"with N retries, there are N calls", func(w *world) {
+			w.start(onCreate("a", fails(9, later), retries(3)), onCreate("b", ok, retries(0))).settle()
+			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
+			w.wantHandled("all", "one")
+			w.wantClean("all")
+		}},
+		"Timeout": {"the time counts from the first selection, waits included; what comes too late is not waited for", func(w *world) {
+			w.start(onCreate("a", fails(9, later), timeout(25*time.Second))).settle()
+			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
+			w.wantHandled("all", "one")
+		}},
+		"TimeoutCancels": {"the timeout ends a call that is running", func(w *world) {
+			w.start(onCreate("a", takes(time.Hour), timeout(5*time.Second)), onCreate("b", ok)).settle()
+			w.wantCalls("all", "0s create a", "5s create b")
+			w.wantHandled("all", "one")
+		}},
+		"Panic": {"a panic is an error like any other", func(w *world) {
+			first := true
+			w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+				if first {
+					first = false
+					panic("boom")
+				}
+				return nil
+			}, backoff(time.Second)), onCreate("b", ok)).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1s create a")
+		}},
+		"Kills": {"delays and counts stand on the object, not in the process", func(w *world) {
+			for life := range 3 {
+				p := w.start(onCreate("a", fails(9, later), retries(3)))
+				if _, err := p.pass(); err != nil {
+					w.t.Fatalf("life %d: %v", life, err)
+				}
+				p.kill()
+				if life < 2 {
+					w.want("attempts", int64(life+1), w.record("a", "retries"))
+					w.want("message", "not yet", w.record("a", "message"))
+				}
+				again := w.start(onCreate("a", ok, retries(3)))
+				next, _ := again.pass()
+				w.want("too early", life < 2, next.After != nil && *next.After == 10*time.Second)
+				again.kill()
+				time.Sleep(10 * time.Second)
+			}
+			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
+			w.wantHandled("all", "one")
+		}},
+		"TimeoutOverKills": {"the time runs while the operator is down", func(w *world) {
+			p := w.start(onCreate("a", fails(9, later), timeout(time.Minute)))
+			_, _ = p.pass()
+			p.kill()
+			time.Sleep(time.Hour)
+			w.start(onCreate("a", ok, timeout(time.Minute))).settle()
+			w.wantCalls("all", "0s create a")
+			w.wantHandled("all", "one")
+		}},
+		"NextIsEarliest": {"the object is looked at again when the first handler wants it", func(w *world) {
+			p := w.start(onCreate("a", fails(1, temporaryError{20 * time.Second})), onCreate("b", fails(1, later)))
+			_, _ = p.pass()
+			next, err := p.pass()
+			if err != nil || next.After == nil {
+				w.t.Fatalf("want a delay, got none, error %v", err)
+			}
+			w.want("delay", 10*time.Second, *next.After)
+			w.wantCalls("all", "0s create a", "0s create b")
+		}},
+		"LongMessage": {"an error that quotes a whole response does not outgrow the annotations", func(w *world) {
+			long := fmt.Errorf("answer: %s", strings.Repeat("x", annotationsLimit))
+			p := w.start(onCreate("a", fails(1, long)))
+			p.settle()
+			w.wantCalls("all", "0s create a", "1m0s create a")
+			w.wantWrites("all", "main 200", "main 200")
+		}},
+	})
+}

@@ -1,0 +1,67 @@
+package changes
+
+import (
+	"context"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// settle ends the causes that are no more: a change was reverted, or the object left the filters. Their records go.
+// But where a handler had already succeeded, what it saw becomes the last-handled configuration, so that the revert
+// follows as an update.
+func (p *pass) settle(ctx context.Context) (verdict, error) {
+	reason := p.cause.Reason
+	if reason == cause.Free || reason == cause.Gone {
+		return stop, nil
+	}
+	seen := p.interim != nil && !diff.Equal(asValue(p.interim), asValue(p.cause.New))
+	switch {
+	case !p.interest.Changing && len(p.former.Entries()) == 0:
+		return stop, nil
+	case !p.interest.Changing:
+		return stop, p.forget(ctx, seen)
+	case (reason == cause.Noop || reason == cause.Resume) && seen:
+		return startOver, p.forget(ctx, true)
+	case reason == cause.Noop:
+		return stop, p.forget(ctx, false)
+	default:
+		return goOn, nil
+	}
+}
+
+// succeeded is true if a handler of the state's own purpose has.
+func succeeded(state *execution.State) bool {
+	for _, e := range state.Entries() {
+		if e.Success && (e.Purpose == "" || e.Purpose == state.Purpose) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops the records. With something seen, the two configurations change places: some handlers have seen the one,
+// some the other, and whichever of them the object has at last, the others must be told.
+func (p *pass) forget(ctx context.Context, seen bool) error {
+	if len(p.former.Entries()) == 0 && p.interim == nil {
+		return nil
+	}
+	logf.FromContext(ctx).Info("The change is no more; its progress is forgotten", "seen", seen)
+	patch := patching.Patch{Merge: map[string]any{}}
+	p.former.Purge(p.Progress, patch.Merge, p.body)
+	if !seen || p.cause.Old == nil {
+		p.Interim.Purge(&patch, p.body)
+		return p.send(ctx, patch)
+	}
+	if err := p.storeHandled(ctx, &patch, p.interim); err != nil {
+		return err
+	}
+	if err := p.storeInterim(&patch, p.cause.Old); err != nil {
+		return err
+	}
+	return p.send(ctx, patch)
+}

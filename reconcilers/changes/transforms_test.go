@@ -1,0 +1,63 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestTransforms is about the functions that change the object: they run again on what they have not seen.
+func TestTransforms(t *testing.T) {
+	// picky is a change that only fits an object whose field is as it was.
+	picky := func(bad func() error) handlers.Func {
+		return func(_ context.Context, c *handlers.Call) error {
+			return c.Writes.Remember(func(body map[string]any) error {
+				if at(body, "spec", "field") != "one" {
+					return bad()
+				}
+				put(body, []any{"x"}, "spec", "list")
+				return nil
+			})
+		}
+	}
+	conflicting := func(w *world) {
+		w.set([]any{}, "spec", "list")
+		w.before = func(r write) error {
+			if r.number == 1 {
+				w.set("two", "spec", "field")
+			}
+			return nil
+		}
+	}
+	run(t, map[string]scenario{
+		"Error": {"a function that fails on the fresh object is the failure of its handler", func(w *world) {
+			conflicting(w)
+			p := w.start(onCreate("a", picky(func() error { return errors.New("no") }), retries(2)), onCreate("b", patches("x", "spec", "id")))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
+			w.wantAt("all", "x", "spec", "id")
+		}},
+		"Panic": {"a panic there is one, too, and not the end of the operator", func(w *world) {
+			conflicting(w)
+			p := w.start(onCreate("a", picky(func() error { panic("boom") }), retries(2)))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantCalls("all", "0s create a", "1m0s create a")
+		}},
+		"AtOnce": {"a function that does not even fit what the handler saw is told so", func(w *world) {
+			var told error
+			p := w.start(onCreate("a", func(_ context.Context, c *handlers.Call) error {
+				told = c.Writes.Remember(func(map[string]any) error { return errOrdinary })
+				return nil
+			}))
+			p.settle()
+			if !errors.Is(told, errOrdinary) {
+				w.t.Errorf("want %v, got %v", errOrdinary, told)
+			}
+			w.wantHandled("all", "one")
+		}},
+	})
+}

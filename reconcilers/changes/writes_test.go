@@ -1,0 +1,103 @@
+package changes_test
+
+import (
+	"testing"
+)
+
+// TestWrites counts the requests per object: each is a cost for the API server and for everybody who watches.
+func TestWrites(t *testing.T) {
+	run(t, map[string]scenario{
+		"CreateHeld": {"a delete handler costs one write for the finalizer, before anything is done", func(w *world) {
+			p := w.start(onCreate("a", ok), onCreate("b", ok), onDelete("d", ok))
+			p.settle()
+			w.wantCalls("creation", "0s create a", "0s create b")
+			w.wantWrites("creation", "main 200", "main 200")
+			w.wantAt("creation", []any{finalizer}, "metadata", "finalizers")
+			w.wantHandled("creation", "one")
+			w.wantClean("creation")
+		}},
+		"CreateFree": {"without a delete handler, one write closes the creation", func(w *world) {
+			p := w.start(onCreate("a", ok), onCreate("b", ok))
+			p.settle()
+			w.wantCalls("creation", "0s create a", "0s create b")
+			w.wantWrites("creation", "main 200")
+			w.wantClean("creation")
+		}},
+		"UpdateDelete": {"an update and a deletion cost one write each", func(w *world) {
+			p := w.start(onCreate("a", ok), onUpdate("b", ok), onUpdate("c", ok), onDelete("d", ok), onDelete("e", ok))
+			p.settle()
+			w.calls()
+			w.drainWrites()
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("update", "0s update b", "0s update c")
+			w.wantWrites("update", "main 200")
+			w.wantHandled("update", "two")
+			w.delete()
+			p.settle()
+			w.wantCalls("deletion", "0s delete d", "0s delete e")
+			w.wantWrites("deletion", "main 200")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
+		"Noop": {"what concerns nobody is not written", func(w *world) {
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			p.settle()
+			w.drainWrites()
+			w.set("x", "status", "other")
+			w.set("2", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+			p.settle()
+			w.wantWrites("noop")
+		}},
+		"Stealth": {"an object that no handler matches is left alone", func(w *world) {
+			p := w.start(onCreate("a", ok, labelled), onDelete("d", ok, labelled))
+			p.settle()
+			w.wantWrites("stealth")
+		}},
+		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request", func(w *world) {
+			w.statusSubresource = true
+			p := w.start(onCreate("a", returns("done")), onUpdate("b", ok), onUpdate("c", patches("x", "status", "c")))
+			p.settle()
+			w.wantWrites("creation", "status 200", "main 200")
+			w.wantAt("creation", "done", "status", "a")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantWrites("update", "status 200", "main 200")
+			w.wantAt("update", "x", "status", "c")
+		}},
+		"StatusUnchanged": {"with nothing for the status, its URL is not asked", func(w *world) {
+			w.statusSubresource = true
+			p := w.start(onCreate("a", ok), onDelete("d", patches("x", "metadata", "labels", "last")))
+			p.settle()
+			w.wantWrites("creation", "main 200", "main 200")
+			w.delete()
+			p.settle()
+			w.wantWrites("deletion", "main 200")
+		}},
+		"NoSubresource": {"without a subresource, the status goes with the rest", func(w *world) {
+			p := w.start(onCreate("a", returns("done")))
+			p.settle()
+			w.wantWrites("creation", "main 200")
+			w.wantAt("creation", "done", "status", "a")
+		}},
+		"FinalizerNotNeeded": {"an object that left the filters is let go with one write", func(w *world) {
+			w.set("yes", "metadata", "labels", "on")
+			p := w.start(onCreate("a", ok, labelled), onDelete("d", ok, labelled))
+			p.settle()
+			w.drainWrites()
+			w.set("no", "metadata", "labels", "on")
+			p.settle()
+			w.wantWrites("leaving", "main 200")
+			w.wantAt("leaving", nil, "metadata", "finalizers")
+		}},
+		"FinalizersOfOthers": {"the finalizers of others stay, and hold the object on", func(w *world) {
+			w.set([]any{"other/one"}, "metadata", "finalizers")
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			p.settle()
+			w.delete()
+			w.drainWrites()
+			p.settle()
+			w.wantWrites("deletion", "main 200")
+			w.wantAt("deletion", []any{"other/one"}, "metadata", "finalizers")
+		}},
+	})
+}

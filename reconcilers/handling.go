@@ -1,0 +1,27 @@
+package reconcilers
+
+import (
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// handling is how the objects of one kind are handled.
+func (e *engine) handling(r Resource, own []*handlers.Handler) *changes.Handling {
+	var changing []*handlers.Handler
+	var extra []diff.Path
+	for _, h := range own {
+		if h.Family == handlers.Changing {
+			changing = append(changing, h)
+		}
+		if h.Field != nil && (h.Family == handlers.Changing || h.Family == handlers.Watching || h.Family == handlers.Spawning) {
+			extra = append(extra, h.Field)
+		}
+	}
+	return &changes.Handling{
+		Handlers: changing, Lens: &cause.Lens{Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra},
+		Progress: e.Progress, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
+		Writer: e.writer, StatusSubresource: r.StatusSubresource, Chain: e.chain, Events: e.poster, Backoff: e.Backoff,
+	}
+}

@@ -1,0 +1,73 @@
+package reconcilers
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+)
+
+// object is what is kept in memory of one object. An object that needs none of it has no entry.
+type object struct {
+	memory   changes.Memory
+	written  map[string]any // our own last write, until the cache has it
+	released bool           // we let it go: what the cache still shows of it is past
+	gone     string         // the version, as cached, of which the server said that there is no such object
+	failures int            // of the framework, in a row
+	until    time.Time      // no pass before that: the framework failed
+	blocked  string         // what was said last about malformed memory
+}
+
+func (o *object) idle() bool {
+	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.failures == 0 && o.blocked == ""
+}
+
+// newest is the later of what the cache has and our own last write; the cache is known to be complete up to that version.
+func (o *object) newest(cached *unstructured.Unstructured, complete string) map[string]any {
+	o.catchUp(complete)
+	if o.written == nil || newer(cached.GetResourceVersion(), versionOf(o.written)) {
+		o.written = nil
+		return cached.Object
+	}
+	return o.written
+}
+
+// proceed takes over what a pass has left on the server. The cache was seen to be complete up to that version.
+func (o *object) proceed(cached *unstructured.Unstructured, next changes.Next, complete string) {
+	if next.Gone {
+		*o = object{gone: cached.GetResourceVersion()}
+		return
+	}
+	o.released = next.Released
+	if next.Written != nil {
+		o.written = next.Written
+	}
+	o.catchUp(complete)
+}
+
+// past tells whether all that the cache shows of the object is over: it was let go by us, or was not found.
+func (o *object) past(cached *unstructured.Unstructured) bool {
+	return o.released || o.gone != "" && o.gone == cached.GetResourceVersion()
+}
+
+// catchUp forgets our own write if the cache has it: from then on the cache knows better, of deletions, too.
+func (o *object) catchUp(complete string) {
+	if o.written == nil {
+		return
+	}
+	if own := versionOf(o.written); complete == own || newer(complete, own) {
+		o.written = nil
+	}
+}
+
+func versionOf(body map[string]any) string {
+	return (&unstructured.Unstructured{Object: body}).GetResourceVersion()
+}
+
+// newer tells whether version a is later than b. What cannot be compared is not.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}

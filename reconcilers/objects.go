@@ -1,0 +1,82 @@
+package reconcilers
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// objects is the memory of one kind, by uid. The queue never runs two passes over one object at once, so only the map
+// needs the lock.
+type objects struct {
+	resuming bool // there are handlers that want to know which objects were there at the start
+
+	mu    sync.Mutex
+	done  bool // the first listing is over: what is listed after that is not met for the first time
+	byUID map[types.UID]*object
+}
+
+var _ source.Watcher = (*objects)(nil)
+
+func newObjects(resuming bool) *objects {
+	return &objects{resuming: resuming, byUID: map[types.UID]*object{}}
+}
+
+// Listed marks the objects that were there at the start.
+func (s *objects) Listed(obj source.Object) {
+	if !s.resuming {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.done {
+		s.entry(obj.GetUID()).memory.Initial = true
+	}
+}
+
+// endListing ends the time of first meetings: a kind that had to be started anew resumes nothing twice.
+func (s *objects) endListing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = true
+}
+
+// Deleted forgets the object.
+func (s *objects) Deleted(obj source.Object) { s.forget(obj.GetUID()) }
+
+func (s *objects) entry(uid types.UID) *object {
+	o := s.byUID[uid]
+	if o == nil {
+		o = &object{}
+		s.byUID[uid] = o
+	}
+	return o
+}
+
+// take gives the memory of an object for a pass; put keeps what is worth keeping of it.
+func (s *objects) take(uid types.UID) *object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.byUID[uid]; o != nil {
+		return o
+	}
+	return &object{}
+}
+
+func (s *objects) put(uid types.UID, o *object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.idle() {
+		delete(s.byUID, uid)
+		return
+	}
+	s.byUID[uid] = o
+}
+
+func (s *objects) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byUID, uid)
+}

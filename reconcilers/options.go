@@ -1,0 +1,78 @@
+package reconcilers
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// DefaultWorkers is how many objects of one kind are handled at once. Handlers may sleep, so there are plenty.
+const DefaultWorkers = 100
+
+// DefaultErrorDelays space the passes over an object while the framework fails for it. The last one repeats.
+// Kopf: queueing.error_delays.
+var DefaultErrorDelays = []time.Duration{
+	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second,
+	13 * time.Second, 21 * time.Second, 34 * time.Second, 55 * time.Second, 89 * time.Second, 144 * time.Second,
+	233 * time.Second, 377 * time.Second, 610 * time.Second,
+}
+
+// Registration is one handler for the resources that a selector means.
+type Registration struct {
+	Selector Selector
+	Handler  *handlers.Handler
+}
+
+// Options describe one operator.
+type Options struct {
+	// Name is the operator's: of its controllers, its field manager, its metrics.
+	Name string
+	// Prefix is the domain of its annotations.
+	Prefix string
+	// Finalizer is the full name of its finalizer.
+	Finalizer string
+	// BoundTo is the annotation that binds the memory to its object; empty trusts all memory.
+	BoundTo string
+	// Diffbase and Progress store the memory.
+	Diffbase diffbase.Storage
+	Progress progress.Storage
+	// Registrations are the handlers, in the order of registration.
+	Registrations []Registration
+	// Namespaces restrict the operator; none is the whole cluster.
+	Namespaces []string
+	// Workers is per kind; zero is DefaultWorkers.
+	Workers int
+	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
+	Backoff time.Duration
+	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays.
+	ErrorDelays []time.Duration
+	// Metrics is where the metrics are registered; nil measures nothing.
+	Metrics prometheus.Registerer
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return DefaultWorkers
+}
+
+func (o Options) errorDelay(failures int) time.Duration {
+	delays := o.ErrorDelays
+	if len(delays) == 0 {
+		delays = DefaultErrorDelays
+	}
+	return delays[min(failures, len(delays)-1)]
+}
+
+// scopes are the namespaces to be watched, one cache each; the empty one is the whole cluster.
+func (o Options) scopes(namespaced bool) []string {
+	if !namespaced || len(o.Namespaces) == 0 {
+		return []string{""}
+	}
+	return o.Namespaces
+}

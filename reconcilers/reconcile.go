@@ -1,0 +1,93 @@
+package reconcilers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+var _ reconcile.TypedReconciler[source.Request] = (*kind)(nil)
+
+// Reconcile makes one pass over one object. Errors never leave it: they are logged once, and delay this object alone.
+func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	// The version comes first, so that the object is at least as new.
+	complete := k.store.LastStoreSyncResourceVersion()
+	cached := k.cached(request)
+	if cached == nil {
+		return reconcile.Result{}, nil
+	}
+	uid := cached.GetUID()
+	o := k.objects.take(uid)
+	if o.past(cached) {
+		return reconcile.Result{}, nil
+	}
+	if wait := time.Until(o.until); wait > 0 {
+		return again(wait), nil
+	}
+	log := k.log.WithValues("namespace", request.Namespace, "name", request.Name)
+	ctx = logf.IntoContext(ctx, log)
+	next, err := k.handling.Reconcile(ctx, o.newest(cached, complete), &o.memory)
+	o.proceed(cached, next, k.store.LastStoreSyncResourceVersion())
+	result := k.judge(ctx, o, next, err)
+	k.objects.put(uid, o)
+	// If the object went during the pass, nobody else forgets what the pass kept.
+	if last := k.cached(request); last == nil || last.GetUID() != uid {
+		k.objects.forget(uid)
+	}
+	return result, nil
+}
+
+// cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.
+func (k *kind) cached(request source.Request) *unstructured.Unstructured {
+	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
+	found, _, _ := k.store.GetByKey(request.NamespacedName.String())
+	object, _ := found.(*unstructured.Unstructured)
+	return object
+}
+
+// judge turns the end of a pass into what the queue must do.
+func (k *kind) judge(ctx context.Context, o *object, next changes.Next, err error) reconcile.Result {
+	var blocked *changes.BlockedError
+	switch {
+	case errors.As(err, &blocked):
+		if o.blocked != err.Error() {
+			logf.FromContext(ctx).Error(err, "The object cannot be handled until it is changed", "handlers", idsOf(k.handling.Handlers))
+		}
+		o.blocked, o.failures = err.Error(), 0
+		return reconcile.Result{}
+	case err != nil:
+		delay := k.errorDelay(o.failures)
+		o.failures++
+		o.until = time.Now().Add(delay)
+		logf.FromContext(ctx).Error(err, "The object cannot be handled now; it will be tried again", "after", delay.String(),
+			"handlers", idsOf(k.handling.Handlers))
+		return again(delay)
+	}
+	o.blocked, o.failures = "", 0
+	if next.After != nil {
+		return again(*next.After)
+	}
+	return reconcile.Result{}
+}
+
+// again comes back after a delay, as a retry: the priority of the event that led here would stick otherwise.
+func again(delay time.Duration) reconcile.Result {
+	priority := source.PriorityRetry
+	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
+}
+
+func idsOf(own []*handlers.Handler) []string {
+	ids := make([]string, 0, len(own))
+	for _, h := range own {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
