@@ -1,0 +1,87 @@
+// Command 05-handlers has a handler for everything that can happen to an object, on a kind with a Go type of its own and
+// a status subresource.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/05-handlers/api/v1"
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Change = facade.Change[*v1.Database]
+
+func main() {
+	op := facade.New("handlers.kopf.dev", facade.AddToScheme(v1.AddToScheme))
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	dbs := facade.For(op, &v1.Database{})
+	dbs.OnCreate("provision", provision, facade.Retries(5))
+	dbs.OnUpdate("resize", resize)
+	dbs.OnResume("reconnect", reconnect)
+	dbs.OnDelete("destroy", destroy)
+
+	// One function for several reasons has one id, and so one record on the object.
+	dbs.On("announce", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, announce)
+
+	// Selections are derived from one another: this handler is for some of the databases only.
+	dbs.Labelled("tier=production").OnCreate("alert", alert)
+}
+
+// provision writes what it has made to the status, through the Go type.
+func provision(ctx context.Context, c *Change) error {
+	if c.Object.Spec.Size > 100 {
+		return facade.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
+	}
+	host := c.Object.Name + ".databases.example.org"
+	log.FromContext(ctx).Info("Provisioned", "host", host)
+	c.Info("Provisioned", "The database is at "+host)
+	c.Patch(func(db *v1.Database) {
+		db.Status.Phase, db.Status.Host, db.Status.Size = v1.PhaseReady, host, db.Spec.Size
+	})
+	return nil
+}
+
+// resize compares with what was handled last: Old is never nil.
+func resize(ctx context.Context, c *Change) error {
+	before, now := c.Old.Spec.Size, c.Object.Spec.Size
+	if before == now {
+		return nil
+	}
+	if now < before {
+		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", before))
+		return facade.Permanent(errors.New("a database cannot shrink"))
+	}
+	log.FromContext(ctx).Info("Resized", "from", before, "to", now)
+	c.Patch(func(db *v1.Database) { db.Status.Size = db.Spec.Size })
+	return nil
+}
+
+// reconnect is called once for each database that was there when the operator started.
+func reconnect(ctx context.Context, c *Change) error {
+	log.FromContext(ctx).Info("Reconnected", "host", c.Object.Status.Host)
+	return nil
+}
+
+func destroy(ctx context.Context, c *Change) error {
+	log.FromContext(ctx).Info("Destroyed", "host", c.Object.Status.Host)
+	return nil
+}
+
+// announce finds out by the reason what it is called for.
+func announce(ctx context.Context, c *Change) error {
+	log.FromContext(ctx).Info("Announced", "owner", c.Object.Spec.Owner, "changes", len(c.Diff))
+	return nil
+}
+
+func alert(ctx context.Context, c *Change) error {
+	log.FromContext(ctx).Info("The people on call know of the new database", "owner", c.Object.Spec.Owner)
+	return nil
+}

@@ -1,0 +1,110 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Change is one change of one object, as one handler gets it. A short name for it saves typing:
+//
+//	type Change = facade.Change[*v1.Database]
+//
+// The fields are the handler's own copies, to be read; what shall last is written with Patch. The methods may be called
+// from goroutines of the handler, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
+type Change[T client.Object] struct {
+	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status, meta.
+	Object T
+	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
+	// everything. It has no status and no metadata but labels and annotations. Kopf: old.
+	Old T
+	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one addition
+	// of the whole. Kopf: diff.
+	Diff diff.Diff
+	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
+	Reason Reason
+	// ID is the handler's. Kopf: the id of the handler.
+	ID string
+	// Retry counts the calls of this handler for this change before this one: 0 at the first one. Kopf: retry.
+	Retry int
+	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf: started.
+	Started time.Time
+	// Client reads from the manager's cache and writes with the operator's name as the field manager. The handled object
+	// itself is better written with Patch.
+	Client client.Client
+
+	log  logr.Logger
+	form *form[T]
+	call *handlers.Call
+
+	mu       sync.Mutex
+	problems []error
+	over     bool
+}
+
+// call is the function as the engine calls it.
+func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
+	return func(ctx context.Context, call *handlers.Call) error {
+		c, err := s.change(ctx, call)
+		if err != nil {
+			return err
+		}
+		return c.ended(fn(ctx, c))
+	}
+}
+
+func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*Change[T], error) {
+	object, err := s.form.decode(call.Object)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change[T]{
+		Object: object, Diff: call.Cause.Diff, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
+		Client: s.kind.op.client, log: logf.FromContext(ctx), form: s.form, call: call,
+	}
+	if call.Handler != nil {
+		c.ID = call.Handler.ID
+	}
+	if c.Old, err = s.form.glean(call.Cause.Old); err != nil {
+		c.log.V(1).Info("The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error", err.Error())
+	}
+	return c, nil
+}
+
+var errOver = errors.New("the handler has returned: its object cannot be changed any more")
+
+// attempt runs what changes the object, one at a time, and keeps its error for the end of the handler.
+func (c *Change[T]) attempt(act func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		c.log.Error(errOver, "A handler left a goroutine behind that goes on without it")
+		return
+	}
+	if err := act(); err != nil {
+		c.problems = append(c.problems, err)
+	}
+}
+
+// ended adds to the error of the function what went wrong in its calls.
+func (c *Change[T]) ended(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	if len(c.problems) == 0 {
+		return err
+	}
+	return errors.Join(append([]error{err}, c.problems...)...)
+}
+
+// name is the object's, for messages.
+func (c *Change[T]) name() string { return nameOf(c.call.Cause.Body) }

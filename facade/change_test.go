@@ -1,0 +1,199 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestObjectsThatDoNotFit(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   map[string]any
+		want   string
+	}{
+		"wrong type": {"a schema may have been wider once",
+			map[string]any{"size": "three"}, "field spec.size: string cannot be decoded into a Go int32"},
+		"overflow": {"a wrapped number would be a wrong answer",
+			map[string]any{"size": int64(3000000000)}, "field spec.size: number 3000000000 cannot be decoded into a Go int32"},
+		"custom decoder": {"its errors do not name the field",
+			map[string]any{"weight": "heavy"}, "field spec.weight: quantities must match the regular expression"},
+		"deep in a list": {"the index helps with long lists",
+			map[string]any{"parts": []any{map[string]any{"name": "a"}, map[string]any{"name": "b", "count": true}}},
+			"field spec.parts.1.count: bool cannot be decoded into a Go int"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			called := false
+			op := one(func(context.Context, *Change) error { called = true; return nil })
+			a := call(t, op, body(c.spec), nil)
+			if called {
+				t.Error("the handler was called with half an object")
+			}
+			if !a.Outcome.Blocked || a.Outcome.Err == nil {
+				t.Fatalf("%s: it must wait for a change of the object, got %+v", c.reason, a.Outcome)
+			}
+			for _, want := range []string{"object ns/w1", "*facade_test.Widget", c.want} {
+				if !strings.Contains(a.Outcome.Err.Error(), want) {
+					t.Errorf("%s\nwant %q in the error, got: %v", c.reason, want, a.Outcome.Err)
+				}
+			}
+		})
+	}
+}
+
+func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
+	op := one(succeed, facade.Retries(1))
+	a := call(t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true })
+	if a.Outcome.Blocked || !a.Outcome.Final {
+		t.Errorf("the limits of the handler must end it at last, got %+v", a.Outcome)
+	}
+}
+
+func TestChange(t *testing.T) {
+	var got *Change
+	op := one(func(_ context.Context, c *Change) error { got = c; return nil })
+	facade.Connect(op, fake.NewClientBuilder().Build())
+	spec := map[string]any{
+		"owner": "ann", "size": int64(3), "big": int64(9007199254740993), "unknown": "field", "weight": "1000m",
+		"parts": []any{map[string]any{"name": "a", "count": int64(1)}},
+	}
+	old := map[string]any{"spec": map[string]any{"owner": "bob", "size": int64(2)}}
+	call(t, op, body(spec), old, func(a *execution.Attempt) { a.Call.Retry = 2 })
+
+	want := &Widget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w1", UID: "uid-1", ResourceVersion: "7", Generation: 3},
+		Spec: WidgetSpec{Owner: "ann", Size: 3, Big: 9007199254740993, Weight: ptr(resource.MustParse("1")),
+			Parts: []Part{{Name: "a", Count: 1}}},
+	}
+	if d := cmp.Diff(want, got.Object); d != "" {
+		t.Errorf("object\n-want, +got:\n%s", d)
+	}
+	if d := cmp.Diff(&Widget{Spec: WidgetSpec{Owner: "bob", Size: 2}}, got.Old); d != "" {
+		t.Errorf("old\n-want, +got:\n%s", d)
+	}
+	if got.Reason != facade.ReasonCreate || got.ID != "fn" || got.Retry != 2 || !got.Started.Equal(time.Unix(1000, 0)) {
+		t.Errorf("got %v %q %d %v", got.Reason, got.ID, got.Retry, got.Started)
+	}
+	if len(got.Diff) == 0 || got.Client == nil {
+		t.Errorf("no diff or no client: %v %v", got.Diff, got.Client)
+	}
+}
+
+func TestOldIsNeverNil(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		old    map[string]any
+		want   *Widget
+	}{
+		"creation":  {"nothing was handled yet", nil, &Widget{}},
+		"too large": {"of an essence that did not fit onto the object, nothing is known", map[string]any{}, &Widget{}},
+		"another schema": {"the object cannot change the past, so it must not wait; what fits is there",
+			map[string]any{"spec": map[string]any{"size": "three", "owner": "ann"}}, &Widget{Spec: WidgetSpec{Owner: "ann"}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got *Widget
+			a := call(t, one(func(_ context.Context, c *Change) error { got = c.Old; return nil }), body(nil), c.old)
+			if a.Outcome.Err != nil {
+				t.Fatal(a.Outcome.Err)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+	t.Run("unstructured", func(t *testing.T) {
+		op := facade.New("test.example.org")
+		facade.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
+			c.Old.SetLabels(map[string]string{"no": "panic"})
+			return nil
+		})
+		if a := call(t, op, body(nil), nil); a.Outcome.Err != nil {
+			t.Error(a.Outcome.Err)
+		}
+	})
+}
+
+// The working copy goes from handler to handler, and the cause is the engine's: no handler may get at them.
+func TestHandlersGetCopies(t *testing.T) {
+	spec := map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}
+	old := map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
+	want, wantOld := body(map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}),
+		map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
+	typed := one(func(_ context.Context, c *Change) error {
+		c.Object.Spec.Extra["a"], c.Old.Spec.Extra["a"] = "x", "x"
+		c.Object.Spec.Parts[0].Name = "x"
+		return nil
+	})
+	raw := facade.New("raw.example.org")
+	facade.ForResource(raw, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
+		for _, o := range []*unstructured.Unstructured{c.Object, c.Old} {
+			if err := unstructured.SetNestedField(o.Object, "x", "spec", "extra", "a"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for name, op := range map[string]*facade.Operator{"typed": typed, "unstructured": raw} {
+		t.Run(name, func(t *testing.T) {
+			a := call(t, op, body(spec), old)
+			if a.Outcome.Err != nil {
+				t.Fatal(a.Outcome.Err)
+			}
+			if d := cmp.Diff(want, a.Call.Object); d != "" {
+				t.Errorf("the working copy\n-want, +got:\n%s", d)
+			}
+			if d := cmp.Diff(wantOld, a.Call.Cause.Old); d != "" {
+				t.Errorf("the old essence\n-want, +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestEvents(t *testing.T) {
+	op := one(func(_ context.Context, c *Change) error {
+		c.Info("Provisioned", "100% done")
+		c.Warn("Slow", "it took a while")
+		c.Event("Debug", "Detail", "")
+		return nil
+	})
+	posted := &recorder{}
+	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = posted })
+	want := recorder{{"w1", "Normal", "Provisioned", "100% done"}, {"w1", "Warning", "Slow", "it took a while"}, {"w1", "Debug", "Detail", ""}}
+	if d := cmp.Diff(want, *posted); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestFlush(t *testing.T) {
+	broken := errors.New("the API server is away")
+	op := one(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
+	a := call(t, op, body(nil), nil, func(a *execution.Attempt) { a.FlushNow = func(context.Context) error { return broken } })
+	if !errors.Is(a.Outcome.Err, broken) || !strings.Contains(a.Outcome.Err.Error(), `object ns/w1 by handler "fn"`) {
+		t.Errorf("the error must be told, and what it is about: %v", a.Outcome.Err)
+	}
+}
+
+func TestDiffIsRaw(t *testing.T) {
+	var got diff.Diff
+	op := one(func(_ context.Context, c *Change) error { got = c.Diff; return nil })
+	want := diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "unknown"}, Old: int64(1), New: "x"}}
+	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Cause.Diff = want })
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("fields that the type does not have change as well\n-want, +got:\n%s", d)
+	}
+}

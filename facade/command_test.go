@@ -1,0 +1,188 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// execute runs the command line of the operator, and returns the exit code and what it printed.
+func execute(t *testing.T, op *facade.Operator, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := facade.NewCommand(op)
+	cmd.SetArgs(args)
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	return facade.ExitCode(cmd.ExecuteContext(t.Context())), stdout.String(), stderr.String()
+}
+
+// withoutCluster hides the clusters that the machine may know.
+func withoutCluster(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	withoutCluster(t)
+	broken := one(nil)
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	cases := map[string]struct {
+		reason string
+		op     *facade.Operator
+		args   []string
+		code   int
+		want   []string
+	}{
+		"both scopes":               {"one contradicts the other", one(succeed), []string{"-A", "-n", "a"}, 2, []string{"exclude each other", "--help"}},
+		"both scopes of run":        {"the command may be spelled", one(succeed), []string{"run", "-A", "-n", "a"}, 2, []string{"exclude each other", "run --help"}},
+		"unknown flag":              {"a slip", one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"}},
+		"unknown command":           {"a slip", one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`}},
+		"files":                     {"Kopf has them, but a Go operator is compiled", one(succeed), []string{"run", "handlers.py"}, 2, []string{`argument "handlers.py"`}},
+		"namespace pattern":         {"it would be watched under that name, in vain", one(succeed), []string{"-n", "team-*"}, 2, []string{`"team-*" is not the name of a namespace`}},
+		"unknown format":            {"the right ones are told", one(succeed), []string{"-A", "--log-format", "xml"}, 2, []string{`unknown log format "xml": it is plain, full or json`}},
+		"quiet and verbose":         {"one contradicts the other", one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"}},
+		"mistakes in registrations": {"they come out without a cluster", broken, []string{"-A"}, 1, []string{`OnCreate("fn"): the function is nil`}},
+		"nil operator":              {"also without anything else", nil, []string{"-A"}, 1, []string{"the operator is nil"}},
+		"no cluster":                {"what to do is more than what is missing", scheming(), []string{"-A"}, 1, []string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"}},
+		"no such file":              {"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			code, _, errs := execute(t, c.op, c.args...)
+			if code != c.code {
+				t.Errorf("%s: exit code %d, want %d", c.reason, code, c.code)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(errs, want) {
+					t.Errorf("%s\nwant %q on stderr, got: %s", c.reason, want, errs)
+				}
+			}
+			if strings.Contains(errs, "Usage:") {
+				t.Errorf("the error drowns in the usage:\n%s", errs)
+			}
+		})
+	}
+}
+
+// scheming is an operator that knows its types.
+func scheming() *facade.Operator {
+	op := facade.New("test.example.org", facade.AddToScheme(addWidgets))
+	facade.For(op, &Widget{}).OnCreate("fn", succeed)
+	return op
+}
+
+func TestExitCode(t *testing.T) {
+	if got := facade.ExitCode(nil); got != 0 {
+		t.Errorf("a graceful stop: %d", got)
+	}
+	if got := facade.ExitCode(errors.New("an error")); got != 1 {
+		t.Errorf("an error: %d", got)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	code, out, _ := execute(t, scheming(), "--help")
+	if code != 0 {
+		t.Errorf("asking for help is no error: %d", code)
+	}
+	for _, want := range []string{
+		"Run the operator test.example.org", "Examples:", "-A\n", "-n team-a -n team-b --verbose", "--log-format json",
+		"-A, --all-namespaces", "-n, --namespace", "-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format", "--kubeconfig",
+		"--metrics-bind-address", "--version", "run ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in the help, got:\n%s", want, out)
+		}
+	}
+	for _, unwanted := range []string{" string ", "stringArray"} {
+		if strings.Contains(out, unwanted) {
+			t.Errorf("%q is Go's word, got:\n%s", unwanted, out)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, out, _ := execute(t, scheming(), "--version")
+	if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
+		t.Errorf("got %d, %q", code, out)
+	}
+}
+
+// A whole run, as far as it goes without a cluster: the context ends before anything is served.
+func TestRunStops(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		opts   []facade.OperatorOption
+		args   []string
+		hint   bool
+	}{
+		"no scope":           {"the whole cluster is a lot, so it is said", nil, nil, true},
+		"whole cluster":      {"nothing is left to be said", nil, []string{"-A", "--log-format=JSON"}, false},
+		"namespaces":         {"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false},
+		"namespaces in code": {"the program has said so", []facade.OperatorOption{facade.InNamespaces("a")}, nil, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			withoutCluster(t)
+			config := filepath.Join(t.TempDir(), "config")
+			if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			op := facade.New("test.example.org", append(c.opts, facade.AddToScheme(addWidgets))...)
+			facade.For(op, &Widget{}).OnCreate("fn", succeed)
+			var stderr bytes.Buffer
+			cmd := facade.NewCommand(op)
+			cmd.SetArgs(append(c.args, "--kubeconfig", config, "-q"))
+			cmd.SetErr(&stderr)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if code := facade.ExitCode(cmd.ExecuteContext(ctx)); code != 0 {
+				t.Errorf("%s: exit code %d: %s", c.reason, code, stderr.String())
+			}
+			if hinted := strings.Contains(stderr.String(), "Neither -n nor -A is given"); hinted != c.hint {
+				t.Errorf("%s\nhint: %v, want %v: %s", c.reason, hinted, c.hint, stderr.String())
+			}
+		})
+	}
+}
+
+const nowhere = `
+apiVersion: v1
+kind: Config
+current-context: nowhere
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: nobody, user: {}}]
+`
+
+func TestConfigIsNotThrottled(t *testing.T) {
+	withoutCluster(t)
+	for _, how := range []string{"flag", "variable"} {
+		config, path := filepath.Join(t.TempDir(), "config"), ""
+		if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if how == "flag" {
+			path = config
+		} else {
+			t.Setenv("KUBECONFIG", config)
+		}
+		got, err := facade.LoadConfig(path)
+		if err != nil {
+			t.Fatalf("by the %s: %v", how, err)
+		}
+		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
+			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, fmt.Sprint(got.QPS))
+		}
+	}
+}

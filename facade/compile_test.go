@@ -1,0 +1,52 @@
+package facade_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A wrong option must be found by the compiler, and its message must say what is wrong.
+func TestWhatCompiles(t *testing.T) {
+	const folder, file = "./testdata/compile", "testdata/compile/compile.go"
+	// -e is for all errors, not ten.
+	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "-o", os.DevNull, folder)
+	build.Env = append(os.Environ(), "GOWORK=off")
+	out, err := build.CombinedOutput()
+	if err == nil {
+		t.Fatal("all of it compiles")
+	}
+	said := map[int][]string{}
+	for line := range strings.Lines(string(out)) {
+		var number int
+		if m := regexp.MustCompile(`compile\.go:(\d+):\d+: (.*)`).FindStringSubmatch(line); m != nil {
+			_, _ = fmt.Sscan(m[1], &number)
+			said[number] = append(said[number], m[2])
+		}
+	}
+	if len(said) == 0 {
+		t.Fatalf("the compiler was not even asked: %s", out)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(source))
+	for number := 1; lines.Scan(); number++ {
+		got := strings.Join(said[number], "; ")
+		wanted := regexp.MustCompile(`// want "(.*)"`).FindStringSubmatch(lines.Text())
+		switch {
+		case wanted == nil && got != "":
+			t.Errorf("%s:%d must compile, but: %s", file, number, got)
+		case wanted != nil && got == "":
+			t.Errorf("%s:%d must not compile: %s", file, number, strings.TrimSpace(lines.Text()))
+		case wanted != nil && !strings.Contains(got, wanted[1]):
+			t.Errorf("%s:%d: want %q in what the compiler says, got: %s", file, number, wanted[1], got)
+		}
+	}
+}

@@ -1,0 +1,9 @@
+// Package facade is what users import: an operator is a name, selections of objects, and plain functions under verbs.
+//
+// It is apart because generics, options and the command line are for people, and the engine is better off without them:
+// each verb fills one handlers.Handler, and that is all the engine sees. It never watches, writes or retries anything
+// itself, and registration never panics: mistakes are kept, and come out together where the operator is set up.
+//
+// Begin with [New], [For] and [Main]; in a project that has a manager, with [Operator.SetupWithManager].
+// Neighbours: package reconcilers below it runs the handlers; examples/ shows every verb at work.
+package facade

@@ -1,0 +1,64 @@
+package facade
+
+import (
+	"errors"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// The causes with which the context of a running function is cancelled: ask context.Cause.
+var (
+	// ErrExiting: the operator stops. What the function returns does not count, and it is called again by the next operator.
+	ErrExiting = execution.ErrExiting
+	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written.
+	ErrDeleted = changes.ErrDeleted
+	// ErrTimeout: the handler's [Timeout] is over. The handler has failed for good.
+	ErrTimeout = execution.ErrTimeout
+)
+
+// ErrNoResult says that a handler has left no result on the object: see [Result].
+var ErrNoResult = errors.New("there is no such result on the object")
+
+// errNoReason stands for a nil error: the handler asked for a failure, and gets one.
+var errNoReason = errors.New("no reason is given")
+
+// Temporary makes an error one after which the handler is called again when the delay is over, at once if that is zero
+// or less. It wraps the error, and is never nil: for a nil one, its text is "no reason is given".
+//
+// It wins over the option [Errors] and the backoff, but not over [Retries] and [Timeout]: they also end a handler that
+// could only be called too late. Kopf: TemporaryError, where the delay is 60 seconds by default.
+func Temporary(err error, delay time.Duration) error {
+	return &temporaryError{reasoned(err), delay}
+}
+
+// Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on. It
+// wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
+func Permanent(err error) error {
+	return &permanentError{reasoned(err)}
+}
+
+func reasoned(err error) error {
+	if err == nil {
+		return errNoReason
+	}
+	return err
+}
+
+type temporaryError struct {
+	error
+	delay time.Duration
+}
+
+func (e *temporaryError) Unwrap() error { return e.error }
+
+// RetryAfter is what the engine knows the error by.
+func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
+
+// Permanent is what the engine knows the error by.
+func (e *permanentError) Permanent() bool { return true }

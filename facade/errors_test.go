@@ -1,0 +1,82 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func TestErrorsAreJudgedByTheirWord(t *testing.T) {
+	base := errors.New("base")
+	type verdict struct {
+		Final bool
+		Delay *time.Duration
+		Text  string
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		policy handlers.Policy
+		want   verdict
+	}{
+		"ordinary": {"for comparison: the default backoff",
+			base, handlers.Policy{}, verdict{false, ptr(time.Minute), "base"}},
+		"temporary": {"the delay is its own",
+			facade.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr(5 * time.Second), "base"}},
+		"temporary in permanent mode": {"the mode is for ordinary errors only",
+			facade.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent}, verdict{false, ptr(time.Second), "base"}},
+		"temporary at once": {"zero is no delay",
+			facade.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr(time.Duration(0)), "base"}},
+		"temporary wrapped": {"wrapping must not change what it means",
+			fmt.Errorf("more: %w", facade.Temporary(base, time.Second)), handlers.Policy{}, verdict{false, ptr(time.Second), "more: base"}},
+		"temporary without a reason": {"the handler asked for another attempt",
+			facade.Temporary(nil, time.Second), handlers.Policy{}, verdict{false, ptr(time.Second), "no reason is given"}},
+		"permanent": {"it is over",
+			facade.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
+		"permanent in ignoring mode": {"the mode is for ordinary errors only",
+			facade.Permanent(base), handlers.Policy{Errors: handlers.ErrorsIgnored}, verdict{true, nil, "base"}},
+		"permanent wrapped and joined": {"wherever it is in the tree",
+			errors.Join(errors.New("other"), fmt.Errorf("more: %w", facade.Permanent(base))), handlers.Policy{}, verdict{true, nil, "other\nmore: base"}},
+		"permanent without a reason": {"a failure was asked for, and a silent success would be worse",
+			facade.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := execution.Limits{ID: "fn", Policy: c.policy}.Judge(c.err)
+			if d := cmp.Diff(c.want, verdict{o.Final, o.Delay, o.Err.Error()}); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+	for _, err := range []error{facade.Temporary(base, 0), facade.Permanent(base)} {
+		if !errors.Is(err, base) {
+			t.Errorf("%T hides what it wraps", err)
+		}
+	}
+}
+
+func TestCauses(t *testing.T) {
+	for got, want := range map[error]error{
+		facade.ErrExiting: execution.ErrExiting, facade.ErrDeleted: changes.ErrDeleted, facade.ErrTimeout: execution.ErrTimeout,
+	} {
+		if !errors.Is(got, want) {
+			t.Errorf("%v is not the engine's %v", got, want)
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, facade.Retries(1)), body(nil), nil)
+	if !a.Outcome.Final || a.Outcome.Err == nil {
+		t.Errorf("a panic is an error like any other, with the same limits, got %+v", a.Outcome)
+	}
+}

@@ -1,0 +1,81 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+var errQuota = errors.New("no quota is left")
+
+// allocate stands for whatever the operator is there for.
+func allocate(context.Context, string) (string, error) { return "", errQuota }
+
+// An operator is a name, selections of objects, and functions under verbs.
+func Example() {
+	type Change = facade.Change[*corev1.ConfigMap]
+
+	op := facade.New("addresses.example.org")
+	wanted := facade.For(op, &corev1.ConfigMap{}).Labelled("address=wanted")
+
+	wanted.OnCreate("allocate", func(ctx context.Context, c *Change) error {
+		address, err := allocate(ctx, c.Object.Name)
+		switch {
+		case errors.Is(err, errQuota):
+			return facade.Temporary(err, time.Minute)
+		case err != nil:
+			return facade.Permanent(err)
+		}
+		c.Patch(func(m *corev1.ConfigMap) { m.Data = map[string]string{"address": address} })
+		return nil
+	}, facade.Timeout(time.Hour))
+
+	facade.Main(op)
+}
+
+// A project that has a manager keeps it.
+func ExampleOperator_SetupWithManager() {
+	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
+	if err != nil {
+		panic(err)
+	}
+
+	op := facade.New("addresses.example.org")
+	facade.For(op, &corev1.ConfigMap{}).OnUpdate("notify", notify)
+	if err := op.SetupWithManager(mgr); err != nil {
+		panic(err)
+	}
+
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		panic(err)
+	}
+}
+
+func notify(context.Context, *facade.Change[*corev1.ConfigMap]) error { return nil }
+
+// Handlers share options, and override single ones.
+func ExamplePolicy() {
+	patient := facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+
+	op := facade.New("addresses.example.org")
+	maps := facade.For(op, &corev1.ConfigMap{})
+	maps.OnCreate("notify", notify, patient)
+	maps.OnUpdate("notify", notify, patient, facade.Retries(1))
+	maps.OnDelete("notify", notify, patient, facade.Optional())
+}
+
+// Selections by what has changed have the verbs for changes only.
+func ExampleSelection_whenChange() {
+	op := facade.New("addresses.example.org")
+	facade.For(op, &corev1.ConfigMap{}).
+		When(func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable == nil }).
+		WhenChange(func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) bool {
+			return len(c.Object.Data) > len(c.Old.Data)
+		}).
+		OnUpdate("notify", notify)
+}

@@ -1,0 +1,98 @@
+package facade
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// Operator is a set of handlers under one name. Make it with [New], fill it with [For] and [ForResource], then run it with
+// [Main], or inside a manager with [Operator.SetupWithManager]. It is filled before that, by one goroutine or more.
+type Operator struct {
+	name     string
+	settings settings
+
+	mu            sync.Mutex
+	registrations []registration
+	mistakes      mistakes
+	stage         stage
+	filled        *runtime.Scheme // the last one that has our types
+	client        client.Client
+}
+
+// stage is how far the operator is: what is registered too late would never be called.
+type stage int
+
+const (
+	filling stage = iota
+	setUp
+	running
+)
+
+// New makes an operator of this name.
+//
+// The name is a domain name of at most 63 characters, such as "databases.example.org". It is the prefix of the annotations
+// that remember what was handled, the domain of the finalizer "<name>/finalizer", the field manager of all writes and the
+// source of Kubernetes events: two operators of different names can handle the same objects, two of the same name cannot.
+// Once objects have been handled, another name makes all of them new.
+//
+// A wrong name or option is reported when the operator is set up.
+func New(name string, opts ...OperatorOption) *Operator {
+	op := &Operator{name: name, settings: defaults(name)}
+	if err := validateName(name); err != nil {
+		op.mistakes.add(location(), err)
+	}
+	for _, opt := range opts {
+		configure, ok := opt.(setting)
+		if !ok {
+			op.mistakes.add(location(), fmt.Errorf("facade.New: %T is no option of package facade", opt))
+			continue
+		}
+		if err := configure(&op.settings); err != nil {
+			op.mistakes.add(location(), fmt.Errorf("facade.New: %w", err))
+		}
+	}
+	return op
+}
+
+// validateName asks for what the strictest use of the name takes: the source of events.
+func validateName(name string) error {
+	if err := keys.ValidatePrefix(name); err != nil {
+		return fmt.Errorf("invalid operator name: %w", err)
+	}
+	if len(name) > validation.LabelValueMaxLength {
+		return fmt.Errorf("invalid operator name %q: it has more than %d characters", name, validation.LabelValueMaxLength)
+	}
+	return nil
+}
+
+func (op *Operator) add(r registration) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.stage != filling {
+		err := fmt.Errorf("%s(%q): registered after the operator was set up, so it is never called", r.verb, r.handler.ID)
+		op.keep(r.handler.Location, err)
+		return
+	}
+	op.registrations = append(op.registrations, r)
+}
+
+func (op *Operator) mistake(where string, err error) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.keep(where, err)
+}
+
+// keep puts a mistake aside for the set-up, or for the start after it. Once the operator runs, the log is all there is.
+func (op *Operator) keep(where string, err error) {
+	op.mistakes.add(where, err)
+	if op.stage == running {
+		logf.Log.WithName(op.name).Error(err, "A registration came too late", "location", where)
+	}
+}

@@ -1,0 +1,92 @@
+package facade
+
+import (
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Option is any option of any verb, for [Policy].
+type Option interface{ anyOption() }
+
+// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, On.
+type ChangeOption interface {
+	DeleteOption
+	ResumeOption
+	changeOption()
+}
+
+// DeleteOption is an option of OnDelete.
+type DeleteOption interface {
+	Option
+	deleteOption()
+}
+
+// ResumeOption is an option of OnResume.
+type ResumeOption interface {
+	Option
+	resumeOption()
+}
+
+// option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
+type option struct {
+	name  string // as the user wrote it, without arguments
+	set   func(*handlers.Handler)
+	err   error    // why it is wrong
+	parts []Option // of a Policy
+}
+
+func (option) anyOption()    {}
+func (option) changeOption() {}
+func (option) deleteOption() {}
+func (option) resumeOption() {}
+
+// Policy makes several options one, to be shared by handlers:
+//
+//	var patient = facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+//
+// What stands next to it among the options of a handler wins over what is in it. Options of different families are
+// bundled for the narrower one: Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()).
+func Policy[O Option](opts ...O) O {
+	bundle := option{name: "Policy"}
+	for _, opt := range opts {
+		bundle.parts = append(bundle.parts, opt)
+	}
+	policy, ok := any(bundle).(O)
+	if !ok {
+		// A type of the user's that embeds one of the interfaces; the verb that gets it will say so.
+		stray(fmt.Errorf("facade.Policy: %T is no family of options of package facade", policy))
+	}
+	return policy
+}
+
+// applyOptions sets the handler's options: those of policies first, so that what stands on its own wins. An option
+// twice in one place is a mistake: nobody can tell which one was meant.
+func applyOptions(h *handlers.Handler, opts []Option) []error {
+	var problems []error
+	var own []option
+	for _, opt := range opts {
+		o, ok := opt.(option)
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Errorf("%T is no option of package facade", opt))
+		case o.set == nil && o.err == nil:
+			problems = append(problems, applyOptions(h, o.parts)...)
+		default:
+			own = append(own, o)
+		}
+	}
+	given := map[string]bool{}
+	for _, o := range own {
+		switch {
+		case o.err != nil:
+			problems = append(problems, o.err)
+		case given[o.name]:
+			problems = append(problems, fmt.Errorf("%s is given twice", o.name))
+		default:
+			o.set(h)
+		}
+		given[o.name] = true
+	}
+	return problems
+}

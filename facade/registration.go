@@ -1,0 +1,110 @@
+package facade
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// registration is one handler of one kind of objects, before the kind is resolved.
+type registration struct {
+	kind    *kind
+	verb    string // what the id is unique under, together with the kind
+	handler *handlers.Handler
+}
+
+// resolved is a registration whose kind is known.
+type resolved struct {
+	registration
+	selector reconcilers.Selector
+}
+
+// plan resolves all kinds by the scheme, and checks what can only be checked then. All that is wrong comes out at once.
+func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+	found := slices.Concat(op.mistakes, takeStrays())
+	all, unknown := op.resolve(scheme)
+	found = append(found, unknown...)
+	for i, one := range all {
+		if err := op.clash(one, all[:i]); err != nil {
+			found.add(one.handler.Location, err)
+		}
+	}
+	if err := found.report(op.name); err != nil {
+		return nil, err
+	}
+	plan := make([]reconcilers.Registration, 0, len(all))
+	for _, one := range all {
+		plan = append(plan, reconcilers.Registration{Selector: one.selector, Handler: one.handler})
+	}
+	return plan, nil
+}
+
+// resolve finds the kinds, each once: a type that is not known is one mistake, however many handlers it has.
+func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown mistakes) {
+	selectors := map[*kind]reconcilers.Selector{}
+	failed := map[*kind]bool{}
+	for _, r := range op.registrations {
+		selector, done := selectors[r.kind]
+		if !done && !failed[r.kind] {
+			var err error
+			if selector, err = r.kind.find(scheme); err != nil {
+				failed[r.kind] = true
+				unknown.add(r.kind.location, err)
+			}
+			selectors[r.kind] = selector
+		}
+		if !failed[r.kind] {
+			all = append(all, resolved{r, selector})
+		}
+	}
+	return all, unknown
+}
+
+// clash tells whether a handler could be taken for one of those before it: their progress is kept under their ids.
+func (op *Operator) clash(one resolved, before []resolved) error {
+	id := one.handler.ID
+	for _, other := range before {
+		switch taken := other.handler; {
+		case !sameKind(one.selector, other.selector):
+		case taken.ID == id && other.verb == one.verb:
+			return fmt.Errorf("%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb, taken.Location)
+		case taken.ID != id && op.share(taken.ID, id):
+			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
+				one.verb, id, taken.ID, other.verb, taken.Location)
+		}
+	}
+	return nil
+}
+
+// share tells whether two ids are kept under the same annotation.
+func (op *Operator) share(a, b string) bool {
+	theirs := keys.Names(op.settings.prefix, a, op.settings.legacyKeys)
+	return slices.ContainsFunc(keys.Names(op.settings.prefix, b, op.settings.legacyKeys), func(name string) bool {
+		return slices.Contains(theirs, name)
+	})
+}
+
+// sameKind tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
+// are guessed from kinds, by the rules that code generators have for them.
+func sameKind(a, b reconcilers.Selector) bool {
+	if a.GroupVersion != b.GroupVersion {
+		return false
+	}
+	return cmp.Or(a.Kind, a.Name) == cmp.Or(b.Kind, b.Name) || names(a, b.Name) || names(b, a.Name)
+}
+
+func names(s reconcilers.Selector, name string) bool {
+	if s.Kind == "" || name == "" {
+		return false
+	}
+	plural, singular := meta.UnsafeGuessKindToResource(s.WithKind(s.Kind))
+	return strings.EqualFold(name, plural.Resource) || strings.EqualFold(name, singular.Resource)
+}

@@ -1,0 +1,153 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// selected tells which handlers of the operator want the object.
+func selected(t *testing.T, op *facade.Operator, what *cause.Cause) (ids []string) {
+	t.Helper()
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range plan {
+		ok, err := r.Handler.Prematch(t.Context(), what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			ids = append(ids, r.Handler.ID)
+		}
+	}
+	return ids
+}
+
+func TestDerivedSelectionsDoNotAlias(t *testing.T) {
+	op := facade.New("test.example.org")
+	named := func(name string) func(context.Context, *Widget) bool {
+		return func(_ context.Context, w *Widget) bool { return w.Name == name }
+	}
+	always := func(context.Context, *Widget) bool { return true }
+	// With room left in the array, appending twice to the same slice writes into the same place.
+	base := facade.For(op, &Widget{}).When(always).When(always).When(always)
+	mine, other := base.When(named("w1")), base.When(named("w2"))
+	mineChanges, otherChanges := base.ChangeSelection.When(named("w1")), base.ChangeSelection.When(named("w2"))
+	base.OnCreate("base", succeed)
+	mine.OnCreate("mine", succeed)
+	other.OnCreate("other", succeed)
+	mineChanges.OnCreate("mine-changes", succeed)
+	otherChanges.OnCreate("other-changes", succeed)
+
+	got := selected(t, op, &cause.Cause{Body: body(nil)})
+	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	grown := func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > c.Old.Spec.Size }
+	op := facade.New("test.example.org")
+	w := facade.For(op, &Widget{})
+	w.Labelled("tier=prod,!paused").OnCreate("prod", succeed)
+	w.Labelled("tier in (test)").OnCreate("test", succeed)
+	w.Annotated("owner").OnCreate("owned", succeed)
+	w.Annotated("owner=bob").OnCreate("bobs", succeed)
+	w.When(func(_ context.Context, w *Widget) bool { return w.Spec.Size > 2 }).OnCreate("large", succeed)
+	w.WhenChange(grown).OnUpdate("grown", succeed)
+	w.WhenChange(grown).Labelled("tier=test").OnUpdate("grown-test", succeed)
+	w.WhenChange(func(_ context.Context, c *Change) bool { return c.Reason == facade.ReasonUpdate && len(c.Diff) == 1 }).OnUpdate("changed", succeed)
+
+	object := body(map[string]any{"size": int64(3)})
+	metadata := object["metadata"].(map[string]any)
+	metadata["labels"] = map[string]any{"tier": "prod"}
+	metadata["annotations"] = map[string]any{"owner": "ann"}
+	got := selected(t, op, &cause.Cause{
+		Reason: cause.Update, Body: object, Old: map[string]any{"spec": map[string]any{"size": int64(1)}},
+		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
+	})
+	if d := cmp.Diff([]string{"prod", "owned", "large", "grown", "changed"}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestFiltersThatFail(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		narrow func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget]
+		want   string
+	}{
+		"undecodable object": {"the filter cannot be asked; the object waits, and it is said why",
+			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
+				return w.When(func(context.Context, *Widget) bool { return true }).ChangeSelection
+			},
+			`object ns/w1 does not fit into *facade_test.Widget: field spec.size: string cannot be decoded into a Go int32`},
+		"undecodable object of a change": {"the same with a change",
+			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
+				return w.WhenChange(func(context.Context, *Change) bool { return true })
+			},
+			`field spec.size`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			c.narrow(facade.For(op, &Widget{})).OnCreate("a", succeed)
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(map[string]any{"size": "three"})})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
+			}
+		})
+	}
+}
+
+func TestFiltersOnlyRead(t *testing.T) {
+	for name, act := range map[string]func(c *Change){
+		"patch":  func(c *Change) { c.Patch(func(*Widget) {}) },
+		"result": func(c *Change) { c.SetResult(1) },
+		"event":  func(c *Change) { c.Info("Reason", "message") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			facade.For(op, &Widget{}).WhenChange(func(_ context.Context, c *Change) bool { act(c); return true }).OnCreate("a", succeed)
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)}); err == nil {
+				t.Error("no error: what a filter does would be lost silently")
+			}
+		})
+	}
+}
+
+// The body is shared by the whole process: filters must not be able to change it.
+func TestFiltersGetCopies(t *testing.T) {
+	op := facade.New("test.example.org")
+	facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
+		w.Labels["tier"] = "broken"
+		return true
+	}).OnCreate("a", succeed)
+	facade.ForResource(op, "example.org/v1", "gadgets").When(func(_ context.Context, o *rawObject) bool {
+		o.SetLabels(nil)
+		return true
+	}).OnCreate("b", func(context.Context, *Raw) error { return nil })
+	object := body(nil)
+	object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "prod"}
+	selected(t, op, &cause.Cause{Body: object})
+	want := map[string]any{"tier": "prod"}
+	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}

@@ -1,0 +1,97 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+var errNoOperator = errors.New("the operator is nil or empty: make it with facade.New")
+
+// SetupWithManager adds the operator to a manager that the project starts itself. It is called once, after all handlers
+// are registered and all types are in the manager's scheme, and before the manager starts.
+//
+// # Guarantees
+//
+// The manager's cache and its other controllers are left alone. Metrics go to the registry of controller-runtime. Where
+// the manager elects a leader, handlers are called by the leader alone.
+//
+// # Errors
+//
+// All mistakes of all registrations at once, one a line, each with the file and line of the call: wrong ids, selectors and
+// options, ids used twice, types that the scheme does not know. Whether the kinds exist in the cluster is not looked at:
+// their handlers wait for them.
+func (op *Operator) SetupWithManager(m ctrl.Manager) error {
+	switch {
+	case !op.made():
+		return errNoOperator
+	case m == nil:
+		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.stage != filling {
+		return fmt.Errorf("setting up operator %q: it was set up already; make one operator for each manager", op.name)
+	}
+	if err := op.fillScheme(m.GetScheme()); err != nil {
+		return err
+	}
+	plan, err := op.plan(m.GetScheme())
+	if err != nil {
+		return err
+	}
+	if len(plan) == 0 {
+		m.GetLogger().Info("The operator has no handlers", "operator", op.name)
+	}
+	op.client = client.WithFieldOwner(m.GetClient(), op.name)
+	op.stage = setUp
+	if err := m.Add(manager.RunnableFunc(op.begin)); err != nil {
+		return fmt.Errorf("setting up operator %q: %w", op.name, err)
+	}
+	if err := reconcilers.SetupWithManager(m, op.options(plan)); err != nil {
+		return fmt.Errorf("setting up operator %q: %w", op.name, err)
+	}
+	return nil
+}
+
+// made is false for nil and for the zero value.
+func (op *Operator) made() bool { return op != nil && op.settings.diffbase != nil }
+
+// fillScheme adds the types of AddToScheme, once to each scheme.
+func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
+	if op.filled == scheme {
+		return nil
+	}
+	for _, add := range op.settings.schemes {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("setting up operator %q: adding types to the scheme: %w", op.name, err)
+		}
+	}
+	op.filled = scheme
+	return nil
+}
+
+func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options {
+	s := op.settings
+	return reconcilers.Options{
+		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
+		Diffbase: s.diffbase, Progress: s.progress, Registrations: plan,
+		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Metrics: metrics.Registry,
+	}
+}
+
+// begin stops the manager at its start if anything was registered after the set-up: missing handlers must not be silent.
+func (op *Operator) begin(context.Context) error {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.stage = running
+	return op.mistakes.report(op.name)
+}

@@ -1,0 +1,127 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// ChangeFunc is a function that handles a change of one object.
+//
+// # Flow
+//
+// All handlers of a change are called one after another, in the order of registration, each until it succeeds or fails for
+// good. Then the change is over, and the present object is remembered as the one that was handled last.
+//
+// # Guarantees
+//
+// It is called at least once for a change, also for one made while the operator was down, and again after a crash
+// until its success is written: so it must be idempotent. Two functions for one object are never called at once. How far
+// each handler got is kept on the object, and survives restarts.
+//
+// # Errors
+//
+// Nil is a success. [Temporary] and [Permanent] say what they are, as does any error in the chain with a method RetryAfter()
+// time.Duration or Permanent() bool; controller-runtime's TerminalError is permanent. Others mean what the option [Errors]
+// says. A panic is an ordinary error. When the context ends, the function should return soon; what it returns then does not
+// count if the operator is exiting.
+type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
+
+// OnCreate registers a handler for objects that were never handled before, whether new or not. Kopf: on.create.
+//
+// The id is what the progress and the result are kept under on the object: status.<id>, and the annotation
+// "<operator>/<id>" while the handler is unfinished. It must not change as long as such objects are around, and is unique
+// among the handlers of this verb and kind. The same id may stand under several verbs, see On.
+func (s ChangeSelection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...ChangeOption) {
+	register(s, "OnCreate", id, fn, opts, ReasonCreate)
+}
+
+// OnUpdate registers a handler for objects that differ from what was handled last. Kopf: on.update.
+func (s ChangeSelection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...ChangeOption) {
+	register(s, "OnUpdate", id, fn, opts, ReasonUpdate)
+}
+
+// OnDelete registers a handler for objects that are being deleted. Its finalizer holds them until the handler has succeeded,
+// or failed for good, unless it is [Optional]. Kopf: on.delete.
+func (s ChangeSelection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...DeleteOption) {
+	register(s, "OnDelete", id, fn, opts, ReasonDelete)
+}
+
+// OnResume registers a handler for objects that were there when the operator started: it is called once for each, in
+// addition to the handlers of what has happened to it meanwhile. It is not called for new objects. Kopf: on.resume.
+func (s ChangeSelection[T]) OnResume(id string, fn ChangeFunc[T], opts ...ResumeOption) {
+	register(s, "OnResume", id, fn, opts, ReasonResume)
+}
+
+// On registers one function for several reasons, as the single verbs would do one by one with one id: the handler has one
+// record and one result, and is called once where several reasons come together, such as an update found on a restart.
+// Kopf: several decorators on one function.
+func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...ChangeOption) {
+	register(s, "On", id, fn, opts, reasons...)
+}
+
+// verbs are what ids are unique under.
+var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume"}
+
+func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason) {
+	template := handlers.Handler{ID: id, Family: handlers.Changing, Filters: s.filters, Location: location()}
+	problems := append(validate(id, fn == nil, reasons), applyOptions(&template, widened(opts))...)
+	if s.kind == nil {
+		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
+	}
+	for _, problem := range problems {
+		s.kind.mistake(fmt.Errorf("%s(%q): %w", verb, id, problem))
+	}
+	if len(problems) > 0 || s.kind.find == nil {
+		return
+	}
+	template.Call = s.call(fn)
+	// All closures of one function literal have the same pointer, though they are different functions. The difference is
+	// nowhere to be seen: only handlers of one id are compared, and they share one record, so one of them is called.
+	template.Function = reflect.ValueOf(fn).Pointer()
+	for _, reason := range reasons {
+		h := template
+		h.Reason = reason
+		if reason == ReasonResume {
+			h.Reason, h.Initial = "", true
+		}
+		s.kind.op.add(registration{kind: s.kind, verb: verbs[reason], handler: &h})
+	}
+}
+
+func validate(id string, missing bool, reasons []Reason) []error {
+	var problems []error
+	if err := keys.ValidateID(id); err != nil {
+		problems = append(problems, err)
+	}
+	if missing {
+		problems = append(problems, errors.New("the function is nil"))
+	}
+	if len(reasons) == 0 {
+		problems = append(problems, errors.New("no reasons are given"))
+	}
+	for i, reason := range reasons {
+		switch {
+		case verbs[reason] == "":
+			problems = append(problems, fmt.Errorf("there are no handlers for the reason %q", reason))
+		case slices.Contains(reasons[:i], reason):
+			problems = append(problems, fmt.Errorf("the reason %q is given twice", reason))
+		}
+	}
+	return problems
+}
+
+func widened[O Option](opts []O) []Option {
+	wide := make([]Option, 0, len(opts))
+	for _, opt := range opts {
+		wide = append(wide, opt)
+	}
+	return wide
+}

@@ -1,0 +1,156 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func ptr[V any](value V) *V { return &value }
+
+func TestVerbsFillHandlers(t *testing.T) {
+	patient := facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+	cases := map[string]struct {
+		reason   string
+		register func(w facade.Selection[*Widget])
+		want     []handlers.Handler
+	}{
+		"create": {"the plainest verb",
+			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed) },
+			[]handlers.Handler{{ID: "a", Reason: cause.Create}}},
+		"update with all shared options": {"each fills its own part of the policy",
+			func(w facade.Selection[*Widget]) {
+				w.OnUpdate("a", succeed, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0), facade.Errors(facade.ErrorsPermanent))
+			},
+			[]handlers.Handler{{ID: "a", Reason: cause.Update, Policy: handlers.Policy{
+				Errors: handlers.ErrorsPermanent, Retries: ptr(3), Timeout: ptr(time.Minute), Backoff: ptr(time.Duration(0)),
+			}}}},
+		"delete": {"its own option stands beside the shared ones",
+			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, facade.Optional(), facade.Retries(1)) },
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(1)}}}},
+		"resume": {"it joins causes of any reason, so it has none",
+			func(w facade.Selection[*Widget]) { w.OnResume("a", succeed, facade.EvenIfDeleted()) },
+			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
+		"several reasons": {"they share the id, the function and the options",
+			func(w facade.Selection[*Widget]) {
+				w.On("a", []facade.Reason{facade.ReasonUpdate, facade.ReasonResume, facade.ReasonDelete}, succeed, facade.Retries(2))
+			},
+			[]handlers.Handler{
+				{ID: "a", Reason: cause.Update, Policy: handlers.Policy{Retries: ptr(2)}},
+				{ID: "a", Initial: true, Policy: handlers.Policy{Retries: ptr(2)}},
+				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr(2)}},
+			}},
+		"one id under several verbs": {"ids are unique among the handlers of a verb only",
+			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
+			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update}}},
+		"policy": {"it is as good as its parts",
+			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, patient, facade.Optional()) },
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(10), Timeout: ptr(time.Hour)}}}},
+		"policy overridden": {"what stands next to it wins, also before it",
+			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed, facade.Retries(2), patient) },
+			[]handlers.Handler{{ID: "a", Reason: cause.Create, Policy: handlers.Policy{Retries: ptr(2), Timeout: ptr(time.Hour)}}}},
+		"mixed policy": {"options of two families are bundled for the narrower one",
+			func(w facade.Selection[*Widget]) {
+				w.OnDelete("a", succeed, facade.Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()))
+			},
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(3)}}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			c.register(facade.For(op, &Widget{}))
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []handlers.Handler
+			for _, r := range plan {
+				got = append(got, *r.Handler)
+				if r.Handler.Call == nil || r.Handler.Function != plan[0].Handler.Function {
+					t.Errorf("the function is not the one that was given")
+				}
+				if !strings.HasPrefix(r.Handler.Location, "facade/verbs_test.go:") {
+					t.Errorf("location: %s", r.Handler.Location)
+				}
+			}
+			ignored := cmpopts.IgnoreFields(handlers.Handler{}, "Call", "Function", "Location", "Filters")
+			if d := cmp.Diff(c.want, got, ignored); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+func TestKinds(t *testing.T) {
+	widget := &Widget{}
+	widget.APIVersion, widget.Kind = "other.org/v2", "Gadget"
+	raw := &unstructured.Unstructured{}
+	raw.SetAPIVersion("raw.org/v1")
+	raw.SetKind("Raw")
+	ok := func(context.Context, *Raw) error { return nil }
+	cases := map[string]struct {
+		reason   string
+		register func(op *facade.Operator)
+		want     reconcilers.Selector
+	}{
+		"type": {"the scheme knows its kind",
+			func(op *facade.Operator) { facade.For(op, &Widget{}).OnCreate("a", succeed) },
+			reconcilers.Selector{GroupVersion: widgets, Kind: "Widget"}},
+		"type with a kind": {"one type may stand for several kinds",
+			func(op *facade.Operator) { facade.For(op, widget).OnCreate("a", succeed) },
+			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "other.org", Version: "v2"}, Kind: "Gadget"}},
+		"unstructured with a kind": {"no scheme is needed",
+			func(op *facade.Operator) { facade.For(op, raw).OnCreate("a", ok) },
+			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "raw.org", Version: "v1"}, Kind: "Raw"}},
+		"resource": {"by whatever name",
+			func(op *facade.Operator) { facade.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
+			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"}, Name: "kopfexamples"}},
+		"core resource": {"the core group has no name",
+			func(op *facade.Operator) { facade.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
+			reconcilers.Selector{GroupVersion: schema.GroupVersion{Version: "v1"}, Name: "Pod"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			c.register(op)
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, plan[0].Selector); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+func TestFunctionsAreTold(t *testing.T) {
+	op := facade.New("test.example.org")
+	w := facade.For(op, &Widget{})
+	other := func(context.Context, *Change) error { return nil }
+	w.OnCreate("a", succeed)
+	w.OnUpdate("a", succeed)
+	w.OnDelete("a", other)
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, same, different := plan[0].Handler.Function, plan[1].Handler.Function, plan[2].Handler.Function
+	if first != same {
+		t.Error("one function registered twice is not the same: it would be called twice for a mixed cause")
+	}
+	if first == different {
+		t.Error("two functions are taken for one")
+	}
+}

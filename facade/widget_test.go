@@ -1,0 +1,150 @@
+package facade_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// TestMain gives the client libraries their logger before any manager of a test reads it: they do so without a lock.
+func TestMain(m *testing.M) {
+	facade.SetKlog(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// Widget has a field of each sort that is hard to carry through a Go type.
+type Widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   WidgetSpec   `json:"spec"`
+	Status WidgetStatus `json:"status"`
+}
+
+type WidgetSpec struct {
+	Owner  string             `json:"owner"` // encoded even if empty
+	Size   int32              `json:"size,omitempty"`
+	Big    int64              `json:"big,omitempty"`
+	Tags   []string           `json:"tags"` // encoded as null
+	Parts  []Part             `json:"parts,omitempty"`
+	Weight *resource.Quantity `json:"weight,omitempty"`
+	Extra  map[string]string  `json:"extra,omitempty"`
+}
+
+type Part struct {
+	Name  string   `json:"name"`
+	Count int      `json:"count"`
+	Notes []string `json:"notes"`
+}
+
+type WidgetStatus struct {
+	Host  string `json:"host,omitempty"`
+	Ready bool   `json:"ready"`
+}
+
+func (w *Widget) DeepCopyObject() runtime.Object {
+	copied := *w
+	copied.ObjectMeta = *w.ObjectMeta.DeepCopy()
+	return &copied
+}
+
+var widgets = schema.GroupVersion{Group: "example.org", Version: "v1"}
+
+func addWidgets(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(widgets, &Widget{})
+	metav1.AddToGroupVersion(scheme, widgets)
+	return nil
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := addWidgets(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+type (
+	Change = facade.Change[*Widget]
+	Raw    = facade.Change[*unstructured.Unstructured]
+
+	rawObject = unstructured.Unstructured
+)
+
+func succeed(context.Context, *Change) error { return nil }
+
+// body is a widget as the API server has it, with fields that the type does not know.
+func body(spec map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": "ns", "name": "w1", "uid": "uid-1", "resourceVersion": "7", "generation": int64(3)},
+		"spec":     spec,
+	}
+}
+
+// event is one posted Kubernetes event.
+type event struct{ Name, Kind, Reason, Message string }
+
+type recorder []event
+
+func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, message string) {
+	*r = append(*r, event{(&unstructured.Unstructured{Object: body}).GetName(), kind, reason, message})
+}
+
+// call calls the only handler of the operator as the engine would, and returns the finished attempt.
+func call(t *testing.T, op *facade.Operator, body, old map[string]any, tune ...func(*execution.Attempt)) *execution.Attempt {
+	t.Helper()
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatalf("setting up: %v", err)
+	}
+	handler := plan[0].Handler
+	what := &cause.Cause{Reason: handler.Reason, Body: body, Old: old}
+	what.Diff = diff.Compute(toValue(old), body["spec"])
+	a := &execution.Attempt{
+		Call: handlers.Call{
+			Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(body), Started: time.Unix(1000, 0), Events: &recorder{},
+		},
+		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy},
+		Now:    time.Now,
+	}
+	a.Call.Writes = a
+	for _, change := range tune {
+		change(a)
+	}
+	if _, err := adapters.Standard(nil).Reconcile(t.Context(), a); err != nil {
+		t.Fatalf("calling the handler: %v", err)
+	}
+	a.End()
+	return a
+}
+
+func toValue(old map[string]any) any {
+	if old == nil {
+		return nil
+	}
+	return old["spec"]
+}
+
+// one makes an operator with one handler for creations.
+func one(fn func(context.Context, *Change) error, opts ...facade.ChangeOption) *facade.Operator {
+	op := facade.New("test.example.org")
+	facade.For(op, &Widget{}).OnCreate("fn", fn, opts...)
+	return op
+}

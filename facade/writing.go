@@ -1,0 +1,117 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
+
+// Patch changes the object: at once in c.Object and in what later handlers of the change get, and in the cluster with the
+// framework's own next write, whether the handler succeeds or not; see Flush.
+//
+// # Guarantees
+//
+// Only what the function changes is written. Fields that T does not have survive, as do changes by others: after a
+// conflict the function runs again on the fresh object. Name, uid, resource version and the like stay as they are.
+//
+// # Assumptions
+//
+// The function is idempotent, has no other effect, and does not call methods of c: it runs twice at least. Kopf: patch,
+// patch.fns.
+//
+// # Errors
+//
+// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned.
+func (c *Change[T]) Patch(change func(object T)) {
+	c.attempt(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		err := c.call.Writes.Remember(c.form.transform(change))
+		if err == nil {
+			// The handler's own object was decoded before; it is to show the change as well.
+			err = guarded(func() { change(c.Object) })
+		}
+		if err != nil {
+			return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
+		}
+		return nil
+	})
+}
+
+// transform is a change as a transformation of the raw object.
+func (f *form[T]) transform(change func(object T)) patching.Transform {
+	return func(body map[string]any) error {
+		object, err := f.decode(body)
+		if err != nil {
+			return err
+		}
+		before, err := f.encode(object)
+		if err != nil {
+			return fmt.Errorf("encoding the object before the change: %w", err)
+		}
+		if err := guarded(func() { change(object) }); err != nil {
+			return err
+		}
+		after, err := f.encode(object)
+		if err != nil {
+			return fmt.Errorf("encoding the object after the change: %w", err)
+		}
+		changed := graftMapping(body, before, keepIdentity(before, after))
+		clear(body)
+		maps.Copy(body, changed)
+		return nil
+	}
+}
+
+// guarded makes a panic an error: the function also runs where nobody else would catch it.
+func guarded(call func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &execution.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	call()
+	return nil
+}
+
+// SetResult sets what is written to status.<id> if the handler succeeds: any value that encodes to JSON; nil is no result.
+// The last call counts. An object is merged over what is there, other values replace it. A CRD with a schema must allow the
+// field, or else the API server drops it silently. A value that is not JSON fails the handler for good. Kopf: the
+// function's return value.
+func (c *Change[T]) SetResult(value any) {
+	c.attempt(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		// The value is encoded here and now: later, the handler may have changed it.
+		var result any
+		err := convert(value, &result)
+		if err != nil {
+			return Permanent(fmt.Errorf("result of handler %q is not a JSON value: %w", c.ID, err))
+		}
+		if err := c.call.Writes.SetResult(result); err != nil {
+			return fmt.Errorf("setting the result of handler %q: %w", c.ID, err)
+		}
+		return nil
+	})
+}
+
+// Flush writes now what was patched so far, together with the progress of earlier handlers, and returns when the API server
+// has it. It does not make the handler succeed, and does not write its result.
+func (c *Change[T]) Flush(ctx context.Context) error {
+	if c.call.Writes == nil {
+		return errOnlyReading
+	}
+	if err := c.call.Writes.Flush(ctx); err != nil {
+		return fmt.Errorf("flushing object %s by handler %q: %w", c.name(), c.ID, err)
+	}
+	return nil
+}
