@@ -1,0 +1,125 @@
+package e2e_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+// othersAreServed proves that a kind goes on after something bad.
+func othersAreServed(ctx context.Context, ns, operator string) {
+	GinkgoHelper()
+	other := gadget(ns, "other", map[string]any{"size": int64(9)})
+	create(ctx, other)
+	Eventually(annotation(ctx, other, operator+lastHandled)).ShouldNot(BeNil())
+	remove(ctx, other)
+	Eventually(now(ctx, other)).Should(BeNil())
+}
+
+var _ = Describe("Bad input", func() {
+	DescribeTable("in the memory of an object blocks that object alone, and not its deletion",
+		func(ctx context.Context, operator, key, value, complaint string) {
+			ns, seen := namespace(ctx), &calls{}
+			bad := gadget(ns, "bad", map[string]any{"size": int64(1)})
+			bad.SetAnnotations(map[string]string{operator + key: value})
+			bad.SetFinalizers([]string{operator + finalizerOf})
+			create(ctx, bad)
+			running := start(recorder(operator, ns, seen))
+			Eventually(running.logs).Should(gbytes.Say(`cannot be handled until it is changed.*"name":"bad".*on-create.*` + complaint))
+			othersAreServed(ctx, ns, operator)
+			Expect(running.requests.of("bad")).To(BeEmpty(), "there is nothing to write, and nothing is")
+			Expect(strings.Count(string(running.logs.Contents()), "cannot be handled until")).To(Equal(1), "said once")
+			remove(ctx, bad)
+			Eventually(now(ctx, bad)).Should(BeNil())
+			Expect(seen.list()).To(ContainElement(HavePrefix("delete bad")))
+		},
+		Entry("a last-handled configuration that is not JSON", "notjson.example.org", lastHandled, "{oops", "last-handled-configuration"),
+		Entry("a last-handled configuration that is not an object", "nomap.example.org", lastHandled, "[1]", "last-handled-configuration"),
+		Entry("a record that is not JSON", "recordjson.example.org", "/on-create", "oops", "on-create"),
+		Entry("a record with wrong types", "recordtypes.example.org", "/on-create", `{"retries":"three"}`, "retries"),
+	)
+
+	It("too large to be remembered is handled all the same, once, with a word about it", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		first := start(recorder("large.example.org", ns, seen))
+		obj := gadget(ns, "large", map[string]any{"size": int64(1), "payload": strings.Repeat("x", 300<<10)})
+		create(ctx, obj)
+		Eventually(first.logs).Should(gbytes.Say(`too large to remember.*"name":"large".*on-create`))
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).ShouldNot(BeNil())
+		first.stop()
+		second := start(recorder("large.example.org", ns, seen))
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume")), "it is not created again")
+		merge(ctx, obj, `{"spec":{"size":2}}`)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")))
+		othersAreServed(ctx, ns, "large.example.org")
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(second.requests.refusedOf("large")).To(BeZero())
+	})
+
+	It("of a handler that panics is an attempt like any other", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("panics.example.org", facade.InNamespaces(ns))
+		gadgets := facade.For(op, &v1.Gadget{})
+		gadgets.Labelled("panic").OnCreate("c", func(context.Context, *gadgetChange) error {
+			seen.add("call")
+			panic("the roof is on fire")
+		}, facade.Retries(2), facade.Backoff(time.Millisecond))
+		gadgets.OnCreate("calm", func(context.Context, *gadgetChange) error { return nil })
+		running := start(op)
+		obj := gadget(ns, "panicking", map[string]any{"size": int64(1)})
+		obj.SetLabels(map[string]string{"panic": "yes"})
+		create(ctx, obj)
+		Eventually(running.logs).Should(gbytes.Say(`"name":"panicking","handler":"c".*panic: the roof is on fire`))
+		Eventually(annotation(ctx, obj, "panics.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(seen.list()).To(HaveLen(2))
+		othersAreServed(ctx, ns, "panics.example.org")
+	})
+
+	It("as a result that cannot be JSON fails its handler for good", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("results.example.org", facade.InNamespaces(ns))
+		facade.For(op, &v1.Gadget{}).Labelled("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
+			seen.add("call")
+			c.SetResult(math.NaN())
+			return nil
+		})
+		facade.For(op, &v1.Gadget{}).OnCreate("good", func(context.Context, *gadgetChange) error { return nil })
+		running := start(op)
+		obj := gadget(ns, "unmarshalable", map[string]any{"size": int64(1)})
+		obj.SetLabels(map[string]string{"bad": "yes"})
+		create(ctx, obj)
+		Eventually(running.logs).Should(gbytes.Say(`failed for good.*"name":"unmarshalable","handler":"c".*result`))
+		Eventually(annotation(ctx, obj, "results.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(seen.list()).To(HaveLen(1))
+		othersAreServed(ctx, ns, "results.example.org")
+	})
+
+	It("as a patch that the API server refuses is a failed attempt of the handler", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("refused.example.org", facade.InNamespaces(ns))
+		gadgets := facade.ForResource(op, "e2e.example.org/v1", "gadgets")
+		gadgets.Labelled("bad").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
+			seen.add("call")
+			c.Patch(func(u *unstructuredObject) { u.Object["spec"].(map[string]any)["limited"] = int64(11) })
+			return nil
+		}, facade.Retries(2), facade.Backoff(time.Millisecond))
+		gadgets.OnCreate("good", func(context.Context, *unstructuredChange) error { return nil })
+		running := start(op)
+		obj := gadget(ns, "refused", map[string]any{"size": int64(1)})
+		obj.SetLabels(map[string]string{"bad": "yes"})
+		create(ctx, obj)
+		Eventually(running.logs).Should(gbytes.Say(`were refused.*"name":"refused".*"handler":"c".*limited`))
+		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(seen.list()).To(HaveLen(2))
+		othersAreServed(ctx, ns, "refused.example.org")
+	})
+})

@@ -1,0 +1,138 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// Every folder of examples with an expected.txt is run as its README says: its object is created, updated and deleted,
+// and the operator's lines must match the expressions that stand below each step.
+var _ = Describe("The examples", func() {
+	folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "expected.txt"))
+	if err != nil || len(folders) == 0 {
+		panic("there are no examples: this suite must be run in its folder")
+	}
+	for _, expected := range folders {
+		folder := filepath.Dir(expected)
+		It(filepath.Base(folder)+" does what it shows", func(ctx context.Context) {
+			play(ctx, folder, steps(expected))
+		})
+	}
+
+	It("kubebuilder serves one kind with its own reconciler and with handlers", func(ctx context.Context) {
+		folder := filepath.Join("..", "..", "examples", "kubebuilder")
+		install(filepath.Join(folder, "config", "crd", "bases"))
+		ns := namespace(ctx)
+		run(build(filepath.Join(folder, "cmd")), nil, "-health-probe-bind-address", "0")
+		obj := read(filepath.Join(folder, "config", "samples", "webapp_v1_guestbook.yaml"), ns)
+		create(ctx, obj)
+		Eventually(field(ctx, obj, "status", "invitation")).Should(ContainSubstring("Please sign"), "by the facade")
+		Eventually(field(ctx, obj, "status", "conditions")).Should(HaveLen(1), "by the reconciler")
+		merge(ctx, obj, `{"spec":{"title":"another one"}}`)
+		Eventually(field(ctx, obj, "status", "invitation")).Should(Equal("Please sign another one"))
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+	})
+})
+
+// step is one thing done to the object of an example, and what the operator must say to it.
+type step struct {
+	verb, patch string
+	lines       []string
+}
+
+func steps(expected string) []step {
+	content, err := os.ReadFile(expected)
+	if err != nil {
+		panic(err)
+	}
+	var all []step
+	for line := range strings.Lines(strings.TrimSpace(string(content))) {
+		line = strings.TrimSpace(line)
+		switch verb, patch, _ := strings.Cut(line, " "); {
+		case verb == "create" || verb == "delete" || verb == "restart" || verb == "update" && strings.HasPrefix(patch, "{"):
+			all = append(all, step{verb: verb, patch: patch})
+		default:
+			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
+		}
+	}
+	return all
+}
+
+func play(ctx context.Context, folder string, steps []step) {
+	GinkgoHelper()
+	if crds := filepath.Join(folder, "crd.yaml"); exists(crds) {
+		install(crds)
+	}
+	program, ns := build(folder), namespace(ctx)
+	session := run(program, nil, "-n", ns)
+	obj := read(filepath.Join(folder, "object.yaml"), ns)
+	for _, s := range steps {
+		from := len(session.Err.Contents())
+		switch s.verb {
+		case "create":
+			create(ctx, obj)
+		case "update":
+			merge(ctx, obj, s.patch)
+		case "restart":
+			Eventually(session.Terminate()).Should(gexec.Exit(0))
+			session, from = run(program, nil, "-n", ns), 0
+		case "delete":
+			remove(ctx, obj)
+			Eventually(now(ctx, obj)).Should(BeNil())
+		}
+		for _, line := range s.lines {
+			Eventually(func() string { return string(session.Err.Contents()[from:]) }).Should(MatchRegexp(line), "after: "+s.verb)
+		}
+	}
+	Eventually(session.Terminate()).Should(gexec.Exit(0))
+}
+
+func exists(file string) bool { _, err := os.Stat(file); return err == nil }
+
+func install(crds string) {
+	GinkgoHelper()
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func build(folder string) string {
+	GinkgoHelper()
+	imported := path.Join("github.com/kopf-runtime/kopf-runtime/test/e2e", filepath.ToSlash(folder))
+	GinkgoWriter.Println("building", imported)
+	program, err := gexec.Build(imported)
+	Expect(err).NotTo(HaveOccurred())
+	return program
+}
+
+// run starts a program with credentials of its own. It is killed at the latest with the spec.
+func run(program string, env []string, args ...string) *gexec.Session {
+	GinkgoHelper()
+	command := exec.Command(program, args...)
+	command.Env = append(append(os.Environ(), "KUBECONFIG="+kubeconfigPath()), env...)
+	session, err := gexec.Start(command, GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { session.Kill().Wait() })
+	return session
+}
+
+func read(file, ns string) *unstructured.Unstructured {
+	GinkgoHelper()
+	content, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	obj := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal(content, &obj.Object)).To(Succeed())
+	obj.SetNamespace(ns)
+	return obj
+}

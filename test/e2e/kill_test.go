@@ -1,0 +1,128 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	"github.com/onsi/gomega/gexec"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// process starts the program of test/e2e/operator.
+func process(ns string, env ...string) *gexec.Session {
+	GinkgoHelper()
+	return run(programPath(), env, "-n", ns)
+}
+
+var builtProgram, builtKubeconfig string
+
+func programPath() string {
+	GinkgoHelper()
+	if builtProgram == "" {
+		GinkgoWriter.Println("building the operator that is going to be killed")
+		path, err := gexec.Build("github.com/kopf-runtime/kopf-runtime/test/e2e/operator")
+		Expect(err).NotTo(HaveOccurred())
+		builtProgram = path
+	}
+	return builtProgram
+}
+
+func kubeconfigPath() string {
+	GinkgoHelper()
+	if builtKubeconfig == "" {
+		user, err := environment.AddUser(envtest.User{Name: "killed", Groups: []string{"system:masters"}}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		content, err := user.KubeConfig()
+		Expect(err).NotTo(HaveOccurred())
+		folder, err := os.MkdirTemp("", "e2e-kubeconfig-")
+		Expect(err).NotTo(HaveOccurred())
+		builtKubeconfig = filepath.Join(folder, "kubeconfig")
+		Expect(os.WriteFile(builtKubeconfig, content, 0o600)).To(Succeed())
+	}
+	return builtKubeconfig
+}
+
+// cleanProcesses removes what was built for the processes.
+func cleanProcesses() {
+	gexec.CleanupBuildArtifacts()
+	if builtKubeconfig != "" {
+		Expect(os.RemoveAll(filepath.Dir(builtKubeconfig))).To(Succeed())
+	}
+}
+
+// record reads the progress of a handler from the object: nil if there is none.
+func record(ctx context.Context, obj *unstructured.Unstructured, id string) func() (map[string]any, error) {
+	return func() (map[string]any, error) {
+		text, err := annotation(ctx, obj, "killed.example.org/"+id)()
+		if err != nil || text == nil {
+			return nil, err
+		}
+		var decoded map[string]any
+		return decoded, json.Unmarshal([]byte(text.(string)), &decoded)
+	}
+}
+
+var _ = Describe("An operator that is killed", func() {
+	DescribeTable("does not repeat what had been done",
+		func(ctx context.Context, object func(ns, name string, spec map[string]any) *unstructured.Unstructured) {
+			ns := namespace(ctx)
+			first := process(ns, "E2E_SLOW=10s")
+			obj := object(ns, "slow", map[string]any{"size": int64(1)})
+			create(ctx, obj)
+			Eventually(first).Should(gbytes.Say("CALL second slow retry=0"))
+			Eventually(record(ctx, obj, "first")).Should(HaveKeyWithValue("success", true), "written while the second one is running")
+			Expect(record(ctx, obj, "second")()).To(HaveKeyWithValue("retries", BeEquivalentTo(0)), "it has not returned yet")
+			merge(ctx, obj, `{"spec":{"size":2}}`)
+			first.Kill().Wait()
+
+			second := process(ns, "E2E_SLOW=0s")
+			Eventually(second).Should(gbytes.Say("CALL second slow retry=0"))
+			Eventually(second).Should(gbytes.Say(`CALL changed slow \[change spec.size: 1 -> 2\]`),
+				"the edit was not seen by the first handler, so it follows as an update")
+			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
+			Eventually(record(ctx, obj, "first")).Should(BeNil())
+			Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1), "no result is lost")
+			Expect(field(ctx, obj, "status", "second", "call")()).To(BeEquivalentTo(1))
+			Expect(string(second.Out.Contents())).NotTo(ContainSubstring("CALL first"))
+			Expect(annotation(ctx, obj, "killed.example.org/handling-configuration")()).To(BeNil())
+		},
+		Entry("without a status subresource", gadget),
+		Entry("with a status subresource", widget),
+	)
+
+	It("goes on counting retries where it was killed", func(ctx context.Context) {
+		ns := namespace(ctx)
+		first := process(ns)
+		obj := gadget(ns, "flaky", map[string]any{"size": int64(1)})
+		obj.SetLabels(map[string]string{"flaky": "yes"})
+		create(ctx, obj)
+		Eventually(record(ctx, obj, "flaky")).Should(HaveKeyWithValue("retries", BeEquivalentTo(2)))
+		first.Kill().Wait()
+
+		second := process(ns)
+		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=2"))
+		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=3"))
+		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil(), "it failed for good after 4 attempts")
+		Expect(string(first.Out.Contents()) + string(second.Out.Contents())).To(Equal(
+			"CALL flaky flaky retry=0\nCALL flaky flaky retry=1\nCALL flaky flaky retry=2\nCALL flaky flaky retry=3\n"))
+	})
+
+	It("saves what was done before it obeys a termination", func(ctx context.Context) {
+		ns := namespace(ctx)
+		first := process(ns, "E2E_SLOW=1h")
+		obj := gadget(ns, "terminated", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(first).Should(gbytes.Say("CALL second terminated"))
+		first.Terminate()
+		Eventually(first).WithTimeout(20 * time.Second).Should(gexec.Exit(0))
+		Expect(record(ctx, obj, "first")()).To(HaveKeyWithValue("success", true))
+		Expect(record(ctx, obj, "second")()).To(HaveKeyWithValue("retries", BeEquivalentTo(0)), "an interrupted attempt does not count")
+	})
+})

@@ -1,0 +1,123 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+// recorder is an operator whose handlers only note that they were called, and for what.
+func recorder(name, ns string, seen *calls) *facade.Operator {
+	op := facade.New(name, facade.InNamespaces(ns))
+	note := func(ctx context.Context, c *facade.Change[*v1.Gadget]) error {
+		seen.add("%s %s %v", strings.TrimPrefix(c.ID, "on-"), c.Object.Name, c.Diff)
+		return nil
+	}
+	gadgets := facade.For(op, &v1.Gadget{})
+	gadgets.OnCreate("on-create", note)
+	gadgets.OnUpdate("on-update", note)
+	gadgets.OnDelete("on-delete", note)
+	gadgets.OnResume("on-resume", note)
+	return op
+}
+
+const (
+	lastHandled = "/last-handled-configuration"
+	finalizerOf = "/finalizer"
+)
+
+var _ = Describe("The life of an object", func() {
+	It("is created, updated with the exact diff, and deleted", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		running := start(recorder("life.example.org", ns, seen))
+		obj := gadget(ns, "life", map[string]any{"size": int64(1), "owner": "me"})
+
+		create(ctx, obj)
+		Eventually(seen.list).Should(Equal([]string{`create life [add: {"spec":{"owner":"me","size":1}}]`}))
+		Eventually(annotation(ctx, obj, "life.example.org"+lastHandled)).Should(Equal(`{"spec":{"owner":"me","size":1}}` + "\n"))
+
+		merge(ctx, obj, `{"spec":{"size":2,"owner":null,"tags":["a"]}}`)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"),
+			`update life [add spec.tags: ["a"] remove spec.owner: "me" change spec.size: 1 -> 2]`))
+		Eventually(annotation(ctx, obj, "life.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+
+		merge(ctx, obj, `{"status":{"phase":"Ready"}}`)
+		remove(ctx, obj)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("update"), "delete life []"))
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(running.requests.of("life")).To(Equal([]string{"PATCH", "PATCH", "PATCH", "PATCH"}),
+			"two writes for a creation that must be held, one for the update, none for the change of the status, one for the deletion")
+	})
+
+	It("goes without waiting if its delete handler is optional", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("optional.example.org", facade.InNamespaces(ns))
+		gadgets := facade.For(op, &v1.Gadget{})
+		gadgets.OnCreate("c", func(context.Context, *facade.Change[*v1.Gadget]) error { seen.add("create"); return nil })
+		gadgets.OnDelete("d", func(context.Context, *facade.Change[*v1.Gadget]) error { seen.add("delete"); return nil }, facade.Optional())
+		running := start(op)
+		obj := gadget(ns, "optional", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "optional.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(running.requests.of("optional")).To(Equal([]string{"PATCH"}), "one write for a creation that need not be held")
+		Expect(seen.list()).To(Equal([]string{"create"}), "nobody holds the object, so there is nobody to call")
+	})
+
+	It("is resumed once after a restart, and an unchanged object is not written to", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		first := start(recorder("resume.example.org", ns, seen))
+		obj := gadget(ns, "resume", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).ShouldNot(BeNil())
+		first.stop()
+
+		second := start(recorder("resume.example.org", ns, seen))
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), "resume resume []"))
+		merge(ctx, obj, `{"metadata":{"labels":{"a":"b"}}}`)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")))
+		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).Should(ContainSubstring("labels"))
+		Expect(second.requests.of("resume")).To(Equal([]string{"PATCH"}), "the update alone is written")
+	})
+
+	It("is updated for what was changed while the operator was down", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		first := start(recorder("down.example.org", ns, seen))
+		obj := gadget(ns, "down", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "down.example.org"+lastHandled)).ShouldNot(BeNil())
+		first.stop()
+
+		merge(ctx, obj, `{"spec":{"size":2}}`)
+		merge(ctx, obj, `{"spec":{"size":3}}`)
+		late := gadget(ns, "late", map[string]any{"size": int64(7)})
+		create(ctx, late)
+
+		start(recorder("down.example.org", ns, seen))
+		Eventually(seen.list).Should(ConsistOf(HavePrefix("create down"),
+			"update down [change spec.size: 1 -> 3]", "resume down [change spec.size: 1 -> 3]",
+			HavePrefix("create late")))
+	})
+
+	It("is released if it was deleted while the operator was down", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		first := start(recorder("released.example.org", ns, seen))
+		obj := gadget(ns, "released", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "released.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "metadata", "finalizers")()).To(Equal([]any{"released.example.org" + finalizerOf}))
+		first.stop()
+		remove(ctx, obj)
+		Expect(now(ctx, obj)()).NotTo(BeNil(), "the finalizer holds it")
+		start(recorder("released.example.org", ns, seen))
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), "delete released []"))
+	})
+})

@@ -1,0 +1,59 @@
+// Command operator is what the end-to-end tests kill: an operator in a process of its own. Each call of a handler is a
+// line on its standard output.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+func main() {
+	op := facade.New("killed.example.org", facade.AddToScheme(v1.AddToScheme))
+	register(facade.For(op, &v1.Gadget{}), slowness())
+	register(facade.For(op, &v1.Widget{}), slowness())
+	facade.Main(op)
+}
+
+// slowness is how long the second handler takes: E2E_SLOW, or no time.
+func slowness() time.Duration {
+	slow, _ := time.ParseDuration(os.Getenv("E2E_SLOW"))
+	return slow
+}
+
+type result struct {
+	Call int `json:"call"`
+}
+
+func register[T client.Object](objects facade.Selection[T], slow time.Duration) {
+	note := func(c *facade.Change[T]) {
+		fmt.Printf("CALL %s %s retry=%d\n", c.ID, c.Object.GetName(), c.Retry)
+		c.SetResult(result{Call: c.Retry + 1})
+	}
+	quick := objects.Labelled("!flaky")
+	quick.OnCreate("first", func(_ context.Context, c *facade.Change[T]) error { note(c); return nil })
+	quick.OnCreate("second", func(ctx context.Context, c *facade.Change[T]) error {
+		note(c)
+		select {
+		case <-time.After(slow):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	objects.OnUpdate("changed", func(_ context.Context, c *facade.Change[T]) error {
+		fmt.Printf("CALL %s %s %v\n", c.ID, c.Object.GetName(), c.Diff)
+		return nil
+	})
+	objects.Labelled("flaky").OnCreate("flaky", func(_ context.Context, c *facade.Change[T]) error {
+		note(c)
+		return facade.Temporary(errors.New("not yet"), time.Second)
+	}, facade.Retries(4))
+}

@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+// The one control plane of the suite. Every spec has a namespace of its own, and operators of its own.
+var (
+	environment *envtest.Environment
+	config      *rest.Config
+	api         client.Client
+)
+
+func TestE2E(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
+	}
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Whole operators on a real API server")
+}
+
+var _ = BeforeSuite(func() {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	logf.SetLogger(loggerTo(GinkgoWriter))
+	GinkgoWriter.Println("starting etcd and kube-apiserver")
+	environment = &envtest.Environment{
+		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
+		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml"), filepath.Join("testdata", "crds.yaml")},
+		ErrorIfCRDPathMissing: true,
+	}
+	var err error
+	config, err = environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	config.QPS = -1
+	Expect(v1.AddToScheme(scheme.Scheme)).To(Succeed())
+	api, err = client.New(config, client.Options{Scheme: scheme.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var _ = AfterSuite(func() {
+	cleanProcesses()
+	if environment != nil {
+		Expect(environment.Stop()).To(Succeed())
+	}
+})

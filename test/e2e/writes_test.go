@@ -1,0 +1,93 @@
+package e2e_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// thrifty handles everything about one kind, with results if it is told so.
+func thrifty(ns, kind string, results, deletes bool) *facade.Operator {
+	op := facade.New("thrifty.example.org", facade.InNamespaces(ns))
+	objects := facade.ForResource(op, "e2e.example.org/v1", kind)
+	handle := func(_ context.Context, c *unstructuredChange) error {
+		if results {
+			c.SetResult(map[string]any{"reason": c.Reason})
+		}
+		return nil
+	}
+	objects.OnCreate("c", handle)
+	objects.OnUpdate("u", handle)
+	if deletes {
+		objects.OnDelete("d", handle)
+	}
+	return op
+}
+
+var _ = Describe("The writes to one object", func() {
+	type object func(ns, name string, spec map[string]any) *unstructured.Unstructured
+	const main, status = "PATCH", "PATCH status"
+
+	DescribeTable("are as few as can be",
+		func(ctx context.Context, kind string, object object, results, deletes bool, created, updated, deleted []string) {
+			ns := namespace(ctx)
+			running := start(thrifty(ns, kind, results, deletes))
+			obj := object(ns, "thrifty", map[string]any{"size": int64(1)})
+			wrote := func() []string { return running.requests.of("thrifty") }
+			handled := func(size string) {
+				GinkgoHelper()
+				Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).Should(ContainSubstring(`"size":` + size))
+			}
+
+			create(ctx, obj)
+			handled("1")
+			Eventually(wrote).Should(Equal(created))
+			merge(ctx, obj, `{"spec":{"size":2}}`)
+			handled("2")
+			Eventually(wrote).Should(Equal(slices.Concat(created, updated)))
+			merge(ctx, obj, `{"metadata":{"managedFields":[{}]}}`)
+			merge(ctx, obj, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`)
+			Consistently(wrote, "2s").Should(Equal(slices.Concat(created, updated)), "nothing that matters has happened")
+			remove(ctx, obj)
+			Eventually(now(ctx, obj)).Should(BeNil())
+			Eventually(wrote).Should(Equal(slices.Concat(created, updated, deleted)))
+		},
+		Entry("without a status subresource, with a delete handler", "gadgets", gadget, true, true,
+			[]string{main, main}, []string{main}, []string{main}),
+		Entry("without a status subresource, without a delete handler", "gadgets", gadget, true, false,
+			[]string{main}, []string{main}, []string(nil)),
+		Entry("with a status subresource that does not change", "widgets", widget, false, true,
+			[]string{main, main}, []string{main}, []string{main}),
+		Entry("with a status subresource that changes", "widgets", widget, true, true,
+			[]string{main, status, main}, []string{status, main}, []string{status, main}),
+	)
+
+	It("lose no result if the operator is gone between the status and the rest", func(ctx context.Context) {
+		ns := namespace(ctx)
+		obj := widget(ns, "between", map[string]any{"size": int64(1)})
+		connection, lost := newRequests(), &atomic.Int32{}
+		connection.lose = func(name, what string) bool {
+			if name != "between" || what != main {
+				return false
+			}
+			lost.Add(1)
+			return true
+		}
+		first := startWith(config, connection, thrifty(ns, "widgets", true, false))
+		create(ctx, obj)
+		Eventually(lost.Load).Should(BeNumerically(">", 0))
+		first.stop()
+		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"), "the status was written first")
+		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandled)()).To(BeNil(), "so the creation is still open")
+
+		start(thrifty(ns, "widgets", true, false))
+		Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"))
+	})
+})
