@@ -13,7 +13,7 @@ import (
 func (p *pass) account(ctx context.Context) (verdict, error) {
 	selected, err := handlers.Select(ctx, p.Handlers, p.cause)
 	if err != nil {
-		return stop, err
+		return stop, filtering(err)
 	}
 	ids := make([]string, 0, len(selected))
 	for _, handler := range selected {

@@ -71,6 +71,19 @@ func TestFailures(t *testing.T) {
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "10s create a")
 		}},
+		"TimesOut": {"a server that does not answer is not waited for for ever", func(w *world) {
+			w.before = func(r write) error {
+				if r.number == 1 {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", patches("x", "spec", "id")))
+			p.settle()
+			w.want("errors", 1, len(p.errs))
+			w.wantCalls("all", "0s create a")
+			w.wantAt("all", "x", "spec", "id")
+		}},
 		"EditedMeanwhile": {"an edit made while nothing could be written follows as an update", func(w *world) {
 			w.forbidden(10 * time.Second)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))

@@ -63,8 +63,8 @@ type Next struct {
 	Gone bool
 	// Released is true if a write of the pass let the object go for good: what a cache may still show of it is past.
 	Released bool
-	// Written is the API server's last answer to the writes of the pass: newer than what a cache may have yet. It is nil
-	// if nothing was written, or if the answer is the last word on the object.
+	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is nil
+	// if there were none, or if the answer is the last word on the object.
 	Written map[string]any
 }
 

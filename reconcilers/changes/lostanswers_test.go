@@ -17,6 +17,19 @@ func TestLostAnswers(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "spec", "list")
 			w.wantClean("all")
 		}},
+		"TimesOut": {"an answer that comes too late is one that is lost", func(w *world) {
+			w.after = func(r write) error {
+				if r.number == 1 {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", appends("a", "spec", "list")))
+			p.settle()
+			w.wantCalls("all", "0s create a")
+			w.wantAt("all", []any{"a"}, "spec", "list")
+			w.wantClean("all")
+		}},
 		"Edited": {"neither if the object was edited since", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onUpdate("u", ok))

@@ -67,7 +67,7 @@ func (p *pass) weigh(ctx context.Context) (verdict, error) {
 	}
 	interest, err := handlers.InterestIn(ctx, p.Handlers, p.cause)
 	p.interest = interest
-	return goOn, err
+	return goOn, filtering(err)
 }
 
 // hold adds the finalizer before any handler is called, or removes one that nobody needs.

@@ -2,10 +2,12 @@ package changes_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -31,6 +33,26 @@ func TestUnpresentable(t *testing.T) {
 			p.settle()
 			w.wantCalls("repaired; b had seen it as it was", "1h0m0s create a", "1h0m0s update u")
 			w.wantHandled("repaired", "good")
+		}},
+		"Filter": {"a filter that cannot look at it either holds it until it changes, with no tries in vain", func(w *world) {
+			w.set("bad", "spec", "field")
+			p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
+				h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
+					if at(c.Body, "spec", "field") == "bad" {
+						return false, unpresentableError{}
+					}
+					return true, nil
+				})
+			}))
+			_, err := p.pass()
+			var blocked *changes.BlockedError
+			if !errors.As(err, &blocked) {
+				w.t.Errorf("want a BlockedError, got %v", err)
+			}
+			w.wantWrites("blocked")
+			w.set("good", "spec", "field")
+			p.settle()
+			w.wantCalls("repaired", "0s create a")
 		}},
 		"Deletion": {"a deletion is not blocked: the error counts, and is limited", func(w *world) {
 			w.set([]any{finalizer}, "metadata", "finalizers")

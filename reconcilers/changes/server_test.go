@@ -20,7 +20,7 @@ var errCut = errors.New("the connection is cut")
 type server struct {
 	statusSubresource bool
 	// before is asked ahead of each write, after follows each that took effect; the number counts from 1.
-	// They may edit the object; an error is the answer, whatever was done.
+	// They may edit the object, or take longer than anybody waits; an error is the answer, whatever was done.
 	before, after func(write) error
 	// schema refuses contents.
 	schema func(body map[string]any) error
@@ -103,9 +103,9 @@ func (l *link) send(ctx context.Context, status bool, obj client.Object, patch c
 		return errCut
 	}
 	var answer map[string]any
-	if err == nil {
+	if err = errors.Join(err, ctx.Err()); err == nil {
 		if answer, err = l.apply(w, data); err == nil && l.after != nil {
-			err = l.after(w)
+			err = errors.Join(l.after(w), ctx.Err())
 		}
 	}
 	l.note(w, err)

@@ -101,6 +101,6 @@ func (p *pass) proceed(body map[string]any, last bool) {
 		p.disown()
 	}
 	if last {
-		p.written = nil
+		p.released, p.written = true, nil
 	}
 }

@@ -89,6 +89,15 @@ func TestWrites(t *testing.T) {
 			w.wantWrites("leaving", "main 200")
 			w.wantAt("leaving", nil, "metadata", "finalizers")
 		}},
+		"Released": {"the pass that lets the object go says so: no cache knows it yet", func(w *world) {
+			p := w.start(onDelete("d", ok))
+			p.settle()
+			w.delete()
+			next, err := p.pass()
+			if err != nil || !next.Released || next.Written != nil || next.After != nil {
+				w.t.Errorf("want a release with nothing to follow, got %+v, error %v", next, err)
+			}
+		}},
 		"FinalizersOfOthers": {"the finalizers of others stay, and hold the object on", func(w *world) {
 			w.set([]any{"other/one"}, "metadata", "finalizers")
 			p := w.start(onCreate("a", ok), onDelete("d", ok))

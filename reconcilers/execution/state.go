@@ -138,18 +138,6 @@ func (s *State) Counts() (present Counts, extras map[string]Counts) {
 	return present, extras
 }
 
-// Adopt takes over the accounts of a former pass over the same cause, whose outcomes could not be written.
-func (s *State) Adopt(former *State) {
-	for i, e := range s.entries {
-		kept := former.byID[e.ID]
-		if kept == nil || kept.Retries <= e.Retries {
-			continue
-		}
-		kept.Active, kept.blocked, kept.loaded = e.Active, false, e.loaded
-		s.entries[i], s.byID[e.ID] = kept, kept
-	}
-}
-
 // Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
 // What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
 func (s *State) Revise(id string, before Entry, o Outcome, now time.Time) {
