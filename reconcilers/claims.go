@@ -66,9 +66,10 @@ func (e *engine) occupy(r Resource) (leave func(), err error) {
 	if !taken {
 		return func() { occupied.Delete(place) }, nil
 	}
-	if other := held.(occupant); other.operator == e.Name {
+	other, _ := held.(occupant)
+	if other.operator == e.Name {
 		return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
 			e.Name, r.GroupVersionKind, other.GroupVersionKind)
 	}
-	return nil, fmt.Errorf("operator %q cannot handle %s: %w", e.Name, r.GroupVersionKind, takenError(held.(occupant).operator, e.Prefix))
+	return nil, fmt.Errorf("operator %q cannot handle %s: %w", e.Name, r.GroupVersionKind, takenError(other.operator, e.Prefix))
 }

@@ -108,6 +108,7 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 
 // memory is that of a scope. It outlives the service of the kind: what was met once is not met for the first time again.
 func (e *engine) memory(s scope, own []*handlers.Handler) *objects {
-	known, _ := e.memories.LoadOrStore(s, newObjects(hasResume(own)))
-	return known.(*objects)
+	held, _ := e.memories.LoadOrStore(s, newObjects(hasResume(own)))
+	known, _ := held.(*objects)
+	return known
 }

@@ -71,5 +71,5 @@ func asValue(e diffbase.Essence) any {
 	if e == nil {
 		return nil
 	}
-	return map[string]any(e)
+	return e
 }

@@ -74,7 +74,7 @@ func TestReasons(t *testing.T) {
 	}
 	var last seen
 	look := func(_ context.Context, c *handlers.Call) error {
-		last = seen{at(map[string]any(c.Cause.Old), "spec", "field"), at(map[string]any(c.Cause.New), "spec", "field"), c.Retry}
+		last = seen{at(c.Cause.Old, "spec", "field"), at(c.Cause.New, "spec", "field"), c.Retry}
 		return nil
 	}
 	run(t, map[string]scenario{

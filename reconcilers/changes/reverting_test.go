@@ -117,7 +117,7 @@ func TestReverting(t *testing.T) {
 			w.set("yes", "metadata", "labels", "on")
 			var old any
 			look := func(_ context.Context, c *handlers.Call) error {
-				old = at(map[string]any(c.Cause.Old), "spec", "field")
+				old = at(c.Cause.Old, "spec", "field")
 				return nil
 			}
 			p := w.start(onUpdate("u", look, labelled), onUpdate("v", fails(9, later), labelled, retries(2)))
