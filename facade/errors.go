@@ -10,11 +10,13 @@ import (
 
 // The causes with which the context of a running function is cancelled: ask context.Cause.
 var (
-	// ErrExiting: the operator stops. What the function returns does not count, and it is called again by the next operator.
+	// ErrExiting: the operator stops. An error that the function returns does not count, and it is
+	// called again by the next operator; nil is a success.
 	ErrExiting = execution.ErrExiting
-	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written.
+	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written. It is found
+	// out at the next write, such as a Flush, not at once.
 	ErrDeleted = changes.ErrDeleted
-	// ErrTimeout: the handler's [Timeout] is over. The handler has failed for good.
+	// ErrTimeout: the handler's [Timeout] is over. With an error, the handler has failed for good; nil is a success still.
 	ErrTimeout = execution.ErrTimeout
 )
 

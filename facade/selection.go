@@ -18,7 +18,8 @@ import (
 //
 // A selection is a value and never changes: every filter makes a new one, so several can be derived from one. Filters look
 // at the object as it is at the moment. An object that no handler selects is left alone, without finalizer, annotations and
-// log; one that begins to be selected is a new one then, and is created in the eyes of its handlers.
+// log. One that begins to be selected, and was never handled by this operator, is created in the eyes of its handlers; one
+// that was handled before has been updated, if it differs from then.
 type Selection[T client.Object] struct {
 	ChangeSelection[T]
 }

@@ -30,8 +30,8 @@ import (
 //
 // Nil is a success. [Temporary] and [Permanent] say what they are, as does any error in the chain with a method RetryAfter()
 // time.Duration or Permanent() bool; controller-runtime's TerminalError is permanent. Others mean what the option [Errors]
-// says. A panic is an ordinary error. When the context ends, the function should return soon; what it returns then does not
-// count if the operator is exiting.
+// says. A panic is an ordinary error. When the context ends, the function should return soon, with an error
+// unless it is done: nil is a success. The error does not count if the operator is exiting.
 type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
 
 // OnCreate registers a handler for objects that were never handled before, whether new or not. Kopf: on.create.

@@ -23,12 +23,13 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 //
 // # Assumptions
 //
-// The function is idempotent, has no other effect, and does not call methods of c: it runs twice at least. Kopf: patch,
-// patch.fns.
+// The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for itself.
+// It runs twice at least. Kopf: patch, patch.fns.
 //
 // # Errors
 //
-// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned.
+// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned. A status
+// that the API server refuses where it has a URL of its own is a line in the log: the rest is written without it.
 func (c *Change[T]) Patch(change func(object T)) {
 	c.attempt(func() error {
 		if c.call.Writes == nil {

@@ -82,8 +82,21 @@ func (p *pass) offer(ctx context.Context, a *execution.Attempt) error {
 	if err := p.send(ctx, patch); err != nil || p.gone {
 		return err
 	}
+	p.report(ctx, []*execution.Attempt{a})
 	a.Written(written)
 	return nil
+}
+
+// report says whose status was refused by a write that was done without it.
+func (p *pass) report(ctx context.Context, attempts []*execution.Attempt) {
+	if p.refusal == nil {
+		return
+	}
+	ids := make([]string, 0, len(attempts))
+	for _, a := range attempts {
+		ids = append(ids, a.Call.Handler.ID)
+	}
+	logf.FromContext(ctx).Error(p.refusal, "The status was refused; the rest is written. What these handlers had for it is lost", "handlers", ids)
 }
 
 // reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like any

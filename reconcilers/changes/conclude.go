@@ -29,7 +29,7 @@ func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
 		handled = p.cause.New
 	}
 	// There is no essence at all if the deleted object has one that cannot be read.
-	if handled == nil || diff.Equal(asValue(p.cause.Old), asValue(handled)) {
+	if handled == nil || diff.Equal(asValue(p.cause.Old), asValue(handled)) || p.cause.Deleting && !p.fits(patch, handled) {
 		p.Interim.Purge(patch, p.body)
 		return nil
 	}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,9 @@ type Handling struct {
 	Now func() time.Time
 }
 
+// errUnsettled delays the object as any error of the framework: our writes do not last, so somebody else undoes them.
+var errUnsettled = fmt.Errorf("the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?", rounds)
+
 // Next says what must follow a pass.
 type Next struct {
 	// After is when the object must be looked at again without any event; nil is never.
@@ -78,8 +82,7 @@ func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *M
 			return p.next(), err
 		}
 	}
-	now := time.Duration(0)
-	return Next{After: &now, Written: p.written}, nil
+	return p.next(), errUnsettled
 }
 
 func (h *Handling) now() time.Time {

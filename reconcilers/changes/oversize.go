@@ -29,6 +29,19 @@ func (p *pass) storeInterim(patch *patching.Patch, seen diffbase.Essence) error 
 	return err
 }
 
+// fits tells whether all that ends the cause can be stored. An object that is going needs no memory: rather than to be
+// refused with it, the finalizer is removed without it.
+func (p *pass) fits(patch *patching.Patch, handled diffbase.Essence) bool {
+	trial := patch.Clone()
+	if trial.Merge == nil {
+		trial.Merge = map[string]any{}
+	}
+	if p.bind(&trial) != nil || p.Lens.Diffbase.Store(trial.Merge, p.body, handled) != nil {
+		return false
+	}
+	return annotationsSize(p.body, trial.Merge) <= annotationsLimit
+}
+
 // storeFitting stores the essence, or a digest of it, and tells what the annotations weigh with the whole.
 func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence diffbase.Essence) (size int, err error) {
 	if err := to.Store(patch.Merge, p.body, essence); err != nil {

@@ -90,6 +90,20 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s update u", "0s update v", "0s update u", "0s update v")
 			w.wantClean("all")
 		}},
+		"NoRoomAtAll": {"where the annotations of others leave no room, even a digest would be refused: the deletion goes without", func(w *world) {
+			p := w.start(onCreate("a", ok), onDelete("d", ok))
+			p.settle()
+			w.set(nil, "metadata", "annotations", handled)
+			room := annotationsLimit - len("others")
+			for key, value := range at(w.stored(), "metadata", "annotations").(map[string]any) {
+				room -= len(key) + len(value.(string))
+			}
+			w.set(strings.Repeat("y", room), "metadata", "annotations", "others")
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s delete d")
+			w.want("stored", map[string]any(nil), w.stored())
+		}},
 		"HalfOfTheRoom": {"an essence that fits once, but not twice", func(w *world) {
 			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onUpdate("v", fails(1, later)))

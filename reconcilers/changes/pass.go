@@ -33,7 +33,8 @@ type pass struct {
 	written  map[string]any       // the last answer to a write
 	exiting  bool
 	gone     bool
-	released bool // our write let the object go for good
+	released bool  // our write let the object go for good
+	refusal  error // of the status, by the last write
 }
 
 // verdict is what a step says about those after it.

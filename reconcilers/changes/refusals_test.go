@@ -142,8 +142,30 @@ func TestRefusals(t *testing.T) {
 			w.wantWrites("all, the update to the label included", "status 422", "main 200", "main 200")
 			w.wantAt("all", "x", "metadata", "labels", "id")
 			w.wantHandled("all", "one")
-			if !w.hasLogged("status was refused") {
+			if !w.hasLogged("status was refused", `"handlers"=["a"]`) {
 				w.t.Errorf("the refusal is not logged: %v", w.logged)
+			}
+		}},
+		"StatusFlushed": {"a flush tells of it: the function was promised that all is written", func(w *world) {
+			w.statusSubresource = true
+			w.before = func(r write) error {
+				if r.status {
+					return refusal(403)
+				}
+				return nil
+			}
+			var told error
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				err := all(patches("big", "status", "size"), patches("x", "metadata", "labels", "id"))(ctx, c)
+				told = c.Writes.Flush(ctx)
+				return err
+			})).settle()
+			if told == nil {
+				w.t.Error("the flush said that all was written")
+			}
+			w.wantAt("all", "x", "metadata", "labels", "id")
+			if !w.hasLogged("status was refused", `"handlers"=["a"]`) {
+				w.t.Errorf("it is not said whose status it was: %v", w.logged)
 			}
 		}},
 		"StatusForbidden": {"so it is without the permission for it", func(w *world) {

@@ -22,8 +22,9 @@ type server struct {
 	// before is asked ahead of each write, after follows each that took effect; the number counts from 1.
 	// They may edit the object, or take longer than anybody waits; an error is the answer, whatever was done.
 	before, after func(write) error
-	// schema refuses contents.
-	schema func(body map[string]any) error
+	// schema refuses contents; webhook changes them.
+	schema  func(body map[string]any) error
+	webhook func(body map[string]any)
 
 	mu      sync.Mutex
 	object  map[string]any // nil: there is no such object

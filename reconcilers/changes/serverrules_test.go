@@ -77,6 +77,9 @@ func (s *server) validate(next, patched map[string]any) error {
 	if size > annotationsLimit {
 		return invalid("metadata.annotations")
 	}
+	if s.webhook != nil {
+		s.webhook(next)
+	}
 	if s.schema != nil {
 		return s.schema(next)
 	}

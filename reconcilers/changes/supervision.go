@@ -109,6 +109,9 @@ func (s *supervision) flush(ctx context.Context, cancel context.CancelCauseFunc)
 		cancel(ErrDeleted)
 		return ErrDeleted
 	}
+	if err == nil {
+		err = s.refusal // the rest is written, but the function was promised all
+	}
 	return err
 }
 

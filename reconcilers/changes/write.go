@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -33,6 +31,7 @@ func (p *pass) save(ctx context.Context, attempts []*execution.Attempt) error {
 }
 
 func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) error {
+	p.refusal = nil
 	patch := patching.Patch{Merge: map[string]any{}}
 	written := make([]int, len(attempts))
 	for i, a := range attempts {
@@ -51,6 +50,7 @@ func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) erro
 	if err := p.send(ctx, patch); err != nil || p.gone {
 		return err
 	}
+	p.report(ctx, attempts)
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
@@ -87,9 +87,7 @@ func (p *pass) send(ctx context.Context, patch patching.Patch) error {
 	if p.gone = result.Gone || errors.Is(err, patching.ErrReplaced); p.gone {
 		return nil
 	}
-	if result.StatusRefused != nil {
-		logf.FromContext(ctx).Error(result.StatusRefused, "The status was refused; the rest is written")
-	}
+	p.refusal = result.StatusRefused
 	p.proceed(newest(fresh, result.Body), result.Released)
 	return err
 }
