@@ -74,6 +74,9 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 	for _, other := range before {
 		switch taken := other.handler; {
 		case !sameKind(one.selector, other.selector):
+		case one.selector.Version != other.selector.Version:
+			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the same objects; choose one version",
+				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
 		case taken.ID == id && other.verb == one.verb:
 			return fmt.Errorf("%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb, taken.Location)
 		case taken.ID != id && op.share(taken.ID, id):
@@ -95,7 +98,8 @@ func (op *Operator) share(a, b string) bool {
 // sameKind tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
 // are guessed from kinds, by the rules that code generators have for them.
 func sameKind(a, b reconcilers.Selector) bool {
-	if a.GroupVersion != b.GroupVersion {
+	// Versions are views of the same objects.
+	if a.Group != b.Group {
 		return false
 	}
 	return cmp.Or(a.Kind, a.Name) == cmp.Or(b.Kind, b.Name) || names(a, b.Name) || names(b, a.Name)

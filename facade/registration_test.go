@@ -75,6 +75,13 @@ func TestMistakes(t *testing.T) {
 				return above()
 			},
 			[]string{`OnCreate("a"): the id is taken by OnCreate at`}},
+		"another version of the kind": {"the objects are the same, and would be handled twice",
+			func(op *facade.Operator, w facade.Selection[*Widget]) int {
+				w.OnCreate("a", succeed)
+				facade.ForResource(op, "example.org/v1beta1", "widgets").OnCreate("b", raw)
+				return above()
+			},
+			[]string{`OnCreate("b"): the kind is selected as example.org/v1beta1 widgets here`, "choose one version"}},
 		"On takes the ids of its verbs": {"it is several registrations in one",
 			func(_ *facade.Operator, w facade.Selection[*Widget]) int {
 				w.OnResume("a", succeed)

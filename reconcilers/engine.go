@@ -44,9 +44,6 @@ var (
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
 func SetupWithManager(m manager.Manager, o Options) error {
-	if err := register(m, o); err != nil {
-		return err
-	}
 	config := m.GetConfig()
 	lister, err := discovery.NewDiscoveryClientForConfigAndClient(config, m.GetHTTPClient())
 	if err != nil {
@@ -71,6 +68,9 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		poster: posting.New(direct, o.Name),
 	}
 	e.serving.run = e.serve
+	if err := register(m, o); err != nil {
+		return err
+	}
 	return m.Add(e)
 }
 

@@ -76,6 +76,7 @@ func (k *kind) watchFailed() toolscache.WatchErrorHandlerWithContext {
 			return
 		}
 		last, seen = err.Error(), version
-		k.log.Error(err, "A kind cannot be listed or watched now; its handlers wait. Check the permissions and the CRD")
+		k.log.Error(err, "A kind cannot be listed or watched now; its handlers wait. Check the permissions and the CRD",
+			"handlers", idsOf(k.handling.Handlers))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -48,7 +49,7 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 // cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.
 func (k *kind) cached(request source.Request) *unstructured.Unstructured {
 	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
-	found, _, _ := k.store.GetByKey(request.NamespacedName.String())
+	found, _, _ := k.store.GetByKey(toolscache.NewObjectName(request.Namespace, request.Name).String())
 	object, _ := found.(*unstructured.Unstructured)
 	return object
 }

@@ -36,7 +36,8 @@ func (s Selector) matches(r metav1.APIResource) bool {
 // mayMean tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
 // are guessed from kinds, by the rules that code generators have for them.
 func (s Selector) mayMean(other Selector) bool {
-	if s.GroupVersion != other.GroupVersion {
+	// Versions are views of the same objects.
+	if s.Group != other.Group {
 		return false
 	}
 	return cmp.Or(s.Kind, s.Name) == cmp.Or(other.Kind, other.Name) || s.mayBeCalled(other.Name) || other.mayBeCalled(s.Name)

@@ -16,7 +16,18 @@ func (s *serving) report(ctx context.Context, selector Selector, err error) {
 	}
 	s.reported[selector] = err.Error()
 	logf.FromContext(ctx).Error(err, "A kind is not served; its handlers wait for it. If it is a custom one, install its CRD",
-		"selector", selector.String())
+		"selector", selector.String(), "handlers", s.idsFor(selector))
+}
+
+// idsFor are the handlers that wait for what the selector means.
+func (s *serving) idsFor(selector Selector) []string {
+	var ids []string
+	for _, r := range s.registrations {
+		if r.Selector == selector {
+			ids = append(ids, r.Handler.ID)
+		}
+	}
+	return ids
 }
 
 // start serves a resource with all its handlers. If it was served before, it goes over without an overlap.

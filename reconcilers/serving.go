@@ -60,6 +60,8 @@ func patience() wait.Backoff {
 func (s *serving) discover(ctx context.Context) {
 	defer s.running.Wait()
 	waiting, pause := selectorsOf(s.registrations), patience()
+	reviews := time.NewTicker(reviewInterval)
+	defer reviews.Stop()
 	for {
 		waiting = s.serve(ctx, waiting)
 		var again <-chan time.Time
@@ -72,7 +74,7 @@ func (s *serving) discover(ctx context.Context) {
 		case <-again:
 			continue
 		case <-s.doubts:
-		case <-time.After(reviewInterval):
+		case <-reviews.C:
 		}
 		if lost := s.review(ctx); len(lost) > 0 {
 			waiting, pause = append(waiting, lost...), patience()

@@ -14,6 +14,16 @@ import (
 // backlog is how many events may wait. Beyond, new ones are dropped and counted in the log: a handler never waits.
 const backlog = 1000
 
+// exitPatience is how long the exit of the operator may take for the events that still wait.
+const exitPatience = 2 * time.Second
+
+// What Kopf's events have, for those who select them: the names begin alike, and the action and the instance are constant.
+const (
+	namePrefix = "kopf-event-"
+	action     = "Action?"
+	instance   = "dev"
+)
+
 // Creator is the part of a client that posts.
 type Creator interface {
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
@@ -45,19 +55,52 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, kind, reason, me
 	}
 }
 
-// Start posts until the context ends.
+// Start posts until the context ends, and then what is left, as far as it can be done in a moment.
 func (p *Poster) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			p.drain(ctx)
 			return nil
 		case event := <-p.queue:
-			if err := p.client.Create(ctx, event); err != nil && ctx.Err() == nil {
-				logf.FromContext(ctx).Info("An event could not be posted", "object", event.InvolvedObject.Name,
-					"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
+			err := p.client.Create(ctx, event)
+			if err != nil && ctx.Err() != nil {
+				p.drain(ctx, event)
+				return nil
 			}
+			p.judge(ctx, event, err)
 		}
 	}
+}
+
+// drain posts what waits when the operator exits: a handler's last word is often why it failed.
+func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exitPatience)
+	defer cancel()
+	for ctx.Err() == nil {
+		var event *corev1.Event
+		if len(interrupted) > 0 {
+			event, interrupted = interrupted[0], nil
+		} else {
+			select {
+			case event = <-p.queue:
+			default:
+				return
+			}
+		}
+		p.judge(ctx, event, p.client.Create(ctx, event))
+	}
+	if left := len(p.queue); left > 0 {
+		logf.FromContext(ctx).Info("Events are lost: there was no time left to post them", "count", left)
+	}
+}
+
+func (p *Poster) judge(ctx context.Context, event *corev1.Event, err error) {
+	if err == nil {
+		return
+	}
+	logf.FromContext(ctx).Info("An event could not be posted", "object", event.InvolvedObject.Name,
+		"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
 }
 
 func (p *Poster) event(about *unstructured.Unstructured, kind, reason, message string) *corev1.Event {
@@ -70,15 +113,15 @@ func (p *Poster) event(about *unstructured.Unstructured, kind, reason, message s
 	}
 	now := time.Now()
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "kopf-event-"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: namePrefix},
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: namespace,
 			Name: about.GetName(), UID: about.GetUID(),
 		},
-		Type: kind, Reason: reason, Message: shorten(message), Action: "Action?",
+		Type: kind, Reason: reason, Message: shorten(message), Action: action,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
 		Source:              corev1.EventSource{Component: p.component},
-		ReportingController: p.component, ReportingInstance: "dev",
+		ReportingController: p.component, ReportingInstance: instance,
 	}
 }
 

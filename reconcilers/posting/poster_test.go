@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,8 +159,24 @@ func TestPostNeverBlocks(t *testing.T) {
 			t.Errorf("one is on its way, a thousand wait, none is dropped: %v", got)
 		}
 		stop()
-		if got := lines(); len(got) != 0 {
-			t.Errorf("what is lost on exit is not worth a line: %v", got)
+		if got := lines(); len(got) != 2 || !strings.Contains(got[1], `"count":1000`) {
+			t.Errorf("the one on its way and the thousand behind it are lost, and that is said: %v", got)
+		}
+	})
+}
+
+func TestPostOnExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster := posting.New(s, "op")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for i := range 10 {
+			poster.Post(ctx, example(), corev1.EventTypeNormal, "R", strconv.Itoa(i))
+		}
+		start(ctx, t, poster)()
+		if got := s.messages(); len(got) != 10 {
+			t.Errorf("what waits at the exit is posted still: %v", got)
 		}
 	})
 }
