@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -77,7 +78,8 @@ var _ = Describe("An operator that is killed", func() {
 			obj := object(ns, "slow", map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(first).Should(gbytes.Say("CALL second slow retry=0"))
-			Eventually(record(ctx, obj, "first")).Should(HaveKeyWithValue("success", true), "written while the second one is running")
+			Eventually(first).Should(gbytes.Say("HALF second slow"), "at 5 s of 10")
+			Expect(record(ctx, obj, "first")()).To(HaveKeyWithValue("success", true), "written while the second one is running")
 			Expect(record(ctx, obj, "second")()).To(HaveKeyWithValue("retries", BeEquivalentTo(0)), "it has not returned yet")
 			merge(ctx, obj, `{"spec":{"size":2}}`)
 			first.Kill().Wait()
@@ -96,6 +98,24 @@ var _ = Describe("An operator that is killed", func() {
 		Entry("without a status subresource", gadget),
 		Entry("with a status subresource", widget),
 	)
+
+	It("loses no result if that happens between the status and the rest", func(ctx context.Context) {
+		ns := namespace(ctx)
+		first := run(programPath(), []string{"E2E_DIE_IN=" + ns})
+		obj := widget(ns, "between", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(first).Should(gexec.Exit())
+		Expect(first.ExitCode()).To(Equal(128+int(syscall.SIGKILL)), "it was killed, it did not end")
+		Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1), "the status was written")
+		Expect(annotation(ctx, obj, "killed.example.org"+lastHandled)()).To(BeNil(), "the rest was not")
+
+		second := process(ns)
+		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(second).To(gbytes.Say("CALL first between retry=0"), "an outcome that was not written is made again")
+		for _, id := range []string{"first", "second"} {
+			Expect(field(ctx, obj, "status", id, "call")()).To(BeEquivalentTo(1))
+		}
+	})
 
 	It("goes on counting retries where it was killed", func(ctx context.Context) {
 		ns := namespace(ctx)

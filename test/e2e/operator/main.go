@@ -16,10 +16,21 @@ import (
 )
 
 func main() {
-	op := facade.New("killed.example.org", facade.AddToScheme(v1.AddToScheme))
+	if namespace := os.Getenv("E2E_DIE_IN"); namespace != "" {
+		op := newOperator(facade.InNamespaces(namespace))
+		if err := die(op); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1) //nolint:revive // it was to be killed before
+	}
+	facade.Main(newOperator())
+}
+
+func newOperator(options ...facade.OperatorOption) *facade.Operator {
+	op := facade.New("killed.example.org", append(options, facade.AddToScheme(v1.AddToScheme))...)
 	register(facade.For(op, &v1.Gadget{}), slowness())
 	register(facade.For(op, &v1.Widget{}), slowness())
-	facade.Main(op)
+	return op
 }
 
 // slowness is how long the second handler takes: E2E_SLOW, or no time.
@@ -41,12 +52,15 @@ func register[T client.Object](objects facade.Selection[T], slow time.Duration) 
 	quick.OnCreate("first", func(_ context.Context, c *facade.Change[T]) error { note(c); return nil })
 	quick.OnCreate("second", func(ctx context.Context, c *facade.Change[T]) error {
 		note(c)
-		select {
-		case <-time.After(slow):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+		for _, what := range []string{"HALF", "DONE"} {
+			select {
+			case <-time.After(slow / 2):
+				fmt.Printf("%s %s %s\n", what, c.ID, c.Object.GetName())
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
+		return nil
 	})
 	objects.OnUpdate("changed", func(_ context.Context, c *facade.Change[T]) error {
 		fmt.Printf("CALL %s %s %v\n", c.ID, c.Object.GetName(), c.Diff)
