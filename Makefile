@@ -5,6 +5,7 @@ GO         ?= go
 EXAMPLE    ?= 01-minimal
 FUZZTIME   ?= 10s
 BENCHTIME  ?= 1s
+STORMS     ?= 500
 PACKAGES   ?= ./...
 GOVULNDB   ?= https://vuln.go.dev
 
@@ -37,7 +38,7 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s PACKAGES=%s\n' '$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(PACKAGES)'
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s PACKAGES=%s\n' '$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(PACKAGES)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -97,6 +98,10 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
 		$(GO) -C "$$folder" test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' . || exit 1; \
 	done
+
+.PHONY: soak
+soak: ## Play STORMS random histories of one object, on virtual time: edits, kills, refusals, lost answers.
+	@STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run TestStorms ./reconcilers/changes
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.

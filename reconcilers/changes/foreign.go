@@ -12,7 +12,7 @@ import (
 // disown looks away from memory that was copied from another object together with its annotations.
 func (p *pass) disown() {
 	p.reading, p.foreign = p.body, nil
-	owner, bound := annotationsOf(p.body)[p.BoundTo].(string)
+	owner, bound := annotationsOf(p.body)[p.boundTo(p.body)].(string)
 	if p.BoundTo == "" || !bound || owner == uidOf(p.body) {
 		return
 	}
@@ -20,6 +20,12 @@ func (p *pass) disown() {
 	p.foreign = patch.Merge
 	// A merge-patch alone cannot fail.
 	p.reading, _ = patch.ApplyTo(p.body)
+}
+
+// boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
+func (h *Handling) boundTo(body map[string]any) string {
+	prefix, name, _ := strings.Cut(h.BoundTo, "/")
+	return prefix + "/" + keys.Mark(body, name)
 }
 
 // forgetting is the removal of all that we remember on the object. Annotations of users under our prefix are not among
@@ -61,12 +67,12 @@ func removal(patch *patching.Patch, at []string, places, body map[string]any) {
 
 // bind says whose memory it is, so that a copy of the object is not taken for it.
 func (p *pass) bind(patch *patching.Patch) error {
-	uid := uidOf(p.body)
-	if p.BoundTo == "" || uid == "" || annotationsOf(p.body)[p.BoundTo] == uid {
+	uid, key := uidOf(p.body), p.boundTo(p.body)
+	if p.BoundTo == "" || uid == "" || annotationsOf(p.body)[key] == uid {
 		return nil
 	}
 	fill(patch.Merge, p.foreign)
-	patch.SetIn([]string{"metadata", "annotations", p.BoundTo}, uid)
+	patch.SetIn([]string{"metadata", "annotations", key}, uid)
 	prefix, _, _ := strings.Cut(p.BoundTo, "/")
 	if !keys.NeedsMarker(prefix) {
 		return nil

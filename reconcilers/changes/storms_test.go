@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -111,9 +113,22 @@ func (s *storm) blow(turn int, deadly bool) {
 	}
 }
 
+// storms is how many there are: more of them with `make soak`.
+func storms(t *testing.T) uint64 {
+	wanted := os.Getenv("STORMS")
+	if wanted == "" {
+		return 25
+	}
+	n, err := strconv.ParseUint(wanted, 10, 32)
+	if err != nil {
+		t.Fatalf("STORMS must be a number: %v", err)
+	}
+	return n
+}
+
 // TestStorms is about what must hold after all: the world outside is as the object says.
 func TestStorms(t *testing.T) {
-	for seed := range uint64(25) {
+	for seed := range storms(t) {
 		for _, deadly := range []bool{true, false} {
 			t.Run(fmt.Sprint(seed, deadly), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
