@@ -99,8 +99,9 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 	}
 	defer leave()
 	var scopes sync.WaitGroup
+	free := make(slots, e.workers())
 	for _, namespace := range e.scopes(r.Namespaced) {
-		k := e.newKind(r, namespace, own)
+		k := e.newKind(r, namespace, own, free)
 		scopes.Go(func() { k.serve(ctx) })
 	}
 	scopes.Wait()

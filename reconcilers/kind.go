@@ -37,11 +37,21 @@ type kind struct {
 	handling  *changes.Handling
 	objects   *objects
 	store     store
+	slots     slots
 }
 
-func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler) *kind {
+// slots are for objects of one kind being handled at once. Its namespaces share them: each has workers of its own.
+type slots chan struct{}
+
+// take waits for a free one, and gives what frees it again.
+func (s slots) take() (free func()) {
+	s <- struct{}{}
+	return func() { <-s }
+}
+
+func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, free slots) *kind {
 	return &kind{
-		engine: e, Resource: r, namespace: namespace, log: e.log.WithValues("kind", r.Kind),
+		engine: e, Resource: r, namespace: namespace, slots: free, log: e.log.WithValues("kind", r.Kind),
 		handling: e.handling(r, own), objects: e.memory(scope{r.GroupVersionKind, namespace}, own),
 	}
 }

@@ -19,6 +19,7 @@ var _ reconcile.TypedReconciler[source.Request] = (*kind)(nil)
 
 // Reconcile makes one pass over one object. Errors never leave it: they are logged once, and delay this object alone.
 func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	defer k.slots.take()()
 	// The version comes first, so that the object is at least as new.
 	complete := k.store.LastStoreSyncResourceVersion()
 	cached := k.cached(request)

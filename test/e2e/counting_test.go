@@ -40,10 +40,13 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if r.lose != nil && r.lose(name, what) {
 		return nil, errors.New("the connection was lost, as the test wants it")
 	}
+	// Counted before it is done: who sees its effect sees it counted.
+	r.mu.Lock()
+	r.writes[name] = append(r.writes[name], what)
+	r.mu.Unlock()
 	response, err := r.next.RoundTrip(request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writes[name] = append(r.writes[name], what)
 	if err != nil || response.StatusCode >= 400 {
 		r.refused[name]++
 	}

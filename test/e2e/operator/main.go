@@ -21,7 +21,7 @@ func main() {
 		if err := die(op); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		os.Exit(1) //nolint:revive // it was to be killed before
+		os.Exit(1)
 	}
 	facade.Main(newOperator())
 }

@@ -1,0 +1,107 @@
+package reconcilers_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// newManager makes a manager that talks to nobody before it starts.
+func newManager(t *testing.T) ctrl.Manager {
+	t.Helper()
+	m, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
+		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// operator is one by its name and prefix, for kinds such as "Gadget" and names such as "gadgets".
+func operator(name, prefix string, kinds ...string) reconcilers.Options {
+	o := reconcilers.Options{Name: name, Prefix: prefix}
+	for _, kind := range kinds {
+		selector := reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v1"}, Kind: kind}
+		if strings.ToLower(kind) == kind {
+			selector.Kind, selector.Name = "", kind
+		}
+		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: selector, Handler: &handlers.Handler{ID: "h"}})
+	}
+	return o
+}
+
+func TestTwoOperatorsOfOneManager(t *testing.T) {
+	const shared = "kopf.zalando.org"
+	tests := map[string]struct {
+		reason        string
+		first, second reconcilers.Options
+		want          string
+	}{
+		"SameKind": {
+			"they would take each other's memory for their own", operator("one", shared, "Gadget"), operator("two", shared, "Widget", "Gadget"),
+			`operator "two" cannot handle example.org/v1 Gadget: operator "one" of this process does already, with the same annotation prefix "kopf.zalando.org"`,
+		},
+		"SameKindBySpelling": {
+			"it makes no difference how the kind is spelled", operator("one", shared, "Policy"), operator("two", shared, "policies"),
+			`cannot handle example.org/v1 policies`,
+		},
+		"SameName": {
+			"nor whether the operators have one name as well", operator("one", shared, "gadgets"), operator("one", shared, "gadgets"),
+			`give one of them another name`,
+		},
+		"OtherPrefix": {
+			"each has its own memory", operator("one", "one", "Gadget"), operator("two", "two", "Gadget"), "",
+		},
+		"OtherKind": {
+			"the memories are on different objects", operator("one", shared, "Gadget"), operator("two", shared, "Widget"), "",
+		},
+		"ManyHandlersOfOneKind": {
+			"an operator is not in its own way", operator("one", shared, "Gadget", "gadgets", "Gadget"), operator("two", shared, "Widget", "Widget"), "",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(t)
+			if err := reconcilers.SetupWithManager(m, tc.first); err != nil {
+				t.Fatal(err)
+			}
+			err := reconcilers.SetupWithManager(m, tc.second)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestOneOperatorInTwoManagers(t *testing.T) {
+	for range 2 {
+		if err := reconcilers.SetupWithManager(newManager(t), operator("one", "one", "Gadget")); err != nil {
+			t.Errorf("managers may be for two clusters, or one after the other: %v", err)
+		}
+	}
+}
+
+func TestARefusedOperatorLeavesNothing(t *testing.T) {
+	m := newManager(t)
+	for _, step := range []struct {
+		operator reconcilers.Options
+		refused  bool
+	}{
+		{operator("one", "p", "Gadget"), false},
+		{operator("two", "p", "Widget", "Gadget"), true},
+		{operator("three", "p", "Widget"), false},
+	} {
+		if err := reconcilers.SetupWithManager(m, step.operator); (err != nil) != step.refused {
+			t.Errorf("operator %q: %v", step.operator.Name, err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// burst is how many objects there are: enough for a kill to meet them in all states, few enough for a test.
+const burst = 80
+
+// killedAt are the numbers of handlers whose end is written when the process is killed: when the first ones of some
+// objects are, when all of them are and the second ones of some, and when most of these are.
+var killedAt = []int{1, burst + 1, burst * 3 / 2}
+
+// counted counts the calls in a process's output, by "handler object".
+func counted(process *gexec.Session) map[string]int {
+	counts := map[string]int{}
+	for line := range strings.Lines(string(process.Out.Contents())) {
+		if words := strings.Fields(line); len(words) >= 3 && words[0] == "CALL" {
+			counts[words[1]+" "+words[2]]++
+		}
+	}
+	return counts
+}
+
+// written is what the objects say that was done, by "handler object".
+func written(ctx context.Context, ns string) map[string]bool {
+	GinkgoHelper()
+	done := map[string]bool{}
+	for _, obj := range gadgetsIn(ctx, ns) {
+		annotations := obj.GetAnnotations()
+		for _, id := range []string{"first", "second"} {
+			var record struct{ Success bool }
+			if text := annotations["killed.example.org/"+id]; text != "" {
+				Expect(json.Unmarshal([]byte(text), &record)).To(Succeed())
+			}
+			if record.Success || annotations["killed.example.org"+lastHandled] != "" {
+				done[id+" "+obj.GetName()] = true
+			}
+		}
+	}
+	return done
+}
+
+func gadgetsIn(ctx context.Context, ns string) []unstructured.Unstructured {
+	GinkgoHelper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("e2e.example.org/v1")
+	list.SetKind("GadgetList")
+	Expect(api.List(ctx, list, client.InNamespace(ns))).To(Succeed())
+	return list.Items
+}
+
+var _ = Describe("An operator that is killed again and again", func() {
+	It("in a burst of creations loses nothing, and repeats nothing that was written", func(ctx context.Context) {
+		ns, objects := namespace(ctx), []*unstructured.Unstructured(nil)
+		program := programPath()
+		for i := range burst {
+			objects = append(objects, gadget(ns, fmt.Sprintf("burst-%d", i), map[string]any{"size": int64(1)}))
+		}
+		created := make(chan struct{})
+		calls, done := map[string]int{}, map[string]bool{}
+		live := run(program, []string{"E2E_SLOW=1200ms"}, "-n", ns)
+		go func() {
+			defer GinkgoRecover()
+			defer close(created)
+			many(ctx, objects)
+		}()
+		finish := func() {
+			for call, count := range counted(live) {
+				Expect(done).NotTo(HaveKey(call), "it was written that this had been done")
+				calls[call] += count
+			}
+			done = written(ctx, ns)
+		}
+		for _, enough := range killedAt {
+			Eventually(func() int { return len(written(ctx, ns)) }).Should(BeNumerically(">=", enough))
+			live.Kill().Wait()
+			finish()
+			live = run(program, []string{"E2E_SLOW=1200ms"}, "-n", ns)
+		}
+		Eventually(created).Should(BeClosed())
+		for _, obj := range objects {
+			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":1}}` + "\n"))
+		}
+		Eventually(live.Terminate()).Should(gexec.Exit(0))
+		finish()
+
+		repeated := 0
+		for _, obj := range gadgetsIn(ctx, ns) {
+			for _, id := range []string{"first", "second"} {
+				count := calls[id+" "+obj.GetName()]
+				Expect(count).To(And(BeNumerically(">=", 1), BeNumerically("<=", len(killedAt)+1)), id+" of "+obj.GetName())
+				repeated += count - 1
+				Expect(obj.Object["status"]).To(HaveKey(id), obj.GetName())
+			}
+			for key := range obj.GetAnnotations() {
+				Expect(key).To(BeElementOf("killed.example.org"+lastHandled, "killed.example.org/handled-uid",
+					"killed.example.org/kopf-managed"), obj.GetName())
+			}
+		}
+		GinkgoWriter.Println(burst, "objects,", len(killedAt), "kills:", repeated, "calls of", 2*burst, "were repeated")
+	})
+})

@@ -1,0 +1,227 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+// crd defines a kind of the group robustness.example.org that takes everything.
+func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
+	singular, everything := strings.ToLower(kind), true
+	version := apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &everything},
+		},
+	}
+	if status {
+		version.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: singular + "s.robustness.example.org"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "robustness.example.org", Scope: apiextensionsv1.NamespaceScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: kind, ListKind: kind + "List", Plural: singular + "s", Singular: singular,
+			},
+		},
+	}
+}
+
+// installed waits until the kind is there.
+func installed(definition *apiextensionsv1.CustomResourceDefinition) {
+	GinkgoHelper()
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func comet(ns, name string) *unstructured.Unstructured {
+	return raw("robustness.example.org/v1", "Comet", ns, name, map[string]any{"size": int64(1)})
+}
+
+var _ = Describe("Kinds of all kinds", func() {
+	It("custom ones can be uninstalled while they are handled, and come back another way", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		definition := crd("Comet", false)
+		installed(definition)
+		op := facade.New("comets.example.org")
+		comets := facade.ForResource(op, "robustness.example.org/v1", "comets")
+		note := func(_ context.Context, c *unstructuredChange) error {
+			seen.add("%s %s/%s", c.ID, c.Object.GetNamespace(), c.Object.GetName())
+			c.SetResult("done")
+			return nil
+		}
+		comets.OnCreate("create", note)
+		comets.OnDelete("delete", note)
+		comets.OnResume("resume", note)
+		running := start(op)
+		first := comet(ns, "halley")
+		create(ctx, first)
+		Eventually(annotation(ctx, first, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(running.requests.of("halley")).NotTo(ContainElement("PATCH status"))
+
+		Expect(envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})).To(Succeed())
+		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
+		Eventually(running.logs).Should(gbytes.Say("kind is not served.*robustness.example.org"))
+
+		installed(crd("Comet", true))
+		again := comet(ns, "hale-bopp")
+		create(ctx, again)
+		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, again, "status", "create")()).To(Equal("done"))
+		Expect(running.requests.of("hale-bopp")).To(ContainElement("PATCH status"), "the kind has a status subresource now")
+		remove(ctx, again)
+		Eventually(now(ctx, again)).Should(BeNil())
+		Expect(seen.list()[2:]).To(Equal([]string{"create " + ns + "/hale-bopp", "delete " + ns + "/hale-bopp"}))
+	})
+
+	It("outside of namespaces are handled by operators for a namespace, too", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("roles.example.org", facade.InNamespaces(ns))
+		roles := facade.For(op, &rbacv1.ClusterRole{}).Labelled("robustness=" + ns)
+		note := func(_ context.Context, c *facade.Change[*rbacv1.ClusterRole]) error {
+			seen.add("%s %s", c.ID, c.Object.Name)
+			c.Info("Noted", "this is about "+c.Object.Name)
+			return nil
+		}
+		roles.OnCreate("create", note)
+		roles.OnUpdate("update", note)
+		roles.OnDelete("delete", note)
+		start(op)
+		obj := raw("rbac.authorization.k8s.io/v1", "ClusterRole", "", "role-"+ns, nil)
+		delete(obj.Object, "spec")
+		obj.SetLabels(map[string]string{"robustness": ns})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).ShouldNot(BeNil())
+		merge(ctx, obj, `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).Should(ContainSubstring("pods"))
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))
+		Eventually(func() ([]corev1.Event, error) {
+			events := &corev1.EventList{}
+			err := api.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))
+			return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != obj.GetName() }), err
+		}).Should(HaveLen(3), "one for each call, in the namespace for what is in none")
+	})
+
+	It("of the core are handled as they are, in an order of their own", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("core.example.org", facade.InNamespaces(ns))
+		facade.For(op, &corev1.ConfigMap{}).Labelled("robustness").OnCreate("typed",
+			func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
+				seen.add("typed %s", c.Object.Data["a"])
+				c.Patch(func(m *corev1.ConfigMap) { m.Data["b"] = "from typed" })
+				return nil
+			})
+		facade.ForResource(op, "v1", "configmaps").Labelled("robustness").OnCreate("raw",
+			func(_ context.Context, c *unstructuredChange) error {
+				value, _, _ := unstructured.NestedString(c.Object.Object, "data", "b")
+				seen.add("raw %s", value)
+				return nil
+			})
+		start(op)
+		obj := raw("v1", "ConfigMap", ns, "core", nil)
+		delete(obj.Object, "spec")
+		obj.Object["data"] = map[string]any{"a": "1"}
+		obj.SetLabels(map[string]string{"robustness": "yes"})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "core.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "data")()).To(Equal(map[string]any{"a": "1", "b": "from typed"}))
+		Expect(seen.list()).To(Equal([]string{"typed 1", "raw from typed"}))
+	})
+
+	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("apps.example.org", facade.InNamespaces(ns))
+		facade.For(op, &appsv1.Deployment{}).OnCreate("d", func(_ context.Context, c *facade.Change[*appsv1.Deployment]) error {
+			seen.add("deployment")
+			return nil
+		})
+		sets := facade.For(op, &appsv1.ReplicaSet{})
+		sets.OnCreate("r", func(context.Context, *facade.Change[*appsv1.ReplicaSet]) error { seen.add("replica set"); return nil })
+		sets.OnUpdate("u", func(_ context.Context, c *facade.Change[*appsv1.ReplicaSet]) error {
+			seen.add("update %v", c.Diff)
+			return nil
+		})
+		start(op)
+		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{
+			"containers": []any{map[string]any{"name": "c", "image": "i"}},
+		}}
+		spec := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template}
+		deployment := raw("apps/v1", "Deployment", ns, "d", spec)
+		create(ctx, deployment)
+		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandled)).ShouldNot(BeNil())
+		body, err := now(ctx, deployment)()
+		Expect(err).NotTo(HaveOccurred())
+		copied := (&unstructured.Unstructured{Object: body}).GetAnnotations()
+
+		set := raw("apps/v1", "ReplicaSet", ns, "r", spec)
+		set.SetAnnotations(copied)
+		set.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}})
+		create(ctx, set)
+		Eventually(annotation(ctx, set, "apps.example.org"+lastHandled+"-ofDRS")).ShouldNot(BeNil())
+		for key, value := range copied {
+			merge(ctx, set, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
+		}
+		Consistently(seen.list, "500ms").Should(Equal([]string{"deployment", "replica set"}))
+	})
+
+	It("are handled with rights in one namespace alone", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		allowIn(ctx, ns, "tenant")
+		user, err := environment.AddUser(envtest.User{Name: "tenant"}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		op := recorder("tenant.example.org", ns, seen)
+		facade.For(op, &v1.Gadget{}).OnCreate("speak", func(_ context.Context, c *gadgetChange) error {
+			c.Info("Spoken", "here")
+			return nil
+		})
+		running := startAs(user.Config(), op)
+		obj := gadget(ns, "tenant", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).ShouldNot(BeNil())
+		merge(ctx, obj, `{"spec":{"size":2}}`)
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))
+		Eventually(func() (int, error) {
+			events := &corev1.EventList{}
+			err := api.List(ctx, events, client.InNamespace(ns))
+			return len(events.Items), err
+		}).Should(Equal(1))
+		Expect(string(running.logs.Contents())).NotTo(ContainSubstring(`"level":"error"`))
+		Expect(string(running.logs.Contents())).NotTo(ContainSubstring("forbidden"))
+	})
+})
+
+// allowIn gives a user what an operator needs, in one namespace.
+func allowIn(ctx context.Context, ns, user string) {
+	GinkgoHelper()
+	Expect(api.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"e2e.example.org"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+	}})).To(Succeed())
+	Expect(api.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})).To(Succeed())
+}

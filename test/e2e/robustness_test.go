@@ -1,0 +1,162 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/onsi/gomega/gbytes"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// faults is a connection that breaks as a spec wants it. It is an http.RoundTripper.
+type faults struct {
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	answer  func(*http.Request) (*http.Response, error) // instead of the server's; two nils leave it to the server
+	streams map[*stream]bool
+}
+
+// stream is the body of a watch.
+type stream struct {
+	io.ReadCloser
+	faults *faults
+}
+
+func (s *stream) Close() error {
+	s.faults.mu.Lock()
+	delete(s.faults.streams, s)
+	s.faults.mu.Unlock()
+	return s.ReadCloser.Close()
+}
+
+// over gives the configuration with the faults in between.
+func (f *faults) over(config *rest.Config) *rest.Config {
+	f.streams = map[*stream]bool{}
+	own := rest.CopyConfig(config)
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		f.next = next
+		return f
+	})
+	return own
+}
+
+func (f *faults) RoundTrip(request *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	answer := f.answer
+	f.mu.Unlock()
+	if answer != nil {
+		if response, err := answer(request); response != nil || err != nil {
+			return response, err
+		}
+	}
+	response, err := f.next.RoundTrip(request)
+	if err == nil && request.URL.Query().Get("watch") != "" {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		body := &stream{response.Body, f}
+		f.streams[body] = true
+		response.Body = body
+	}
+	return response, err
+}
+
+// answering sets what the server seems to say from now on; nil is what it really says.
+func (f *faults) answering(answer func(*http.Request) (*http.Response, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+// cut ends all watches that are open.
+func (f *faults) cut() {
+	f.mu.Lock()
+	open := f.streams
+	f.streams = map[*stream]bool{}
+	f.mu.Unlock()
+	for body := range open {
+		_ = body.ReadCloser.Close()
+	}
+}
+
+var errDown = errors.New("the connection is down, as the spec wants it")
+
+// status is an answer of the server, by its code alone.
+func status(request *http.Request, code int, headers ...string) *http.Response {
+	response := &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+		Header: http.Header{"Content-Type": []string{"text/plain"}}, Body: io.NopCloser(strings.NewReader("the spec wants it")),
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		response.Header.Set(headers[i], headers[i+1])
+	}
+	return response
+}
+
+// reads tells whether a request is a list or a watch of a resource.
+func reads(request *http.Request, plural string) bool {
+	return request.Method == http.MethodGet && path.Base(request.URL.Path) == plural
+}
+
+// managed runs one operator in a manager with options of the spec's own. Unlike start, it leaves the end to the spec, and
+// gives the manager's last word.
+func managed(config *rest.Config, options ctrl.Options, op *facade.Operator) (*running, func() error) {
+	GinkgoHelper()
+	r := &running{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
+	own := rest.CopyConfig(config)
+	own.Wrap(r.requests.wrap)
+	options.Scheme, options.Metrics = scheme.Scheme, metricsserver.Options{BindAddress: "0"}
+	options.Logger = loggerTo(io.MultiWriter(GinkgoWriter, r.logs))
+	manager, err := ctrl.NewManager(own, options)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(op.SetupWithManager(manager)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	var last error
+	go func() {
+		defer close(r.done)
+		last = manager.Start(ctx)
+	}()
+	DeferCleanup(r.stop)
+	return r, func() error {
+		r.stop()
+		return last
+	}
+}
+
+// many makes a number of objects at once.
+func many(ctx context.Context, objects []*unstructured.Unstructured) {
+	GinkgoHelper()
+	queue := make(chan *unstructured.Unstructured)
+	failures := make(chan error, len(objects))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for obj := range queue {
+				if err := api.Create(ctx, obj); err != nil {
+					failures <- err
+				}
+			}
+		})
+	}
+	for _, obj := range objects {
+		queue <- obj
+	}
+	close(queue)
+	group.Wait()
+	Expect(failures).To(BeEmpty())
+}
