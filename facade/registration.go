@@ -1,12 +1,9 @@
 package facade
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -73,7 +70,7 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 	id := one.handler.ID
 	for _, other := range before {
 		switch taken := other.handler; {
-		case !sameKind(one.selector, other.selector):
+		case !one.selector.MayMean(other.selector):
 		case one.selector.Version != other.selector.Version:
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the same objects; choose one version",
 				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
@@ -93,22 +90,4 @@ func (op *Operator) share(a, b string) bool {
 	return slices.ContainsFunc(keys.Names(op.settings.prefix, b, op.settings.legacyKeys), func(name string) bool {
 		return slices.Contains(theirs, name)
 	})
-}
-
-// sameKind tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
-// are guessed from kinds, by the rules that code generators have for them.
-func sameKind(a, b reconcilers.Selector) bool {
-	// Versions are views of the same objects.
-	if a.Group != b.Group {
-		return false
-	}
-	return cmp.Or(a.Kind, a.Name) == cmp.Or(b.Kind, b.Name) || names(a, b.Name) || names(b, a.Name)
-}
-
-func names(s reconcilers.Selector, name string) bool {
-	if s.Kind == "" || name == "" {
-		return false
-	}
-	plural, singular := meta.UnsafeGuessKindToResource(s.WithKind(s.Kind))
-	return strings.EqualFold(name, plural.Resource) || strings.EqualFold(name, singular.Resource)
 }

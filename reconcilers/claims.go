@@ -29,7 +29,7 @@ func register(m manager.Manager, o Options) error {
 	wanted := selectorsOf(o.Registrations)
 	for _, other := range registered.by[m.Elected()] {
 		for _, selector := range wanted {
-			if other.prefix == o.Prefix && other.selector.mayMean(selector) {
+			if other.prefix == o.Prefix && other.selector.MayMean(selector) {
 				return fmt.Errorf("operator %q cannot handle %s: %w", o.Name, selector, takenError(other.operator, o.Prefix))
 			}
 		}

@@ -33,9 +33,9 @@ func (s Selector) matches(r metav1.APIResource) bool {
 	}
 }
 
-// mayMean tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
+// MayMean tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
 // are guessed from kinds, by the rules that code generators have for them.
-func (s Selector) mayMean(other Selector) bool {
+func (s Selector) MayMean(other Selector) bool {
 	// Versions are views of the same objects.
 	if s.Group != other.Group {
 		return false

@@ -115,7 +115,7 @@ func TestSelectorMayMean(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.a.mayMean(tc.b); got != tc.want {
+			if got := tc.a.MayMean(tc.b); got != tc.want {
 				t.Errorf("%s: %s and %s: got %v", tc.reason, tc.a, tc.b, got)
 			}
 		})
