@@ -3,19 +3,17 @@ package adapters_test
 import (
 	"context"
 	"errors"
-	"os"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // raised is what the function of a vector raises; its behaviour is its class.
@@ -36,42 +34,20 @@ func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
 
 // The rules of outcomes are shown by package execution; that the chain follows them, by the same cases here.
 func TestVectorsHandlerOutcomeOfTheChain(t *testing.T) {
-	data, err := os.ReadFile("../execution/testdata/vectors/handler_outcome.json")
-	if err != nil {
-		t.Fatalf("reading the vectors: %v", err)
-	}
-	var file map[string]any
-	if err := json.UnmarshalCaseSensitivePreserveInts(data, &file); err != nil {
-		t.Fatalf("decoding the vectors: %v", err)
-	}
-	cases, _ := file["cases"].([]any)
-	if len(cases) == 0 {
-		t.Fatal("there are no cases")
-	}
-	for _, item := range cases {
-		c := known(t, item, "name", "standing", "deviation", "input", "expected", "expected_here")
-		name, _ := c["name"].(string)
-		t.Run(name, func(t *testing.T) {
-			want, here := c["expected_here"]
-			if c["deviation"] != nil && !here {
-				t.Skipf("deviates: %v", c["deviation"])
+	const path = "../execution/testdata/vectors/handler_outcome.json"
+	vectors.RunFile(t, path, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		synctest.Test(t, func(t *testing.T) {
+			if got := play(t, input); !diff.Equal(want.Value, got) {
+				t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
 			}
-			if !here {
-				want = c["expected"]
-			}
-			synctest.Test(t, func(t *testing.T) {
-				if got := play(t, c["input"]); !diff.Equal(want, got) {
-					t.Errorf("-want, +got:\n%s", cmp.Diff(want, got))
-				}
-			})
 		})
-	}
+	})
 }
 
 func play(t *testing.T, spec any) map[string]any {
 	t.Helper()
-	input := known(t, spec, "options", "behave", "retries", "runtime", "default_errors", "default_backoff")
-	behave := known(t, input["behave"], "return", "raise", "message", "delay", "code", "takes")
+	input := vectors.Known(t, spec, "options", "behave", "retries", "runtime", "default_errors", "default_backoff")
+	behave := vectors.Known(t, input["behave"], "return", "raise", "message", "delay", "code", "takes")
 	var a *execution.Attempt
 	a = attemptOf(func(ctx context.Context, _ *handlers.Call) error {
 		if takes := seconds(behave, "takes"); takes != nil {
@@ -100,7 +76,7 @@ func limitsOf(t *testing.T, input map[string]any) execution.Limits {
 	t.Helper()
 	options := map[string]any{}
 	if input["options"] != nil {
-		options = known(t, input["options"], "errors", "timeout", "retries", "backoff")
+		options = vectors.Known(t, input["options"], "errors", "timeout", "retries", "backoff")
 	}
 	limits := execution.Limits{ID: "fn", Mode: handlers.ErrorsTemporary, Policy: handlers.Policy{
 		Errors: mode(options["errors"]), Timeout: seconds(options, "timeout"), Backoff: seconds(options, "backoff"),
@@ -195,18 +171,4 @@ func seconds(of map[string]any, key string) *time.Duration {
 		return nil
 	}
 	return new(time.Duration(value * float64(time.Second)).Round(time.Microsecond))
-}
-
-func known(t *testing.T, value any, keys ...string) map[string]any {
-	t.Helper()
-	mapping, ok := value.(map[string]any)
-	if !ok {
-		t.Fatalf("not a mapping: %v", value)
-	}
-	for key := range mapping {
-		if !slices.Contains(keys, key) {
-			t.Fatalf("the harness does not know the key %q of %v", key, mapping)
-		}
-	}
-	return mapping
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // raised is what a function of a vector raises. It tells by its behaviour of what kind it is.
@@ -37,10 +38,10 @@ var modes = map[string]handlers.ErrorsMode{
 }
 
 func TestVectorsHandlerOutcome(t *testing.T) {
-	runVectors(t, "handler_outcome", func(t *testing.T, input fields) (any, error) {
-		known(t, map[string]any(input), "options", "behave", "retries", "runtime", "default_errors", "default_backoff")
+	runVectors(t, "handler_outcome", func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "options", "behave", "retries", "runtime", "default_errors", "default_backoff")
 		limits := limitsOf(t, input)
-		behave := known(t, input["behave"], "return", "raise", "message", "delay", "code", "takes")
+		behave := vectors.Known(t, input["behave"], "return", "raise", "message", "delay", "code", "takes")
 		attempt := &execution.Attempt{Outcome: play(t, limits, behave)}
 		attempt.Call.Handler = &handlers.Handler{ID: limits.ID}
 		if limits.Exceeded() == nil {
@@ -53,28 +54,28 @@ func TestVectorsHandlerOutcome(t *testing.T) {
 	})
 }
 
-func limitsOf(t *testing.T, input fields) execution.Limits {
+func limitsOf(t *testing.T, input vectors.Fields) execution.Limits {
 	t.Helper()
-	options := fields{}
+	options := vectors.Fields{}
 	if input["options"] != nil {
-		options = known(t, input["options"], "errors", "timeout", "retries", "backoff")
+		options = vectors.Known(t, input["options"], "errors", "timeout", "retries", "backoff")
 	}
 	limits := execution.Limits{ID: "fn", Mode: handlers.ErrorsTemporary, Policy: handlers.Policy{
-		Errors: mode(t, options["errors"]), Timeout: options.seconds(t, "timeout"), Backoff: options.seconds(t, "backoff"),
+		Errors: mode(t, options["errors"]), Timeout: seconds(t, options, "timeout"), Backoff: seconds(t, options, "backoff"),
 	}}
 	if input["default_errors"] != nil {
 		limits.Mode = mode(t, input["default_errors"])
 	}
-	if retries := options.number(t, "retries"); retries != nil {
+	if retries := number(t, options, "retries"); retries != nil {
 		limits.Policy.Retries = new(int(*retries))
 	}
-	if retries := input.number(t, "retries"); retries != nil {
+	if retries := number(t, input, "retries"); retries != nil {
 		limits.Retries = int(*retries)
 	}
-	if runtime := input.seconds(t, "runtime"); runtime != nil {
+	if runtime := seconds(t, input, "runtime"); runtime != nil {
 		limits.Runtime = *runtime
 	}
-	if backoff := input.seconds(t, "default_backoff"); backoff != nil {
+	if backoff := seconds(t, input, "default_backoff"); backoff != nil {
 		limits.Backoff = *backoff
 		if *backoff == 0 {
 			limits.Backoff = -1
@@ -97,12 +98,12 @@ func mode(t *testing.T, name any) handlers.ErrorsMode {
 }
 
 // play does what the adapters do around a call.
-func play(t *testing.T, limits execution.Limits, behave fields) execution.Outcome {
+func play(t *testing.T, limits execution.Limits, behave vectors.Fields) execution.Outcome {
 	t.Helper()
 	if err := limits.Exceeded(); err != nil {
 		return execution.Outcome{Final: true, Err: err}
 	}
-	if takes := behave.seconds(t, "takes"); takes != nil {
+	if takes := seconds(t, behave, "takes"); takes != nil {
 		limits.Runtime += *takes
 		if timeout := limits.Policy.Timeout; timeout != nil && limits.Runtime >= *timeout {
 			limits.Runtime = *timeout
@@ -112,16 +113,16 @@ func play(t *testing.T, limits execution.Limits, behave fields) execution.Outcom
 	return limits.Judge(raise(t, behave))
 }
 
-func raise(t *testing.T, behave fields) error {
+func raise(t *testing.T, behave vectors.Fields) error {
 	t.Helper()
 	if behave["raise"] == nil {
 		return nil
 	}
-	class, ok := classes[behave.text("raise")]
+	class, ok := classes[behave.Text("raise", "")]
 	if !ok {
 		t.Fatalf("the harness cannot raise %v", behave["raise"])
 	}
-	err := raised{class: class, message: behave.text("message")}
+	err := raised{class: class, message: behave.Text("message", "")}
 	switch class {
 	case "CustomError":
 		return &err
@@ -132,7 +133,7 @@ func raise(t *testing.T, behave fields) error {
 	}
 }
 
-func raiseTemporary(t *testing.T, behave fields, err raised) error {
+func raiseTemporary(t *testing.T, behave vectors.Fields, err raised) error {
 	t.Helper()
 	if behave["message"] == nil {
 		err.message = "None" // so it is if Kopf's own class is raised with no arguments
@@ -141,7 +142,7 @@ func raiseTemporary(t *testing.T, behave fields, err raised) error {
 	if given, ok := behave["delay"]; ok && given == nil {
 		delay = -1
 	} else if ok {
-		delay = *behave.seconds(t, "delay")
+		delay = *seconds(t, behave, "delay")
 	}
 	return &temporaryError{raised: err, delay: delay}
 }

@@ -10,25 +10,26 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // storage is Kopf's default one.
 var storage = progress.Smart{}
 
 func TestVectorsHandlerState(t *testing.T) {
-	runVectors(t, "handler_state", func(t *testing.T, input fields) (any, error) {
-		known(t, map[string]any(input), "records", "owned", "selected", "purpose", "steps")
-		body := bodyWith(t, input.mapping("records"))
+	runVectors(t, "handler_state", func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "records", "owned", "selected", "purpose", "steps")
+		body := bodyWith(t, input.Mapping("records"))
 		now := epoch
-		state, err := execution.Restore(reader(body), input.texts(t, "owned"), input.texts(t, "selected"), input.text("purpose"), now)
+		state, err := execution.Restore(reader(body), texts(t, input, "owned"), texts(t, input, "selected"), input.Text("purpose", ""), now)
 		if err != nil {
 			return nil, err
 		}
 		got := []any{snapshot(state, now)}
 		steps, _ := input["steps"].([]any)
 		for _, item := range steps {
-			step := known(t, item, "at", "repurpose", "outcomes", "store", "purge")
-			if seconds := step.number(t, "at"); seconds != nil {
+			step := vectors.Known(t, item, "at", "repurpose", "outcomes", "store", "purge")
+			if seconds := number(t, step, "at"); seconds != nil {
 				now = at(*seconds)
 			}
 			after, err := takeStep(t, state, step, body, now)
@@ -42,11 +43,11 @@ func TestVectorsHandlerState(t *testing.T) {
 }
 
 // bodyWith is an object that has the records, as the default storage would have written them.
-func bodyWith(t *testing.T, records fields) map[string]any {
+func bodyWith(t *testing.T, records vectors.Fields) map[string]any {
 	t.Helper()
 	body := map[string]any{"metadata": map[string]any{}}
 	for id := range records {
-		record, err := progress.DecodeRecord(records.mapping(id))
+		record, err := progress.DecodeRecord(records.Mapping(id))
 		if err != nil {
 			t.Fatalf("the record of %q: %v", id, err)
 		}
@@ -61,12 +62,12 @@ func reader(body map[string]any) func(string) (*progress.Record, error) {
 	return func(id string) (*progress.Record, error) { return storage.Fetch(body, id) }
 }
 
-func takeStep(t *testing.T, state *execution.State, step fields, body map[string]any, now time.Time) (map[string]any, error) {
+func takeStep(t *testing.T, state *execution.State, step vectors.Fields, body map[string]any, now time.Time) (map[string]any, error) {
 	t.Helper()
 	if purpose, ok := step["repurpose"].(string); ok {
 		state.Repurpose(purpose)
 	}
-	outcomes := step.mapping("outcomes")
+	outcomes := step.Mapping("outcomes")
 	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
 		if err := state.Conclude(id, outcomeFrom(t, outcomes[id]), now); err != nil {
 			return nil, err
@@ -90,10 +91,10 @@ func takeStep(t *testing.T, state *execution.State, step fields, body map[string
 
 func outcomeFrom(t *testing.T, value any) execution.Outcome {
 	t.Helper()
-	given := known(t, value, "final", "delay", "error", "message", "subrefs")
-	outcome := execution.Outcome{Final: given["final"] == true, Delay: given.seconds(t, "delay"), Subrefs: given.texts(t, "subrefs")}
+	given := vectors.Known(t, value, "final", "delay", "error", "message", "subrefs")
+	outcome := execution.Outcome{Final: given["final"] == true, Delay: seconds(t, given, "delay"), Subrefs: texts(t, given, "subrefs")}
 	if given["error"] != nil {
-		outcome.Err = errors.New(given.text("message"))
+		outcome.Err = errors.New(given.Text("message", ""))
 	}
 	return outcome
 }

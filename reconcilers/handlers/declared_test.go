@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // options are those that any decorator of Kopf takes. What is not about selection is none of our business here.
@@ -37,12 +38,12 @@ type declared struct {
 }
 
 // declare reads the declarations for the resource; those for others are left out.
-func declare(t *testing.T, list []any, resource fields) ([]declared, error) {
+func declare(t *testing.T, list []any, resource vectors.Fields) ([]declared, error) {
 	t.Helper()
 	var all []declared
 	for _, item := range list {
-		d := known(t, item, options...)
-		on := d.text("on", "")
+		d := vectors.Known(t, item, options...)
+		on := d.Text("on", "")
 		family, ok := families[on]
 		if activities[on] {
 			continue
@@ -68,7 +69,7 @@ func declare(t *testing.T, list []any, resource fields) ([]declared, error) {
 	return all, nil
 }
 
-func declareOne(t *testing.T, on string, family handlers.Family, d fields) (declared, error) {
+func declareOne(t *testing.T, on string, family handlers.Family, d vectors.Fields) (declared, error) {
 	t.Helper()
 	switch d["field"].(type) {
 	case nil, string, []any:
@@ -76,8 +77,8 @@ func declareOne(t *testing.T, on string, family handlers.Family, d fields) (decl
 		return declared{}, fmt.Errorf("no specification of a field: %v", d["field"])
 	}
 	h := &handlers.Handler{
-		ID: idOf(t, on, d), Family: family, Function: d.text("fn", d.text("id", "fn")), EvenIfDeleted: d.flag("deleted"),
-		Optional: d.flag("optional"), Initial: on == "resume", Field: d.path(t, "field"),
+		ID: idOf(t, on, d), Family: family, Function: d.Text("fn", d.Text("id", "fn")), EvenIfDeleted: d.Flag("deleted"),
+		Optional: d.Flag("optional"), Initial: on == "resume", Field: pathOf(t, d["field"]),
 	}
 	if on == "create" || on == "update" || on == "delete" {
 		h.Reason = cause.Reason(on)
@@ -99,7 +100,7 @@ func declareOne(t *testing.T, on string, family handlers.Family, d fields) (decl
 	return declared{family, h.Field, &interest, &chosen}, addSides(&chosen, d)
 }
 
-func idOf(t *testing.T, on string, d fields) string {
+func idOf(t *testing.T, on string, d vectors.Fields) string {
 	t.Helper()
 	id, ok := d["id"].(string)
 	if !ok {
@@ -107,15 +108,15 @@ func idOf(t *testing.T, on string, d fields) string {
 			t.Fatalf("neither id nor function: %v", d)
 		}
 	}
-	if field := d.path(t, "field"); field != nil && on != "index" {
+	if field := pathOf(t, d["field"]); field != nil && on != "index" {
 		id += "/" + field.String()
 	}
 	return id
 }
 
-func addFilters(h *handlers.Handler, d fields) error {
+func addFilters(h *handlers.Handler, d vectors.Fields) error {
 	for _, name := range []string{"labels", "annotations"} {
-		filter, err := metadataFilter(name, d.mapping(name))
+		filter, err := metadataFilter(name, d.Mapping(name))
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func addFilters(h *handlers.Handler, d fields) error {
 		h.Filters = append(h.Filters, filter)
 	}
 	if d["when"] != nil {
-		filter, err := whenFilter(d.mapping("when"))
+		filter, err := whenFilter(d.Mapping("when"))
 		if err != nil {
 			return fmt.Errorf("when: %w", err)
 		}
@@ -139,7 +140,7 @@ func addFilters(h *handlers.Handler, d fields) error {
 }
 
 // addSides adds what is demanded of the old and of the new value.
-func addSides(h *handlers.Handler, d fields) error {
+func addSides(h *handlers.Handler, d vectors.Fields) error {
 	h.Filters = append([]handlers.Filter{}, h.Filters...)
 	for name, side := range map[string]func(*cause.Cause) []any{"old": before, "new": after} {
 		if d[name] == nil {

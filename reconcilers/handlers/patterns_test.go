@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // nowhere is what callbacks get for an absent field: something that is no null, and is truthy. For an absent label or
@@ -46,10 +47,10 @@ func patternOf(spec any, absent any) (pattern, error) {
 }
 
 // callbackOf makes a callback of the kind, or a combination of such.
-func callbackOf(spec fields, kind string, plain func(name string, arg any) (callback, error)) (callback, error) {
+func callbackOf(spec vectors.Fields, kind string, plain func(name string, arg any) (callback, error)) (callback, error) {
 	var inner []callback
-	parts := spec.list("of")
-	if part := spec.mapping("of"); part != nil {
+	parts := spec.List("of")
+	if part := spec.Mapping("of"); part != nil {
 		parts = []any{map[string]any(part)}
 	}
 	for _, part := range parts {
@@ -69,7 +70,7 @@ func callbackOf(spec fields, kind string, plain func(name string, arg any) (call
 	case "none", "not":
 		return func(of any) bool { return !anyOf(of) }, nil
 	case kind:
-		return plain(spec.text("fn", ""), spec["arg"])
+		return plain(spec.Text("fn", ""), spec["arg"])
 	default:
 		return nil, fmt.Errorf("no callback: %v", spec)
 	}
@@ -128,7 +129,7 @@ func number(value any) *float64 {
 }
 
 // metadataFilter is the filter by patterns of the labels, or of the annotations.
-func metadataFilter(name string, patterns fields) (handlers.Filter, error) {
+func metadataFilter(name string, patterns vectors.Fields) (handlers.Filter, error) {
 	compiled := map[string]pattern{}
 	for key, spec := range patterns {
 		if spec == nil {

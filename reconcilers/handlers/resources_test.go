@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // kopfexamples is the resource that vectors serve unless they say otherwise.
-func kopfexamples() fields {
-	return fields{
+func kopfexamples() vectors.Fields {
+	return vectors.Fields{
 		"group": "kopf.dev", "version": "v1", "plural": "kopfexamples", "kind": "KopfExample", "singular": "kopfexample",
 		"shortcuts": []any{"kex"}, "categories": []any{"all"}, "subresources": []any{}, "namespaced": true, "preferred": true,
 		"verbs": []any{"list", "watch", "patch"},
@@ -23,8 +25,8 @@ var (
 )
 
 // selects tells whether a selector, of positional or of named arguments, means the resource.
-func selects(spec any, resource fields) (bool, error) {
-	wanted := fields{}
+func selects(spec any, resource vectors.Fields) (bool, error) {
+	wanted := vectors.Fields{}
 	args, positional := spec.([]any)
 	if named, ok := spec.(map[string]any); ok {
 		for key, value := range named {
@@ -43,7 +45,7 @@ func selects(spec any, resource fields) (bool, error) {
 }
 
 // parsePositional adds what the positional arguments say: group, version, and the name, of any kind of names.
-func parsePositional(args []any, wanted fields) error {
+func parsePositional(args []any, wanted vectors.Fields) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -76,7 +78,7 @@ func parsePositional(args []any, wanted fields) error {
 	return nil
 }
 
-func matches(wanted, resource fields) (bool, error) {
+func matches(wanted, resource vectors.Fields) (bool, error) {
 	names, all, callable := 0, true, false
 	for key, value := range wanted {
 		if value == nil {
@@ -105,35 +107,35 @@ func matches(wanted, resource fields) (bool, error) {
 		return false, fmt.Errorf("%d names instead of one", names)
 	}
 	if wanted["version"] == nil && !callable {
-		all = all && resource.flag("preferred")
+		all = all && resource.Flag("preferred")
 	}
 	return all, nil
 }
 
-func matchesText(key, text string, resource fields) bool {
+func matchesText(key, text string, resource vectors.Fields) bool {
 	switch key {
 	case "shortcut":
-		return slices.Contains(resource.list("shortcuts"), any(text))
+		return slices.Contains(resource.List("shortcuts"), any(text))
 	case "category":
-		return slices.Contains(resource.list("categories"), any(text))
+		return slices.Contains(resource.List("categories"), any(text))
 	case "any":
 		return resource["kind"] == text || resource["plural"] == text || resource["singular"] == text ||
-			slices.Contains(resource.list("shortcuts"), any(text))
+			slices.Contains(resource.List("shortcuts"), any(text))
 	default:
 		return resource[key] == text
 	}
 }
 
 // matchesSpecial is for markers and callables: neither means the events of Kubernetes.
-func matchesSpecial(special, resource fields) (bool, error) {
+func matchesSpecial(special, resource vectors.Fields) (bool, error) {
 	group := resource["group"]
-	isEvents := resource["plural"] == "events" && (group == "" || (group == "events.k8s.io" && resource.flag("preferred")))
+	isEvents := resource["plural"] == "events" && (group == "" || (group == "events.k8s.io" && resource.Flag("preferred")))
 	verdict, ok := map[string]bool{
 		"EVERYTHING": special["$"] == "EVERYTHING", "everything": true, "nothing": false,
 		"group_is":   group == special["arg"],
-		"plural_in":  slices.Contains(special.list("arg"), resource["plural"]),
-		"namespaced": resource.flag("namespaced"),
-	}[special.text("fn", special.text("$", ""))]
+		"plural_in":  slices.Contains(special.List("arg"), resource["plural"]),
+		"namespaced": resource.Flag("namespaced"),
+	}[special.Text("fn", special.Text("$", ""))]
 	if !ok {
 		return false, fmt.Errorf("no selector: %v", special)
 	}

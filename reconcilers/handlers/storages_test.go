@@ -6,6 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // diffbaseOf makes the storage of a vector; Kopf's default one if nothing is said.
@@ -14,19 +15,19 @@ func diffbaseOf(t *testing.T, spec any) diffbase.Storage {
 	if spec == nil {
 		return diffbase.Annotations{}
 	}
-	s := known(t, spec, "class", "prefix", "key", "v1", "name", "field", "ignored_fields", "storages")
+	s := vectors.Known(t, spec, "class", "prefix", "key", "v1", "name", "field", "ignored_fields", "storages")
 	var ignored []diff.Path
-	for _, item := range s.list("ignored_fields") {
-		ignored = append(ignored, fields{"of": item}.path(t, "of"))
+	for _, item := range s.List("ignored_fields") {
+		ignored = append(ignored, pathOf(t, item))
 	}
-	switch s.text("class", "") {
+	switch s.Text("class", "") {
 	case "AnnotationsDiffBaseStorage":
-		return diffbase.Annotations{Prefix: s.text("prefix", ""), Key: s.text("key", ""), IgnoredFields: ignored, WithoutV1: s["v1"] == false}
+		return diffbase.Annotations{Prefix: s.Text("prefix", ""), Key: s.Text("key", ""), IgnoredFields: ignored, WithoutV1: s["v1"] == false}
 	case "StatusDiffBaseStorage":
-		return diffbase.Status{Name: s.text("name", ""), Field: s.path(t, "field"), IgnoredFields: ignored}
+		return diffbase.Status{Name: s.Text("name", ""), Field: pathOf(t, s["field"]), IgnoredFields: ignored}
 	case "MultiDiffBaseStorage":
 		var all diffbase.Multi
-		for _, item := range s.list("storages") {
+		for _, item := range s.List("storages") {
 			all = append(all, diffbaseOf(t, item))
 		}
 		return all
@@ -41,18 +42,18 @@ func progressOf(t *testing.T, spec any) progress.Storage {
 	if spec == nil {
 		return progress.Smart{}
 	}
-	s := known(t, spec, "class", "prefix", "touch_key", "verbose", "v1", "name", "field", "touch_field", "storages")
-	switch s.text("class", "") {
+	s := vectors.Known(t, spec, "class", "prefix", "touch_key", "verbose", "v1", "name", "field", "touch_field", "storages")
+	switch s.Text("class", "") {
 	case "AnnotationsProgressStorage":
-		return progress.Annotations{Prefix: s.text("prefix", ""), TouchKey: s.text("touch_key", ""), WithoutV1: s["v1"] == false}
+		return progress.Annotations{Prefix: s.Text("prefix", ""), TouchKey: s.Text("touch_key", ""), WithoutV1: s["v1"] == false}
 	case "StatusProgressStorage":
-		return progress.Status{Name: s.text("name", ""), Field: s.path(t, "field"), TouchField: s.path(t, "touch_field")}
+		return progress.Status{Name: s.Text("name", ""), Field: pathOf(t, s["field"]), TouchField: pathOf(t, s["touch_field"])}
 	case "SmartProgressStorage":
-		return progress.Smart{Prefix: s.text("prefix", ""), TouchKey: s.text("touch_key", ""), Name: s.text("name", ""),
-			Field: s.path(t, "field"), WithoutV1: s["v1"] == false}
+		return progress.Smart{Prefix: s.Text("prefix", ""), TouchKey: s.Text("touch_key", ""), Name: s.Text("name", ""),
+			Field: pathOf(t, s["field"]), WithoutV1: s["v1"] == false}
 	case "MultiProgressStorage":
 		var all progress.Multi
-		for _, item := range s.list("storages") {
+		for _, item := range s.List("storages") {
 			all = append(all, progressOf(t, item))
 		}
 		return all

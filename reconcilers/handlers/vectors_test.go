@@ -8,16 +8,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
 func TestVectorsDetection(t *testing.T) {
-	runVectors(t, "detection", func(t *testing.T, input fields) (any, error) {
-		known(t, map[string]any(input), "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer")
+	runVectors(t, "detection", func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer")
 		resource := kopfexamples()
-		maps.Copy(resource, input.mapping("resource"))
-		all, err := declare(t, input.list("handlers"), resource)
+		maps.Copy(resource, input.Mapping("resource"))
+		all, err := declare(t, input.List("handlers"), resource)
 		if err != nil {
 			return nil, err
 		}
@@ -30,10 +31,10 @@ func TestVectorsDetection(t *testing.T) {
 }
 
 // detect finds the cause, as the engine does: by the essences in which is all that handlers look at.
-func detect(t *testing.T, input fields, all []declared) (*cause.Cause, error) {
+func detect(t *testing.T, input vectors.Fields, all []declared) (*cause.Cause, error) {
 	t.Helper()
-	event := known(t, input["event"], "type", "object")
-	body := event.mapping("object")
+	event := vectors.Known(t, input["event"], "type", "object")
+	body := event.Mapping("object")
 	lens := &cause.Lens{Diffbase: diffbaseOf(t, input["diffbase"]), Progress: progressOf(t, input["progress"])}
 	for _, d := range all {
 		tracked := d.family == handlers.Changing || d.family == handlers.Watching || d.family == handlers.Spawning
@@ -50,8 +51,8 @@ func detect(t *testing.T, input fields, all []declared) (*cause.Cause, error) {
 		return nil, err
 	}
 	return cause.Detect(cause.Observation{
-		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.text("finalizer", finalizer), Old: former, New: present,
-		Initial: input.flag("listed") && !input.flag("handled_once"),
+		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.Text("finalizer", finalizer), Old: former, New: present,
+		Initial: input.Flag("listed") && !input.Flag("handled_once"),
 	}), nil
 }
 

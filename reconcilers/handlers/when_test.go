@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // kwargs are what the functions of changing handlers get by name, as far as filters get them, too.
@@ -17,7 +18,7 @@ var kwargs = []string{
 }
 
 // whenFilter is the filter by a callback of whole causes.
-func whenFilter(spec fields) (handlers.Filter, error) {
+func whenFilter(spec vectors.Fields) (handlers.Filter, error) {
 	judge, err := callbackOf(spec, "when", causeCallback)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // transformsOf makes the transformation functions that the vectors describe.
@@ -15,10 +16,10 @@ func transformsOf(t *testing.T, descriptions []any) []patching.Transform {
 	t.Helper()
 	var out []patching.Transform
 	for _, description := range descriptions {
-		d := known(t, description, "fn", "path", "value", "finalizer")
-		finalizer := d.text("finalizer", kopfFinalizer)
-		path := strings.Split(d.text("path", ""), ".")
-		switch name := d.text("fn", ""); name {
+		d := vectors.Known(t, description, "fn", "path", "value", "finalizer")
+		finalizer := d.Text("finalizer", kopfFinalizer)
+		path := strings.Split(d.Text("path", ""), ".")
+		switch name := d.Text("fn", ""); name {
 		case "block_deletion":
 			out = append(out, patching.BlockDeletion(finalizer))
 		case "allow_deletion":

@@ -10,12 +10,13 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func TestVectorsPatchRequest(t *testing.T) {
-	runVectors(t, "patch_request", func(t *testing.T, v vector) {
-		input := known(t, v.input, "body", "patch", "fns", "resource", "gone", "failures", "interferences")
-		body := input.mapping("body")
+	vectors.Run(t, "patch_request", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "body", "patch", "fns", "resource", "gone", "failures", "interferences")
+		body := input.Mapping("body")
 		api := resourceAPI(t, input)
 		target := patching.Target{Body: body, StatusSubresource: api.hasStatus}
 		api.stored = decode(encode(body)).(map[string]any)
@@ -24,38 +25,38 @@ func TestVectorsPatchRequest(t *testing.T) {
 		}
 		writer := patching.Writer{Client: api.client(t)}
 		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{
-			Merge: input.mapping("patch"), Transforms: transformsOf(t, input.list("fns")),
+			Merge: input.Mapping("patch"), Transforms: transformsOf(t, input.List("fns")),
 		}, nil)
 
-		if v.wantsError() {
+		if want.MustFail() {
 			if err == nil {
 				t.Fatal("an error is expected")
 			}
 			return
 		}
-		want := known(t, v.want, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body")
-		compareRequests(t, body, want.list("requests"), api.writes)
-		compareEnd(t, want, result, err)
-		sameJSON(t, "the final body", want["final_body"], api.stored)
+		expected := vectors.Known(t, want.Value, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body")
+		compareRequests(t, body, expected.List("requests"), api.writes)
+		compareEnd(t, expected, result, err)
+		sameJSON(t, "the final body", expected["final_body"], api.stored)
 	})
 }
 
 // resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources.
-func resourceAPI(t *testing.T, input fields) *fakeAPI {
+func resourceAPI(t *testing.T, input vectors.Fields) *fakeAPI {
 	t.Helper()
-	resource := fields{}
+	resource := vectors.Fields{}
 	if given, ok := input["resource"]; ok {
-		resource = known(t, given, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+		resource = vectors.Known(t, given, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
 			"subresources", "namespaced", "preferred", "verbs")
 	}
-	group, version := resource.text("group", "kopf.dev"), resource.text("version", "v1")
-	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: resource.text("kind", "KopfExample")}
+	group, version := resource.Text("group", "kopf.dev"), resource.Text("version", "v1")
+	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: resource.Text("kind", "KopfExample")}
 	api := &fakeAPI{
-		gvk: gvk, plural: resource.text("plural", "kopfexamples"),
+		gvk: gvk, plural: resource.Text("plural", "kopfexamples"),
 		clusterScoped: resource["namespaced"] == false,
-		failures:      input.list("failures"), interferences: input.list("interferences"),
+		failures:      input.List("failures"), interferences: input.List("interferences"),
 	}
-	for _, subresource := range resource.list("subresources") {
+	for _, subresource := range resource.List("subresources") {
 		api.hasStatus = api.hasStatus || subresource == "status"
 	}
 	return api
@@ -68,7 +69,7 @@ func compareRequests(t *testing.T, body map[string]any, want []any, got []apiWri
 		t.Fatalf("requests: -want, +got:\n%s", cmp.Diff(want, decode(encode(got))))
 	}
 	for i := range want {
-		w := known(t, want[i], "url", "type", "payload", "status")
+		w := vectors.Known(t, want[i], "url", "type", "payload", "status")
 		g := got[i]
 		status, _ := w["status"].(int64)
 		sameJSON(t, "request", []any{w["url"], w["type"], status}, []any{g.URL, g.Type, g.Status})
@@ -99,7 +100,7 @@ func effect(t *testing.T, body map[string]any, ops []any) any {
 	return out
 }
 
-func compareEnd(t *testing.T, want fields, result patching.Result, err error) {
+func compareEnd(t *testing.T, want vectors.Fields, result patching.Result, err error) {
 	t.Helper()
 	// A lost race for the version is no failure in Kopf: the functions are carried over to the next event.
 	carried := errors.Is(err, patching.ErrConflict) && !apierrors.IsConflict(err)
@@ -118,7 +119,7 @@ func compareEnd(t *testing.T, want fields, result patching.Result, err error) {
 		"APIConflictError": apierrors.IsConflict, "APIUnprocessableEntityError": apierrors.IsInvalid,
 		"APIForbiddenError": apierrors.IsForbidden, "APINotFoundError": apierrors.IsNotFound,
 	}
-	if check, ok := checks[want.text("escalated", "")]; ok && !check(escalated) {
+	if check, ok := checks[want.Text("escalated", "")]; ok && !check(escalated) {
 		t.Errorf("escalated: want %v, got %v", want["escalated"], escalated)
 	}
 

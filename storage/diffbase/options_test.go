@@ -8,11 +8,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func (v vector) require(keys ...string) {
 	v.t.Helper()
-	requireKeys(v.t, v.input, keys...)
+	vectors.Known(v.t, v.input, keys...)
 }
 
 // object is an object of the input; an empty one if it is absent.
@@ -63,14 +64,14 @@ func (v vector) toDiffbase(options map[string]any) (diffbase.Storage, error) {
 	name, ignored := text(options, "name", "kopf"), toPaths(list(options, "ignored_fields"))
 	switch options["class"] {
 	case "AnnotationsDiffBaseStorage":
-		requireKeys(v.t, options, "class", "prefix", "key", "ignored_fields", "v1")
+		vectors.Known(v.t, options, "class", "prefix", "key", "ignored_fields", "v1")
 		return diffbase.Annotations{Prefix: text(options, "prefix", ""), Key: text(options, "key", ""), IgnoredFields: ignored,
 			WithoutV1: options["v1"] == false}, prefixError(options)
 	case "StatusDiffBaseStorage":
-		requireKeys(v.t, options, "class", "name", "field", "ignored_fields")
+		vectors.Known(v.t, options, "class", "name", "field", "ignored_fields")
 		return diffbase.Status{Name: name, Field: toPath(options["field"], name), IgnoredFields: ignored}, nil
 	case "MultiDiffBaseStorage":
-		requireKeys(v.t, options, "class", "storages")
+		vectors.Known(v.t, options, "class", "storages")
 		var multi diffbase.Multi
 		for _, inner := range list(options, "storages") {
 			storage, err := v.toDiffbase(inner.(map[string]any))
@@ -95,7 +96,7 @@ func (v vector) progress() (progress.Storage, error) {
 
 func (v vector) toProgress(options map[string]any) (progress.Storage, error) {
 	prefix, name := text(options, "prefix", ""), text(options, "name", "kopf")
-	requireKeys(v.t, options, "class", "prefix", "v1", "verbose", "touch_key", "name", "field", "touch_field", "storages")
+	vectors.Known(v.t, options, "class", "prefix", "v1", "verbose", "touch_key", "name", "field", "touch_field", "storages")
 	switch options["class"] {
 	case "AnnotationsProgressStorage":
 		return progress.Annotations{Prefix: prefix}, prefixError(options)

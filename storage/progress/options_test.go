@@ -7,11 +7,12 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func (v vector) require(keys ...string) {
 	v.t.Helper()
-	requireKeys(v.t, v.input, keys...)
+	vectors.Known(v.t, v.input, keys...)
 }
 
 // object is an object of the input; an empty one if it is absent.
@@ -48,22 +49,22 @@ func (v vector) toStorage(options map[string]any) (progress.Storage, error) {
 	annotations, status := toAnnotations(options), toStatus(options)
 	switch options["class"] {
 	case "AnnotationsProgressStorage":
-		requireKeys(v.t, options, "class", "prefix", "verbose", "touch_key", "v1")
+		vectors.Known(v.t, options, "class", "prefix", "verbose", "touch_key", "v1")
 		return annotations, prefixError(options)
 	case "StatusProgressStorage":
-		requireKeys(v.t, options, "class", "name", "field", "touch_field")
+		vectors.Known(v.t, options, "class", "name", "field", "touch_field")
 		return status, nil
 	case "NoWriteStatusProgressStorage":
-		requireKeys(v.t, options, "class", "name", "field", "touch_field")
+		vectors.Known(v.t, options, "class", "name", "field", "touch_field")
 		status.NoWrite = true
 		return status, nil
 	case "SmartProgressStorage":
-		requireKeys(v.t, options, "class", "prefix", "verbose", "touch_key", "v1", "name", "field", "touch_field")
+		vectors.Known(v.t, options, "class", "prefix", "verbose", "touch_key", "v1", "name", "field", "touch_field")
 		return progress.Smart{Prefix: annotations.Prefix, TouchKey: annotations.TouchKey, Verbose: annotations.Verbose,
 			WithoutV1: annotations.WithoutV1, Name: status.Name, Field: status.Field, TouchField: status.TouchField,
 		}, prefixError(options)
 	case "MultiProgressStorage":
-		requireKeys(v.t, options, "class", "storages")
+		vectors.Known(v.t, options, "class", "storages")
 		return v.toMulti(options["storages"].([]any))
 	}
 	v.t.Fatalf("unknown class %v: the harness must learn it", options["class"])

@@ -42,6 +42,7 @@ var House = Plan{
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/memapi", Layer: 0, Kit: true},
+	{Dir: "test/vectors", Layer: 0, Kit: true},
 
 	{Dir: "storage/diffbase", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},

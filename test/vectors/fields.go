@@ -1,0 +1,51 @@
+package vectors
+
+import (
+	"slices"
+	"testing"
+)
+
+// Fields are the keys of an input or of an expected value.
+type Fields map[string]any
+
+// Known takes a mapping for its fields; a value of another type, and a key that
+// is not listed, fail the test: the harness must learn it, not pass it over.
+func Known(t testing.TB, value any, keys ...string) Fields {
+	t.Helper()
+	mapping, ok := value.(map[string]any)
+	if fields, is := value.(Fields); is {
+		mapping, ok = fields, true
+	}
+	if !ok {
+		t.Fatalf("not a mapping: %v", value)
+	}
+	for key := range mapping {
+		if !slices.Contains(keys, key) {
+			t.Fatalf("the harness does not know the key %q of %v", key, mapping)
+		}
+	}
+	return mapping
+}
+
+// Text is a string, or otherwise if the field is absent or no string.
+func (f Fields) Text(key, otherwise string) string {
+	if value, ok := f[key].(string); ok {
+		return value
+	}
+	return otherwise
+}
+
+// Flag tells whether the field is true.
+func (f Fields) Flag(key string) bool { return f[key] == true }
+
+// Mapping is nil if the field is absent or no mapping.
+func (f Fields) Mapping(key string) Fields {
+	value, _ := f[key].(map[string]any)
+	return value
+}
+
+// List is nil if the field is absent or no list.
+func (f Fields) List(key string) []any {
+	value, _ := f[key].([]any)
+	return value
+}

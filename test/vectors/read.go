@@ -1,0 +1,100 @@
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/json"
+)
+
+// Case is one case of a family.
+type Case[Input any] struct {
+	Name  string
+	Input Input
+	// Want is what must come out here: the result with all deviations where
+	// there is one, else that of the genuine Kopf.
+	Want Expected
+	// Deviations are the marks of the decided deviations from Kopf.
+	Deviations []string
+	// Problem is why the case cannot be played: it has what nobody reads, or
+	// lacks what is needed. It fails this case, not the others.
+	Problem error
+	here    bool
+}
+
+// Skipped tells whether the case deviates, with no result for that: what must
+// come out is then unknown.
+func (c Case[Input]) Skipped() bool { return len(c.Deviations) > 0 && !c.here }
+
+// raw is a JSON value that is not decoded yet; nil if it is absent.
+type raw []byte
+
+// UnmarshalJSON keeps a null, too: it is a result like any other.
+func (r *raw) UnmarshalJSON(data []byte) error {
+	*r = append(raw{}, data...)
+	return nil
+}
+
+// document is a file, without what is said in it for readers.
+type document struct {
+	Family string `json:"family"`
+	Cases  []raw  `json:"cases"`
+}
+
+type rawCase struct {
+	Name         string   `json:"name"`
+	Standing     string   `json:"standing"`
+	Deviation    []string `json:"deviation"`
+	Input        raw      `json:"input"`
+	Expected     raw      `json:"expected"`
+	ExpectedHere raw      `json:"expected_here"`
+}
+
+// Read decodes the cases of the file <family>.json, with integers as int64 and
+// other numbers as float64 wherever a type leaves the choice. It fails on a file
+// of another family, and on one with no cases. A key that is unknown to the cases
+// or to a struct Input is a problem of its case.
+func Read[Input any](path string) ([]Case[Input], error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the vectors: %w", err)
+	}
+	var file document
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, &file); err != nil {
+		return nil, fmt.Errorf("decoding the vectors %s: %w", path, err)
+	}
+	family := strings.TrimSuffix(filepath.Base(path), ".json")
+	if file.Family != family || len(file.Cases) == 0 {
+		return nil, fmt.Errorf("these are not the vectors of %q: %q, %d cases", family, file.Family, len(file.Cases))
+	}
+	cases := make([]Case[Input], 0, len(file.Cases))
+	for _, given := range file.Cases {
+		cases = append(cases, caseOf[Input](given))
+	}
+	return cases, nil
+}
+
+func caseOf[Input any](data raw) Case[Input] {
+	var given rawCase
+	problem := decode(data, &given)
+	c := Case[Input]{Name: given.Name, Deviations: given.Deviation, here: given.ExpectedHere != nil}
+	want := given.Expected
+	if c.here {
+		want = given.ExpectedHere
+	}
+	if given.Input == nil || want == nil {
+		c.Problem = errors.Join(problem, errors.New("an input and an expected result are needed"))
+		return c
+	}
+	c.Problem = errors.Join(problem, decode(given.Input, &c.Input), decode(want, &c.Want.Value))
+	return c
+}
+
+// decode is strict: a field that the target does not have is an error.
+func decode(data []byte, into any) error {
+	lax, err := json.UnmarshalStrict(data, into)
+	return errors.Join(append(lax, err)...)
+}
