@@ -9,10 +9,17 @@ import (
 // Option is any option of any verb, for [Policy].
 type Option interface{ anyOption() }
 
-// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, On.
+// FilterOption is an option of every verb that has objects: those for changes, and OnEvent.
+type FilterOption interface {
+	ChangeOption
+	EventOption
+}
+
+// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of sub-handlers.
 type ChangeOption interface {
 	DeleteOption
 	ResumeOption
+	UpdateOption
 	changeOption()
 }
 
@@ -28,6 +35,18 @@ type ResumeOption interface {
 	resumeOption()
 }
 
+// UpdateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of sub-handlers.
+type UpdateOption interface {
+	Option
+	updateOption()
+}
+
+// EventOption is an option of OnEvent.
+type EventOption interface {
+	Option
+	eventOption()
+}
+
 // option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
 type option struct {
 	name  string // as the user wrote it, without arguments
@@ -40,6 +59,8 @@ func (option) anyOption()    {}
 func (option) changeOption() {}
 func (option) deleteOption() {}
 func (option) resumeOption() {}
+func (option) updateOption() {}
+func (option) eventOption()  {}
 
 // Policy makes several options one, to be shared by handlers:
 //

@@ -44,7 +44,7 @@ func (s ChangeSelection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...Change
 }
 
 // OnUpdate registers a handler for objects that differ from what was handled last. Kopf: on.update.
-func (s ChangeSelection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...ChangeOption) {
+func (s ChangeSelection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...UpdateOption) {
 	register(s, "OnUpdate", id, fn, opts, ReasonUpdate)
 }
 

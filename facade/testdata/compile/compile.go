@@ -32,7 +32,7 @@ func register(op *facade.Operator) {
 
 	// Options of other verbs.
 	maps.OnCreate("a", handle, facade.Optional())                                 // want "missing method changeOption"
-	maps.OnUpdate("a", handle, facade.EvenIfDeleted())                            // want "missing method changeOption"
+	maps.OnUpdate("a", handle, facade.EvenIfDeleted())                            // want "missing method updateOption"
 	maps.OnDelete("a", handle, facade.EvenIfDeleted())                            // want "missing method deleteOption"
 	maps.OnResume("a", handle, facade.Optional())                                 // want "missing method resumeOption"
 	maps.On("b", []facade.Reason{facade.ReasonDelete}, handle, facade.Optional()) // want "missing method changeOption"
