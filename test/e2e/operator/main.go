@@ -30,6 +30,7 @@ func newOperator(options ...facade.OperatorOption) *facade.Operator {
 	op := facade.New("killed.example.org", append(options, facade.AddToScheme(v1.AddToScheme))...)
 	register(facade.For(op, &v1.Gadget{}), slowness())
 	register(facade.For(op, &v1.Widget{}), slowness())
+	weather(facade.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
 
@@ -48,7 +49,7 @@ func register[T client.Object](objects facade.Selection[T], slow time.Duration) 
 		fmt.Printf("CALL %s %s retry=%d\n", c.ID, c.Object.GetName(), c.Retry)
 		c.SetResult(result{Call: c.Retry + 1})
 	}
-	quick := objects.Labelled("!flaky")
+	quick := objects.Labelled("!flaky,!storm")
 	quick.OnCreate("first", func(_ context.Context, c *facade.Change[T]) error { note(c); return nil })
 	quick.OnCreate("second", func(ctx context.Context, c *facade.Change[T]) error {
 		note(c)
@@ -62,7 +63,7 @@ func register[T client.Object](objects facade.Selection[T], slow time.Duration) 
 		}
 		return nil
 	})
-	objects.OnUpdate("changed", func(_ context.Context, c *facade.Change[T]) error {
+	objects.Labelled("!storm").OnUpdate("changed", func(_ context.Context, c *facade.Change[T]) error {
 		fmt.Printf("CALL %s %s %v\n", c.ID, c.Object.GetName(), c.Diff)
 		return nil
 	})

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// weather is two handlers for objects in a storm, one of which fails every other time. They say when they begin and end.
+func weather[T client.Object](objects facade.Selection[T], seen func(T) int64) {
+	either := []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
+	var calls atomic.Int64
+	handle := func(fails func() bool) facade.ChangeFunc[T] {
+		return func(ctx context.Context, c *facade.Change[T]) error {
+			line := fmt.Sprintf("%s %s %d", c.ID, c.Object.GetName(), seen(c.Object))
+			fmt.Println("BEGIN", line)
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+				fmt.Println("BROKEN", line)
+				return ctx.Err()
+			}
+			if fails() {
+				fmt.Println("FAILED", line)
+				return facade.Temporary(errors.New("bad weather"), 100*time.Millisecond)
+			}
+			fmt.Println("DONE", line)
+			return nil
+		}
+	}
+	stormy := objects.Labelled("storm")
+	stormy.On("steady", either, handle(func() bool { return false }))
+	stormy.On("shaky", either, handle(func() bool { return calls.Add(1)%2 == 1 }))
+}
