@@ -35,6 +35,7 @@ type settings struct {
 	namespaces []string
 	workers    int
 	backoff    time.Duration
+	checkpoint time.Duration
 	schemes    []func(*runtime.Scheme) error
 }
 

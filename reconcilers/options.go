@@ -48,6 +48,9 @@ type Options struct {
 	Workers int
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
+	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
+	// changes.DefaultCheckpoint.
+	Checkpoint time.Duration
 	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays.
 	ErrorDelays []time.Duration
 	// Metrics is where the metrics are registered; nil measures nothing.
