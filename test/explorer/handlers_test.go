@@ -1,0 +1,69 @@
+package explorer_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+var errLater = errors.New("not yet")
+
+// carries is a handler that takes its time, fails so often for the change, and then tells the outside what the object is like. Its
+// result, and a change of the status, say so on the object.
+func (l *life) carries(takes time.Duration, failures int) facade.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		return l.called(c, func() error {
+			if err := pause(ctx, takes); err != nil {
+				return err
+			}
+			if c.Retry < failures {
+				return facade.Temporary(errLater, 5*time.Second)
+			}
+			l.tell(c)
+			c.SetResult(map[string]any{"told": told(c.Object)})
+			return nil
+		})
+	}
+}
+
+// called keeps the books on a call, and makes its return a point.
+func (l *life) called(c *Change, act func() error) error {
+	if l.dead.Load() {
+		return errDead
+	}
+	entry := l.enter(c)
+	err := act()
+	if l.dead.Load() {
+		return errDead
+	}
+	l.leave(entry, err)
+	l.reach(atReturn, l.link)
+	return err
+}
+
+// tell is the effect outside of the cluster.
+func (l *life) tell(c *Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dead.Load() {
+		l.ledger.tell(c.ID, string(c.Object.GetUID()), told(c.Object))
+	}
+}
+
+func told(o *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(o.Object, "spec", "value")
+	return value + "/" + o.GetLabels()["foreign"]
+}
+
+func pause(ctx context.Context, takes time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(takes):
+		return nil
+	}
+}

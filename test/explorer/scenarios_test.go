@@ -1,0 +1,134 @@
+package explorer_test
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// scenario is the life of an object, and what handles it.
+type scenario struct {
+	options  []facade.OperatorOption
+	register func(l *life, s Selection)
+	steps    []step
+	// carriers are the handlers that must have told the last state; releases those called for every deletion.
+	carriers, releases []string
+	resumes            map[string]bool
+	deleted            bool
+	lasting            map[string]bool
+	// through is a fault on the way of the operator's requests.
+	through func(http.RoundTripper) http.RoundTripper
+}
+
+type step struct {
+	after time.Duration
+	do    func(w *world)
+}
+
+func create(value string) func(*world) {
+	return func(w *world) {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": value}}}
+		object.SetGroupVersionKind(gvk)
+		object.SetNamespace(namespace)
+		object.SetName(objectName)
+		if err := w.client.Create(context.Background(), object); err != nil {
+			w.t.Errorf("creating the object: %v", err)
+		}
+	}
+}
+
+func edit(value string) func(*world) {
+	return func(w *world) {
+		w.edit(func(o *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(o.Object, value, "spec", "value"); err != nil {
+				w.t.Errorf("editing the object: %v", err)
+			}
+		})
+	}
+}
+
+func remove(w *world) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(gvk)
+	object.SetNamespace(namespace)
+	object.SetName(objectName)
+	if err := w.client.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
+		w.t.Errorf("deleting the object: %v", err)
+	}
+}
+
+func isConflict(err error) bool { return apierrors.IsConflict(err) }
+
+var anyChange = []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
+
+var lasting = map[string]bool{
+	"explorer.example.org/last-handled-configuration": true, "explorer.example.org/handled-uid": true,
+	"explorer.example.org/kopf-managed": true,
+}
+
+// scenarios are by name.
+var scenarios = map[string]scenario{
+	"create-with-three": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.carries(0, 0))
+			s.On("b", anyChange, l.carries(10*time.Second, 0))
+			s.On("c", anyChange, l.carries(2*time.Second, 1))
+			s.OnDelete("d", l.carries(0, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}},
+		carriers: []string{"a", "b", "c"}, lasting: lasting,
+	},
+	"edit-during-create": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.carries(0, 0))
+			s.On("b", anyChange, l.carries(10*time.Second, 1))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 5 * time.Second, do: edit("y")}},
+		carriers: []string{"a", "b"}, lasting: lasting,
+	},
+	"delete-during-retries": {
+		register: func(l *life, s Selection) {
+			s.OnCreate("a", l.carries(2*time.Second, 3))
+			s.OnDelete("d", l.carries(2*time.Second, 1))
+			s.OnDelete("e", l.carries(0, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 10 * time.Second, do: remove}},
+		releases: []string{"d", "e"}, deleted: true, lasting: lasting,
+	},
+	"resume": {
+		register: func(l *life, s Selection) {
+			s.OnResume("r", l.carries(2*time.Second, 1))
+			s.On("a", anyChange, l.carries(2*time.Second, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")}},
+		carriers: []string{"a"}, resumes: map[string]bool{"r": true}, lasting: lasting,
+	},
+	"shared-id": {
+		register: func(l *life, s Selection) {
+			s.On("a", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, l.carries(2*time.Second, 1))
+			s.On("b", anyChange, l.carries(0, 0))
+		},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {after: 30 * time.Second, do: edit("z")},
+			{after: 4 * time.Second, do: remove},
+		},
+		releases: []string{"a"}, deleted: true, lasting: lasting,
+	},
+	"delete-and-recreate": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.carries(2*time.Second, 1))
+			s.OnDelete("d", l.carries(2*time.Second, 0))
+		},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: remove}, {after: 20 * time.Second, do: create("x")},
+			{after: 30 * time.Second, do: edit("y")},
+		},
+		carriers: []string{"a"}, releases: []string{"d"}, lasting: lasting,
+	},
+}

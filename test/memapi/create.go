@@ -1,0 +1,138 @@
+package memapi
+
+import (
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+func cloned(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
+
+// metadataOf is the object's own; it is made if there is none.
+func metadataOf(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	return metadata
+}
+
+// parse reads an object as the server's decoder does.
+func (t target) parse(data []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := json.Unmarshal(data, &object); err != nil || object == nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is not valid: %v", err))
+	}
+	if kind := object["kind"]; kind != nil && kind != t.Kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%v is not a %s", kind, t.Kind))
+	}
+	delete(object, "apiVersion")
+	delete(object, "kind")
+	return object, nil
+}
+
+func (s *Server) create(t target, data []byte) (map[string]any, error) {
+	object, err := t.parse(data)
+	if err != nil {
+		return nil, err
+	}
+	metadata := metadataOf(object)
+	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
+		return nil, apierrors.NewInternalError(fmt.Errorf("resourceVersion should not be set on objects to be created"))
+	}
+	if given, _ := metadata["namespace"].(string); given != "" && given != t.namespace {
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	for _, own := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields", "selfLink"} {
+		delete(metadata, own)
+	}
+	if t.namespace != "" {
+		metadata["namespace"] = t.namespace
+	}
+	s.name(metadata)
+	t.name, _ = metadata["name"].(string)
+	if t.StatusSubresource {
+		delete(object, "status")
+	}
+	s.identify(t, metadata)
+	if err := t.valid(object, nil); err != nil {
+		return nil, err
+	}
+	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
+		return nil, apierrors.NewAlreadyExists(t.groupResource(), t.name)
+	}
+	t.prune(object)
+	metadata["resourceVersion"] = s.next()
+	s.keep(t, nil, object)
+	return t.shown(object), nil
+}
+
+// name makes one of what the object is to be called after.
+func (s *Server) name(metadata map[string]any) {
+	prefix, _ := metadata["generateName"].(string)
+	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
+		s.uids++
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix, s.uids)
+	}
+}
+
+func (s *Server) identify(t target, metadata map[string]any) {
+	s.uids++
+	metadata["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids)
+	metadata["creationTimestamp"] = timestamp()
+	delete(metadata, "generation")
+	if !t.Plain {
+		metadata["generation"] = int64(1)
+	}
+}
+
+// keep stores what is there now, and tells those who watch.
+func (s *Server) keep(t target, before, after map[string]any) {
+	s.objects[t.groupResource()][t.key()] = after
+	s.record(t, before, after, nil)
+	s.define(t, before, after)
+}
+
+// discard removes the object; last is its state as it is told.
+func (s *Server) discard(t target, before map[string]any) {
+	delete(s.objects[t.groupResource()], t.key())
+	last := cloned(before)
+	metadataOf(last)["resourceVersion"] = s.next()
+	s.record(t, before, nil, last)
+	s.define(t, before, nil)
+}
+
+// prune drops what the schema of the status does not have.
+func (t target) prune(object map[string]any) {
+	status, ok := object["status"].(map[string]any)
+	if !ok || t.StatusFields == nil {
+		return
+	}
+	for key := range status {
+		known := false
+		for _, field := range t.StatusFields {
+			known = known || field == key
+		}
+		if !known {
+			delete(status, key)
+		}
+	}
+}
+
+func versionOf(object map[string]any) int64 {
+	text, _ := metadataOf(object)["resourceVersion"].(string)
+	version, _ := strconv.ParseInt(text, 10, 64)
+	return version
+}
+
+var definitionsResource = Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, StatusSubresource: true,
+}
+
+var definitions = schema.GroupResource{Group: definitionsResource.Group, Resource: definitionsResource.Plural}

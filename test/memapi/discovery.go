@@ -1,0 +1,82 @@
+package memapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// discovery answers what is asked of the server as a whole.
+func (s *Server) discovery(parts []string) (document any, ok bool) {
+	switch {
+	case len(parts) == 1 && parts[0] == "version":
+		return map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}, true
+	case len(parts) == 1 && parts[0] == "api":
+		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
+	case len(parts) == 1 && parts[0] == "apis":
+		return s.groups(), true
+	case len(parts) == 2 && parts[0] == "api":
+		return s.listed(schema.GroupVersion{Version: parts[1]})
+	case len(parts) == 2 && parts[0] == "apis":
+		for _, group := range s.groups().Groups {
+			if group.Name == parts[1] {
+				group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+				return group, true
+			}
+		}
+		return nil, false
+	case len(parts) == 3 && parts[0] == "apis":
+		return s.listed(schema.GroupVersion{Group: parts[1], Version: parts[2]})
+	default:
+		return nil, false
+	}
+}
+
+func (s *Server) groups() metav1.APIGroupList {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, r := range s.resources {
+		if r.Group == "" {
+			continue
+		}
+		at := slices.IndexFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == r.Group })
+		if at < 0 {
+			at = len(list.Groups)
+			list.Groups = append(list.Groups, metav1.APIGroup{Name: r.Group})
+		}
+		group := &list.Groups[at]
+		version := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
+		if !slices.Contains(group.Versions, version) {
+			group.Versions = append(group.Versions, version)
+		}
+		group.PreferredVersion = group.Versions[0]
+	}
+	return list
+}
+
+func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	for _, r := range s.resources {
+		if r.groupVersion() != gv {
+			continue
+		}
+		one := metav1.APIResource{
+			Name: r.Plural, SingularName: cmp.Or(r.Singular, strings.ToLower(r.Kind)), Namespaced: r.Namespaced, Kind: r.Kind,
+			Verbs: slices.Clone(usualVerbs), ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		if r.Verbs != nil {
+			one.Verbs = r.Verbs
+		}
+		list.APIResources = append(list.APIResources, one)
+		if r.StatusSubresource {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: []string{"get", "patch", "update"},
+			})
+		}
+	}
+	return list, len(list.APIResources) > 0
+}

@@ -1,0 +1,103 @@
+package memapi
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// target is what a request is about.
+type target struct {
+	Resource
+	namespace, name, subresource string
+}
+
+func (t target) key() string { return t.namespace + "/" + t.name }
+
+// RoundTrip answers a request. Its errors are those of reading it; the API's are answers.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if document, ok := s.discovery(parts); ok {
+		return respond(r, http.StatusOK, document), nil
+	}
+	t, ok := s.route(parts)
+	if !ok {
+		return refuse(r, notServed()), nil
+	}
+	return s.serve(r, t, body), nil
+}
+
+func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
+	var object map[string]any
+	var err error
+	code := http.StatusOK
+	switch {
+	case t.name == "" && r.Method == http.MethodGet && r.URL.Query().Get("watch") != "" && r.URL.Query().Get("watch") != "false":
+		return s.watch(r, t)
+	case t.name == "" && r.Method == http.MethodGet:
+		object, err = s.list(t, r.URL.Query())
+	case t.name == "" && r.Method == http.MethodPost:
+		code = http.StatusCreated
+		object, err = s.create(t, body)
+	case t.name == "":
+		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
+	case r.Method == http.MethodGet:
+		object, err = s.get(t)
+	case r.Method == http.MethodPut:
+		object, err = s.update(t, body)
+	case r.Method == http.MethodPatch:
+		object, err = s.patch(t, r.Header.Get("Content-Type"), body)
+	case r.Method == http.MethodDelete && t.subresource == "":
+		object, err = s.delete(t, body)
+	default:
+		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
+	}
+	if err != nil {
+		return refuse(r, err)
+	}
+	return respond(r, code, object)
+}
+
+// route reads /api/v1/… and /apis/group/version/…
+func (s *Server) route(parts []string) (target, bool) {
+	var gv schema.GroupVersion
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	default:
+		return target{}, false
+	}
+	var t target
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		t.namespace, parts = parts[1], parts[2:]
+	}
+	found, ok := s.find(gv, parts[0])
+	t.Resource = found
+	if len(parts) > 1 {
+		t.name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.subresource = parts[2]
+	}
+	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
+	whole := !found.Namespaced || t.namespace != "" || t.name == ""
+	return t, ok && len(parts) <= 3 && status && whole && (found.Namespaced || t.namespace == "")
+}

@@ -1,0 +1,151 @@
+package memapi
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+)
+
+func init() {
+	// The second handler spaces errors by a clock that it read outside of any bubble: inside of one, it would sleep for years.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+}
+
+// Server is the API server. It is an http.RoundTripper, to be put into a configuration: see [Config].
+type Server struct {
+	mu        sync.Mutex
+	resources []Resource
+	objects   map[schema.GroupResource]map[string]map[string]any // by "namespace/name", without apiVersion
+	history   []event
+	version   int64
+	uids      int
+	changed   chan struct{} // closed by every change, and replaced
+}
+
+var _ http.RoundTripper = (*Server)(nil)
+
+// Resource is a kind that is served in one version.
+type Resource struct {
+	Group, Version, Kind string
+	// Plural is the name of the resource; Singular is the kind in small letters if it is empty.
+	Plural, Singular       string
+	ShortNames, Categories []string
+	Namespaced             bool
+	// StatusSubresource gives the status an URL of its own.
+	StatusSubresource bool
+	// StatusFields are the only fields of the status that are kept, as by a schema; nil keeps all.
+	StatusFields []string
+	// Verbs are all that are usual if nil.
+	Verbs []string
+	// Plain is for kinds that have no generation, and may be updated whatever their version: those that are built in.
+	Plain bool
+}
+
+func (r Resource) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
+}
+
+func (r Resource) groupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
+}
+
+// New makes a server with some of the built-in kinds: namespaces, config maps, secrets, events, pods and custom resource
+// definitions; the latter serve what they define.
+func New() *Server {
+	s := &Server{objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{})}
+	for _, r := range builtIn() {
+		s.install(r)
+	}
+	return s
+}
+
+func builtIn() []Resource {
+	core := func(kind, plural, short string, namespaced bool) Resource {
+		return Resource{Version: "v1", Kind: kind, Plural: plural, ShortNames: []string{short}, Namespaced: namespaced, Plain: true}
+	}
+	pods := core("Pod", "pods", "po", true)
+	pods.StatusSubresource, pods.Categories = true, []string{"all"}
+	definitions := definitionsResource
+	return []Resource{
+		core("Namespace", "namespaces", "ns", false), core("ConfigMap", "configmaps", "cm", true),
+		core("Secret", "secrets", "", true), core("Event", "events", "ev", true), pods, definitions,
+	}
+}
+
+// Config is a configuration for clients of the transport: the server itself, or what is put before it to count or disturb.
+func Config(transport http.RoundTripper) *rest.Config {
+	return &rest.Config{
+		Host: "http://mem", Transport: transport, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
+	}
+}
+
+// Install begins to serve a resource, or serves it in another way.
+func (s *Server) Install(r Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.install(r)
+}
+
+func (s *Server) install(r Resource) {
+	s.drop(r.Group, r.Version, r.Plural)
+	s.resources = append(s.resources, r)
+	if s.objects[r.groupResource()] == nil {
+		s.objects[r.groupResource()] = map[string]map[string]any{}
+	}
+	s.wake()
+}
+
+// Remove ends the service of a resource in all its versions, with all its objects. Watches of it end.
+func (s *Server) Remove(group, plural string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(group, plural)
+}
+
+func (s *Server) remove(group, plural string) {
+	s.drop(group, "", plural)
+	delete(s.objects, schema.GroupResource{Group: group, Resource: plural})
+	s.wake()
+}
+
+// drop takes the resource from the list, in one version or all.
+func (s *Server) drop(group, version, plural string) {
+	var kept []Resource
+	for _, r := range s.resources {
+		if r.Group != group || r.Plural != plural || version != "" && r.Version != version {
+			kept = append(kept, r)
+		}
+	}
+	s.resources = kept
+}
+
+func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
+	for _, r := range s.resources {
+		if r.groupVersion() == gv && r.Plural == plural {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+func (s *Server) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// next is a new resource version.
+func (s *Server) next() string {
+	s.version++
+	return strconv.FormatInt(s.version, 10)
+}
+
+func (s *Server) current() string { return strconv.FormatInt(s.version, 10) }
+
+func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }

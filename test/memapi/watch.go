@@ -1,0 +1,177 @@
+package memapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// bookmarkInterval is how often a watch is told how far it is, if it wants to know.
+const bookmarkInterval = time.Minute
+
+// event is one change: before is nil for an addition, after for a deletion, where last is the final state.
+type event struct {
+	version             int64
+	of                  schema.GroupResource
+	before, after, last map[string]any
+}
+
+func (s *Server) record(t target, before, after, last map[string]any) {
+	s.history = append(s.history, event{s.version, t.groupResource(), before, after, last})
+	s.wake()
+}
+
+// seen is what a watch with this interest shows of the event; empty if nothing.
+func (e event) seen(wanted interest) (kind string, object map[string]any) {
+	was, is := wanted.matches(e.before), wanted.matches(e.after)
+	switch {
+	case is && was:
+		return "MODIFIED", e.after
+	case is:
+		return "ADDED", e.after
+	case was && e.last != nil:
+		return "DELETED", e.last
+	case was:
+		// It left the selection: as it was, with the version at which it did.
+		left := cloned(e.before)
+		metadataOf(left)["resourceVersion"] = strconv.FormatInt(e.version, 10)
+		return "DELETED", left
+	default:
+		return "", nil
+	}
+}
+
+// stream is one watch.
+type stream struct {
+	*Server
+	target
+	wanted  interest
+	from    int64
+	initial []map[string]any // the objects to begin with
+	marks   bool             // bookmarks are wanted
+	ends    bool             // the end of the initial objects is to be marked
+	out     *io.PipeWriter
+}
+
+func (s *Server) watch(r *http.Request, t target) *http.Response {
+	query := r.URL.Query()
+	wanted, err := t.interest(query)
+	if err != nil {
+		return refuse(r, err)
+	}
+	in, out := io.Pipe()
+	w := &stream{Server: s, target: t, wanted: wanted, from: s.version, out: out, marks: query.Get("allowWatchBookmarks") == "true"}
+	asked := query.Get("resourceVersion")
+	w.ends = query.Get("sendInitialEvents") == "true"
+	if w.ends || asked == "" || asked == "0" {
+		w.initial = s.matching(t, wanted)
+	} else if w.from, err = strconv.ParseInt(asked, 10, 64); err != nil {
+		return refuse(r, apierrors.NewBadRequest("invalid resource version: "+asked))
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	if limit := timeout(query); limit > 0 {
+		ctx, cancel = context.WithTimeout(r.Context(), limit)
+	}
+	go func() {
+		defer cancel()
+		_ = out.CloseWithError(w.run(ctx))
+	}()
+	return answer(r, http.StatusOK, body{in, cancel}, -1)
+}
+
+// body ends the watch when its reader does.
+type body struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (b body) Close() error {
+	b.cancel()
+	return b.PipeReader.Close()
+}
+
+func timeout(query url.Values) time.Duration {
+	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
+	return time.Duration(seconds) * time.Second
+}
+
+func (w *stream) run(ctx context.Context) error {
+	for _, object := range w.initial {
+		if err := w.send("ADDED", w.shown(object)); err != nil {
+			return err
+		}
+	}
+	if w.ends {
+		if err := w.mark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
+			return err
+		}
+	}
+	bookmarks := time.NewTicker(bookmarkInterval)
+	defer bookmarks.Stop()
+	for {
+		served, changed, events, version := w.since()
+		for _, e := range events {
+			if kind, object := e.seen(w.wanted); kind != "" {
+				if err := w.send(kind, w.shown(object)); err != nil {
+					return err
+				}
+			}
+		}
+		w.from = version
+		if !served {
+			return io.EOF
+		}
+		select {
+		case <-ctx.Done():
+			return io.EOF
+		case <-changed:
+		case <-bookmarks.C:
+			if err := w.mark(version, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// since is what happened to the resource after what was sent last.
+func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, served = w.find(w.groupVersion(), w.Plural)
+	first, _ := slices.BinarySearchFunc(w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) })
+	for _, e := range w.history[first:] {
+		if e.of == w.groupResource() {
+			events = append(events, e)
+		}
+	}
+	return served, w.changed, events, w.version
+}
+
+func (w *stream) mark(version int64, annotations map[string]any) error {
+	if !w.marks {
+		return nil
+	}
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(version, 10)}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	return w.send("BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata})
+}
+
+func (w *stream) send(kind string, object map[string]any) error {
+	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	if err != nil {
+		return err
+	}
+	_, err = w.out.Write(append(data, '\n'))
+	return err
+}
