@@ -1,0 +1,133 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// tolerance is for times: ours knows the outcome of its own writes at once, and a manager takes a moment to start.
+const tolerance = 1.5
+
+// Whole runs of Kopf against the engine as it is, with a manager, its caches and queues, on an API server in memory.
+func TestVectorsCycle(t *testing.T) {
+	vectors.Run(t, "cycle", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		var log []any
+		var final any
+		synctest.Test(t, func(t *testing.T) { log, final = replay(t, input) })
+		expected := vectors.Known(t, want.Value, "log", "final")
+		timed := input["latency"] == nil
+		compare(t, "calls of change handlers", calls(expected.List("log"), false), calls(log, false), timed)
+		compare(t, "calls of event handlers", calls(expected.List("log"), true), calls(log, true), timed)
+		if want, got := comparable(t, expected["final"]), comparable(t, final); !alike(want, got) {
+			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
+		}
+	})
+}
+
+func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
+	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs", "interferences",
+		"diffbase", "progress", "latency")
+	r := newRun(t, input)
+	timeline := input.List("timeline")
+	first := vectors.Known(t, timeline[0], "at", "op", "patch")
+	listed := first["op"] == "list"
+	if listed {
+		r.server.Put(r.resource, r.original)
+	} else {
+		r.start(t.Context())
+		time.Sleep(5 * time.Second) // until the first listing is over
+	}
+	r.began = time.Now()
+	if listed {
+		r.start(t.Context())
+	} else if first["op"] != "add" {
+		r.server.Put(r.resource, r.original)
+	}
+	for _, item := range timeline {
+		step := vectors.Known(t, item, "at", "op", "patch")
+		time.Sleep(time.Until(r.at(step["at"])))
+		r.play(t.Context(), step)
+	}
+	time.Sleep(time.Until(r.at(input["until"])))
+	r.stop()
+	object := r.server.Object(r.resource, r.namespace, r.name)
+	if object == nil {
+		return r.log, nil
+	}
+	return r.log, object
+}
+
+// calls are the entries of the log that are compared: those of event handlers, where own patches do not count, or all
+// the others.
+func calls(log []any, ofEvents bool) (some []map[string]any) {
+	for _, item := range log {
+		entry, _ := item.(map[string]any)
+		if entry["what"] != "call" && entry["what"] != "restarted" {
+			continue
+		}
+		if _, isEvent := entry["type"]; isEvent != ofEvents {
+			continue
+		}
+		if last := len(some) - 1; ofEvents && last >= 0 && entry["type"] == "MODIFIED" && some[last]["type"] == "MODIFIED" {
+			continue
+		}
+		some = append(some, entry)
+	}
+	return some
+}
+
+func compare(t *testing.T, what string, want, got []map[string]any, timed bool) {
+	t.Helper()
+	same := len(want) == len(got)
+	for i := 0; same && i < len(want); i++ {
+		same = alikeEntries(want[i], got[i], timed)
+	}
+	if !same {
+		t.Errorf("%s:\n want %s\n  got %s", what, texts(want), texts(got))
+	}
+}
+
+func texts(entries []map[string]any) string {
+	text := ""
+	for _, entry := range entries {
+		text += fmt.Sprintf("\n      %v", entry)
+	}
+	return text
+}
+
+func alikeEntries(want, got map[string]any, timed bool) bool {
+	for _, both := range []map[string]any{want, got} {
+		for key := range both {
+			if key == "t" || key == "runtime" {
+				if timed && math.Abs(number(want[key])-number(got[key])) > tolerance {
+					return false
+				}
+			} else if !diff.Equal(want[key], got[key]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func number(value any) float64 {
+	switch value := value.(type) {
+	case int64:
+		return float64(value)
+	case float64:
+		return value
+	default:
+		return math.NaN()
+	}
+}
+
+var _ context.Context
