@@ -1,7 +1,6 @@
 package reconcilers_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -129,5 +128,3 @@ func number(value any) float64 {
 		return math.NaN()
 	}
 }
-
-var _ context.Context

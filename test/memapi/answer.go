@@ -40,7 +40,7 @@ func refuse(r *http.Request, err error) *http.Response {
 
 // notServed is what a path without a resource gets.
 func notServed() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, false)
 }
 
 func notFound(t target) error { return apierrors.NewNotFound(t.groupResource(), t.name) }

@@ -2,9 +2,11 @@ package memapi
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -33,6 +35,9 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	if t.Plain && !t.StatusSubresource {
+		delete(object, "status") // the types that are built in know what they have
+	}
 	return object, nil
 }
 
@@ -43,7 +48,9 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	}
 	metadata := metadataOf(object)
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
-		return nil, apierrors.NewInternalError(fmt.Errorf("resourceVersion should not be set on objects to be created"))
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
+		}}
 	}
 	if given, _ := metadata["namespace"].(string); given != "" && given != t.namespace {
 		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")

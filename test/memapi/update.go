@@ -26,6 +26,9 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	if name, _ := metadata["name"].(string); name != t.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name))
 	}
+	if t.namespace != "" && metadata["namespace"] == nil {
+		metadata["namespace"] = t.namespace
+	}
 	if uid := metadata["uid"]; uid != nil && uid != metadataOf(before)["uid"] {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, errors.New("precondition failed: UID"))
 	}
@@ -98,12 +101,12 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if equality.Semantic.DeepEqual(before, object) {
 		return t.shown(before), nil
 	}
+	if !t.Plain && t.specified(before, object) {
+		metadata["generation"] = generation(before) + 1
+	}
 	if finalizers, _ := metadata["finalizers"].([]any); metadata["deletionTimestamp"] != nil && len(finalizers) == 0 {
 		s.discard(t, before)
 		return t.shown(object), nil
-	}
-	if !t.Plain && t.specified(before, object) {
-		metadata["generation"] = generation(before) + 1
 	}
 	metadata["resourceVersion"] = s.next()
 	s.keep(t, before, object)

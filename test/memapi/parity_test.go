@@ -1,0 +1,91 @@
+package memapi_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// One script of requests to both servers: what they answer, and what their watches show, must be the same.
+func TestParityWithTheRealServer(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), CRDDirectoryPaths: []string{filepath.Join("testdata", "crds.yaml")},
+		ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatalf("starting etcd and kube-apiserver: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	genuine, own := newPlayer(t, strings.TrimSuffix(config.Host, "/"), transport), newPlayer(t, "http://mem", inMemory())
+
+	from := map[string][2]string{}
+	for kind := range kindsOf {
+		from[kind] = [2]string{genuine.version(kind), own.version(kind)}
+	}
+	number := 0
+	for _, r := range script() {
+		number++
+		want, got := genuine.play(r), own.play(r)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("request %d: %s %s %s/%s %s\n%s\n-real, +memory:\n%s", number, r.method, r.kind, r.name, r.sub, r.form, r.body, d)
+		}
+	}
+	for _, kind := range []string{widgets, gadgets, configmaps} {
+		last := request{method: http.MethodPost, kind: kind, form: plain, body: object(kind, "last", `,"labels":{"l":"1"}`, content(kind, ""))}
+		genuine.play(last)
+		own.play(last)
+		for _, query := range []string{"resourceVersion=", "labelSelector=l%3D1&resourceVersion=", "fieldSelector=metadata.name%3Dlast&resourceVersion="} {
+			want, got := genuine.events(kind, query+from[kind][0], "last"), own.events(kind, query+from[kind][1], "last")
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("the watch of %s by %s: -real, +memory:\n%s", kind, query, d)
+			}
+			t.Logf("%d events of %s by %s", len(want), kind, query)
+		}
+		// With no version, a watch begins with what is there.
+		if d := cmp.Diff(genuine.events(kind, "", "last"), own.events(kind, "", "last")); d != "" {
+			t.Errorf("the watch of %s from now on: -real, +memory:\n%s", kind, d)
+		}
+	}
+	t.Logf("%d requests", number)
+}
+
+func script() []request {
+	var all []request
+	for _, kind := range []string{widgets, gadgets, configmaps} {
+		all = append(all, table(kind)...)
+	}
+	for seed := range uint64(3) {
+		all = append(all, wild(seed, 150)...)
+	}
+	return all
+}
+
+func inMemory() *memapi.Server {
+	server := memapi.New()
+	for kind, name := range map[string]string{widgets: "Widget", gadgets: "Gadget"} {
+		server.Install(memapi.Resource{
+			Group: "memapi.example.org", Version: "v1", Kind: name, Plural: kind, Namespaced: true, StatusSubresource: kind == widgets,
+		})
+	}
+	return server
+}

@@ -1,0 +1,162 @@
+package memapi_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// player sends the script to one server, and keeps what comes back in a form that can be compared.
+type player struct {
+	t       *testing.T
+	host    string
+	through http.RoundTripper
+	known   map[string]identity // by kind and name
+	ordinal map[string]int      // of versions, by their first appearance
+	uids    map[string]int
+}
+
+// identity is what the server has given to an object, now and before.
+type identity struct{ uid, oldUID, version, oldVersion string }
+
+func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
+	return &player{t: t, host: host, through: through, known: map[string]identity{}, ordinal: map[string]int{}, uids: map[string]int{}}
+}
+
+// answer is what is compared.
+type outcome struct {
+	Code int
+	Body any
+}
+
+func (p *player) url(kind, name, sub, query string) string {
+	path := "/apis/memapi.example.org/v1"
+	if kind == configmaps {
+		path = "/api/v1"
+	}
+	path += "/namespaces/default/" + kind
+	for _, part := range []string{name, sub} {
+		if part != "" {
+			path += "/" + part
+		}
+	}
+	if query != "" {
+		path += "?" + query
+	}
+	return p.host + path
+}
+
+func (p *player) send(method, url, form, body string) *http.Response {
+	p.t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(p.t.Context(), method, url, content)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json")
+	if form != "" {
+		r.Header.Set("Content-Type", form)
+	}
+	response, err := p.through.RoundTrip(r)
+	if err != nil {
+		p.t.Fatalf("%s %s: %v", method, url, err)
+	}
+	return response
+}
+
+// play is one line of the script.
+func (p *player) play(r request) outcome {
+	p.t.Helper()
+	key := r.kind + "/" + r.name
+	if r.name == "" && r.method == http.MethodPost {
+		key = r.kind + "/" + nameIn(r.body)
+	}
+	id := p.known[key]
+	body := strings.NewReplacer("{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID).Replace(r.body)
+	response := p.send(r.method, p.url(r.kind, r.name, r.sub, r.query), r.form, body)
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var answer map[string]any
+	_ = json.Unmarshal(data, &answer)
+	p.learn(key, answer)
+	return outcome{response.StatusCode, p.normal(answer)}
+}
+
+func nameIn(body string) string {
+	var object struct {
+		Metadata struct{ Name string }
+	}
+	_ = json.Unmarshal([]byte(body), &object)
+	return object.Metadata.Name
+}
+
+func (p *player) learn(key string, object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	version, _ := metadata["resourceVersion"].(string)
+	id := p.known[key]
+	if uid != "" && uid != id.uid {
+		id.uid, id.oldUID = uid, id.uid
+	}
+	if uid != "" && version != id.version {
+		id.version, id.oldVersion = version, id.version
+	}
+	p.known[key] = id
+}
+
+// events reads a watch until it shows the object of that name.
+func (p *player) events(kind, query, last string) []outcome {
+	p.t.Helper()
+	response := p.send(http.MethodGet, p.url(kind, "", "", "watch=true&"+query), "", "")
+	defer func() { _ = response.Body.Close() }()
+	var all []outcome
+	for lines := bufio.NewReader(response.Body); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			p.t.Fatalf("watching %s: %v", kind, err)
+		}
+		var event map[string]any
+		if err := json.Unmarshal(line, &event); err != nil {
+			p.t.Fatal(err)
+		}
+		object, _ := event["object"].(map[string]any)
+		if metadata, _ := object["metadata"].(map[string]any); metadata["name"] == last {
+			return all
+		}
+		event["object"] = p.normal(object)
+		all = append(all, outcome{Body: event})
+	}
+}
+
+// version is that of the whole collection. A server that has just learnt of a kind asks for patience.
+func (p *player) version(kind string) string {
+	p.t.Helper()
+	for {
+		response := p.send(http.MethodGet, p.url(kind, "", "", ""), "", "")
+		var list struct {
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+			}
+		}
+		err := json.NewDecoder(response.Body).Decode(&list)
+		_ = response.Body.Close()
+		switch {
+		case response.StatusCode == http.StatusTooManyRequests:
+			time.Sleep(100 * time.Millisecond)
+		case response.StatusCode != http.StatusOK || err != nil:
+			p.t.Fatalf("listing %s: %s, %v", kind, response.Status, err)
+		default:
+			return list.Metadata.ResourceVersion
+		}
+	}
+}
