@@ -37,6 +37,8 @@ type Cause struct {
 	Reason Reason
 	// Initial is true while the object, met in the first listing, was not yet handled to the end in this process.
 	Initial bool
+	// Type is that of the raw event, for handlers of events: empty in a listing, or ADDED, MODIFIED, DELETED.
+	Type string
 	// Deleting is true if the object has a deletion timestamp.
 	Deleting bool
 	// Body is the raw object. It is shared: nobody modifies it.

@@ -28,13 +28,11 @@ var families = map[string]handlers.Family{
 // activities are handlers of no object at all.
 var activities = map[string]bool{"startup": true, "cleanup": true, "login": true, "probe": true}
 
-// declared is one declaration as two handlers. The words on the values of fields are filters here, and those on the old
-// and new ones say nothing on whether the object is of interest at all.
+// declared is one declaration.
 type declared struct {
-	family   handlers.Family
-	field    diff.Path
-	interest *handlers.Handler
-	chosen   *handlers.Handler
+	family  handlers.Family
+	field   diff.Path
+	handler *handlers.Handler
 }
 
 // declare reads the declarations for the resource; those for others are left out.
@@ -78,11 +76,19 @@ func declareOne(t *testing.T, on string, family handlers.Family, d vectors.Field
 	}
 	h := &handlers.Handler{
 		ID: idOf(t, on, d), Family: family, Function: d.Text("fn", d.Text("id", "fn")), EvenIfDeleted: d.Flag("deleted"),
-		Optional: d.Flag("optional"), Initial: on == "resume", Field: pathOf(t, d["field"]),
+		Optional: d.Flag("optional"), Initial: on == "resume", Mutating: on == "mutate", Field: pathOf(t, d["field"]),
 	}
 	if on == "create" || on == "update" || on == "delete" {
 		h.Reason = cause.Reason(on)
 	}
+	for _, item := range d.List("operations") {
+		operation, _ := item.(string)
+		h.Operations = append(h.Operations, operation)
+	}
+	if list, given := d["operations"].([]any); given && len(list) == 0 {
+		return declared{}, errors.New("no operations")
+	}
+	h.Subresource = d.Text("subresource", "")
 	h.NeedsChange = h.Field != nil && (on == "update" || on == "field")
 	if on == "field" && h.Field == nil {
 		return declared{}, errors.New("a field handler without a field")
@@ -90,14 +96,7 @@ func declareOne(t *testing.T, on string, family handlers.Family, d vectors.Field
 	if err := addFilters(h, d); err != nil {
 		return declared{}, err
 	}
-	interest, chosen := *h, *h
-	if d["value"] != nil {
-		interest.Field = nil // there is another word on its value than that it is there
-	}
-	if d["value"] != nil && !h.NeedsChange {
-		chosen.Field = nil
-	}
-	return declared{family, h.Field, &interest, &chosen}, addSides(&chosen, d)
+	return declared{family, h.Field, h}, addSides(h, d)
 }
 
 func idOf(t *testing.T, on string, d vectors.Fields) string {
@@ -108,26 +107,22 @@ func idOf(t *testing.T, on string, d vectors.Fields) string {
 			t.Fatalf("neither id nor function: %v", d)
 		}
 	}
-	if field := pathOf(t, d["field"]); field != nil && on != "index" {
-		id += "/" + field.String()
-	}
-	return id
+	return handlers.FullID(id, families[on], pathOf(t, d["field"]))
 }
 
 func addFilters(h *handlers.Handler, d vectors.Fields) error {
 	for _, name := range []string{"labels", "annotations"} {
-		filter, err := metadataFilter(name, d.Mapping(name))
+		filters, err := metadataFilters(name, d.Mapping(name))
 		if err != nil {
 			return err
 		}
-		h.Filters = append(h.Filters, filter)
+		h.Filters = append(h.Filters, filters...)
 	}
 	if d["value"] != nil {
-		filter, err := fieldFilter(h.Field, d["value"], either)
-		if err != nil {
+		var err error
+		if h.Value, err = fieldPattern(h.Field, d["value"]); err != nil {
 			return fmt.Errorf("value: %w", err)
 		}
-		h.Filters = append(h.Filters, filter)
 	}
 	if d["when"] != nil {
 		filter, err := whenFilter(d.Mapping("when"))
@@ -141,19 +136,17 @@ func addFilters(h *handlers.Handler, d vectors.Fields) error {
 
 // addSides adds what is demanded of the old and of the new value.
 func addSides(h *handlers.Handler, d vectors.Fields) error {
-	h.Filters = append([]handlers.Filter{}, h.Filters...)
-	for name, side := range map[string]func(*cause.Cause) []any{"old": before, "new": after} {
+	for name, side := range map[string]*handlers.Pattern{"old": &h.From, "new": &h.To} {
 		if d[name] == nil {
 			continue
 		}
 		if d["value"] != nil {
 			return fmt.Errorf("value together with %s", name)
 		}
-		filter, err := fieldFilter(h.Field, d[name], side)
-		if err != nil {
+		var err error
+		if *side, err = fieldPattern(h.Field, d[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		h.Filters = append(h.Filters, filter)
 	}
 	return nil
 }

@@ -69,6 +69,18 @@ type Handler struct {
 	NeedsChange bool
 	// Field restricts the view of the handler to one field; nil is the whole object.
 	Field diff.Path
+	// Value is what the field must be like before or after the change; nil demands that it is there. Kopf: value.
+	Value Pattern
+	// From and To are what the field must have been and must be like; they say nothing on whether the object is of interest.
+	// Kopf: old, new.
+	From, To Pattern
+	// Operations are those of the requests that an admitting handler is for; none is all. Kopf: operations.
+	Operations []string
+	// Mutating is for admitting handlers that may change the object: they are asked about a deletion only if they are for
+	// nothing else.
+	Mutating bool
+	// Subresource is that of the requests that an admitting handler is for; "*" is any, the main one included.
+	Subresource string
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Policy limits and spaces the attempts.

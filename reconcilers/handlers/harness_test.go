@@ -30,6 +30,9 @@ func runVectors(t *testing.T, family string, run func(t *testing.T, input vector
 // ordered sorts the items of the diff of a changing cause by their paths: their order says nothing.
 func ordered(value any) any {
 	root, _ := value.(map[string]any)
+	if fields, ok := root["extra_fields"].([]any); ok {
+		sorted(fields)
+	}
 	changing, _ := root["changing"].(map[string]any)
 	items, _ := changing["diff"].([]any)
 	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(pathText(a), pathText(b)) })

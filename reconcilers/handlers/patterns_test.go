@@ -1,13 +1,11 @@
 package handlers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
@@ -20,26 +18,23 @@ type nowhere struct{}
 // callback judges a value, or, of a filter of whole objects, a cause.
 type callback func(of any) bool
 
-// pattern is what a value must be like. An absent one is not there.
-type pattern func(value any, there bool) bool
-
 // patternOf makes a pattern of a marker, a callback, or a value to be equal to.
-func patternOf(spec any, absent any) (pattern, error) {
+func patternOf(spec any, absent any) (handlers.Pattern, error) {
 	special, _ := spec.(map[string]any)
 	switch special["$"] {
 	case nil:
-		return func(value any, there bool) bool { return there && diff.Equal(value, spec) }, nil
+		return handlers.Equals(spec), nil
 	case "PRESENT":
-		return func(_ any, there bool) bool { return there }, nil
+		return handlers.Present, nil
 	case "ABSENT":
-		return func(_ any, there bool) bool { return !there }, nil
+		return handlers.Absent, nil
 	}
 	judge, err := callbackOf(special, "value", valueCallback)
 	if err != nil {
 		return nil, err
 	}
-	return func(value any, there bool) bool {
-		if !there {
+	return func(value any, present bool) bool {
+		if !present {
 			value = absent
 		}
 		return judge(value)
@@ -128,9 +123,9 @@ func number(value any) *float64 {
 	}
 }
 
-// metadataFilter is the filter by patterns of the labels, or of the annotations.
-func metadataFilter(name string, patterns vectors.Fields) (handlers.Filter, error) {
-	compiled := map[string]pattern{}
+// metadataFilters are the filters by patterns of the labels, or of the annotations.
+func metadataFilters(name string, patterns vectors.Fields) ([]handlers.Filter, error) {
+	var all []handlers.Filter
 	for key, spec := range patterns {
 		if spec == nil {
 			return nil, fmt.Errorf("%s: a null is no pattern: %q", name, key)
@@ -139,32 +134,14 @@ func metadataFilter(name string, patterns vectors.Fields) (handlers.Filter, erro
 		if err != nil {
 			return nil, err
 		}
-		compiled[key] = one
+		all = append(all, handlers.Metadata(name, key, one))
 	}
-	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		for key, matches := range compiled {
-			if !matches(diff.Resolve(c.Body, diff.Path{"metadata", name, key})) {
-				return false, nil
-			}
-		}
-		return true, nil
-	}, nil
+	return all, nil
 }
 
-// fieldFilter is true if any of the candidates matches: essences in which the field is looked up.
-func fieldFilter(field diff.Path, spec any, candidates func(c *cause.Cause) []any) (handlers.Filter, error) {
+func fieldPattern(field diff.Path, spec any) (handlers.Pattern, error) {
 	if field == nil {
 		return nil, errors.New("a pattern of a value without a field")
 	}
-	matches, err := patternOf(spec, nowhere{})
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		return slices.ContainsFunc(candidates(c), func(of any) bool { return matches(diff.Resolve(of, field)) }), nil
-	}, nil
+	return patternOf(spec, nowhere{})
 }
-
-func before(c *cause.Cause) []any { return []any{c.Old} }
-func after(c *cause.Cause) []any  { return []any{c.New} }
-func either(c *cause.Cause) []any { return append(after(c), before(c)...) }

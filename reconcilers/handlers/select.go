@@ -10,7 +10,7 @@ import (
 
 // Prematch tells whether an object is of interest to the handler at all, be it changed or not.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
-	if !h.fieldPresent(c) {
+	if !h.fieldMatches(c) {
 		return false, nil
 	}
 	for _, filter := range h.Filters {
@@ -35,10 +35,11 @@ func (h *Handler) ask(ctx context.Context, filter Filter, c *cause.Cause) (ok bo
 	return ok, nil
 }
 
-// Fits tells whether a changing handler is for the cause, filters aside.
+// Fits tells whether a changing handler is for the cause, filters aside. Resume handlers fit an object that goes without being
+// held, too, though nothing is called then.
 func (h *Handler) Fits(c *cause.Cause) bool {
 	switch {
-	case h.Family != Changing || !c.Reason.Handled():
+	case h.Family != Changing || !c.Reason.Handled() && c.Reason != cause.Free:
 		return false
 	case h.Reason != "" && h.Reason != c.Reason:
 		return false
@@ -56,10 +57,10 @@ func (h *Handler) Fits(c *cause.Cause) bool {
 func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
 	var selected []*Handler
 	for _, h := range all {
-		if !h.Fits(c) || !h.fieldChanged(c) || h.isAmong(selected) {
+		if !h.Fits(c) || h.isAmong(selected) {
 			continue
 		}
-		ok, err := h.Prematch(ctx, c)
+		ok, err := h.Match(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +69,25 @@ func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, er
 		}
 	}
 	return selected, nil
+}
+
+// Matching gives the handlers of another family that the object matches, in the order of registration. They know of no
+// changes, and of no reasons.
+func Matching(ctx context.Context, all []*Handler, family Family, c *cause.Cause) ([]*Handler, error) {
+	var matching []*Handler
+	for _, h := range all {
+		if h.Family != family {
+			continue
+		}
+		ok, err := h.Prematch(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			matching = append(matching, h)
+		}
+	}
+	return matching, nil
 }
 
 // isAmong is true if the same function is there under the same id.

@@ -59,7 +59,7 @@ func detect(t *testing.T, input vectors.Fields, all []declared) (*cause.Cause, e
 func detected(t *testing.T, all []declared, c *cause.Cause) (any, error) {
 	t.Helper()
 	got := map[string]any{"watching": false, "spawning": nil, "changing": nil}
-	var interested, chosen []*handlers.Handler
+	var changes []*handlers.Handler
 	for _, d := range all {
 		switch d.family {
 		case handlers.Watching:
@@ -67,17 +67,17 @@ func detected(t *testing.T, all []declared, c *cause.Cause) (any, error) {
 		case handlers.Spawning:
 			got["spawning"] = map[string]any{"reset": len(c.Diff) > 0}
 		case handlers.Changing:
-			interested, chosen = append(interested, d.interest), append(chosen, d.chosen)
+			changes = append(changes, d.handler)
 		}
 	}
-	if len(interested) == 0 {
+	if len(changes) == 0 {
 		return got, nil
 	}
-	interest, err := handlers.InterestIn(t.Context(), interested, c)
+	interest, err := handlers.InterestIn(t.Context(), changes, c)
 	if err != nil {
 		return nil, err
 	}
-	selected, err := handlers.Select(t.Context(), chosen, c)
+	selected, err := handlers.Select(t.Context(), changes, c)
 	if err != nil {
 		return nil, err
 	}

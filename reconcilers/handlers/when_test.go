@@ -51,7 +51,7 @@ func causeCallback(name string, arg any) (callback, error) {
 		"reason_is":    func(c any) bool { return string(c.(*cause.Cause).Reason) == arg },
 		"has_diff":     func(c any) bool { return len(c.(*cause.Cause).Diff) > 0 },
 		"old_is_none":  func(c any) bool { return c.(*cause.Cause).Old == nil },
-		"type_is":      func(any) bool { return false }, // it is told to other families only
+		"type_is":      func(c any) bool { return c.(*cause.Cause).Type == arg },
 		"has_kwarg":    func(any) bool { name, _ := arg.(string); return slices.Contains(kwargs, name) },
 	}[name]
 	if !ok || ((name == "spec_eq" || name == "status_eq" || name == "label_eq") && len(pair) != 2) {

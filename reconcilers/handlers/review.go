@@ -1,0 +1,30 @@
+package handlers
+
+import "slices"
+
+// Review is what is asked of the admitting handlers, apart from the object.
+type Review struct {
+	// ID is the handler that the request was sent to; nil is any.
+	ID *string
+	// Operation is CREATE, UPDATE, DELETE or CONNECT; empty if it is not known.
+	Operation string
+	// Subresource is empty for the object as a whole.
+	Subresource string
+}
+
+// Covers tells whether an admitting handler is for the subresource at all.
+func (h *Handler) Covers(r Review) bool {
+	return h.Subresource == "*" || h.Subresource == r.Subresource
+}
+
+// Answers tells whether the handler is for the request, the object aside.
+func (h *Handler) Answers(r Review) bool {
+	return h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
+}
+
+func (h *Handler) operates(operation string) bool {
+	if h.Mutating && operation == "DELETE" {
+		return len(h.Operations) > 0 && !slices.ContainsFunc(h.Operations, func(o string) bool { return o != operation })
+	}
+	return len(h.Operations) == 0 || operation == "" || slices.Contains(h.Operations, operation)
+}
