@@ -28,7 +28,7 @@ type Change[T client.Object] struct {
 	// everything. It has no status and no metadata but labels and annotations. Kopf: old.
 	Old T
 	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one addition
-	// of the whole. Kopf: diff.
+	// of the whole. For a handler with a field, it is that of the field alone. Kopf: diff.
 	Diff diff.Diff
 	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
 	Reason Reason
@@ -73,6 +73,7 @@ func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*C
 	}
 	if call.Handler != nil {
 		c.ID = call.Handler.ID
+		_, _, c.Diff = call.Handler.View(call.Cause)
 	}
 	if c.Old, err = s.form.glean(call.Cause.Old); err != nil {
 		c.log.V(1).Info("The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error", err.Error())

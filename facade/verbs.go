@@ -68,11 +68,16 @@ func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], op
 }
 
 // verbs are what ids are unique under.
-var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume"}
+var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume", fieldChange: "OnField"}
 
 func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason) {
 	template := handlers.Handler{ID: id, Family: handlers.Changing, Filters: s.filters, Location: location()}
 	problems := append(validate(id, fn == nil, reasons), applyOptions(&template, widened(opts))...)
+	problems = append(problems, fieldProblems(&template)...)
+	if s.form != nil && template.Field != nil {
+		problems = append(problems, s.form.reach(template.Field)...)
+	}
+	template.ID = handlers.FullID(id, template.Family, template.Field)
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
 	}
@@ -89,8 +94,13 @@ func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, 
 	for _, reason := range reasons {
 		h := template
 		h.Reason = reason
-		if reason == ReasonResume {
+		switch reason {
+		case ReasonResume:
 			h.Reason, h.Initial = "", true
+		case fieldChange:
+			h.Reason, h.NeedsChange = "", true
+		case ReasonUpdate:
+			h.NeedsChange = h.Field != nil
 		}
 		s.kind.op.add(registration{kind: s.kind, verb: verbs[reason], handler: &h})
 	}

@@ -101,6 +101,14 @@ var scenarios = map[string]scenario{
 		steps:    []step{{after: time.Second, do: create("x")}, {after: 10 * time.Second, do: remove}},
 		releases: []string{"d", "e"}, deleted: true, lasting: lasting,
 	},
+	"fields": {
+		register: func(l *life, s Selection) {
+			s.OnField("f", "spec.value", l.carries(2*time.Second, 1))
+			s.On("b", anyChange, l.carries(0, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")}, {after: 3 * time.Second, do: edit("z")}},
+		carriers: []string{"b"}, lasting: lasting,
+	},
 	"resume": {
 		register: func(l *life, s Selection) {
 			s.OnResume("r", l.carries(2*time.Second, 1))

@@ -1,0 +1,155 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// InField restricts a handler to objects that have the field, before or after the change; with [Value], to certain values of
+// it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id: "id/spec.field".
+// Kopf: field=.
+func InField(path string) FilterOption {
+	parsed, err := parseField(path)
+	o := option{name: "InField", set: func(h *handlers.Handler) { h.Field = parsed }}
+	if err != nil {
+		o.err = fmt.Errorf("InField(%q): %w", path, err)
+	}
+	return o
+}
+
+// Value demands that the field of the handler has a value by the pattern, before or after the change: [Present], [Absent], a
+// function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in JSON: int64,
+// float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
+func Value(pattern any) FilterOption {
+	matches, err := patternOf(pattern)
+	return option{name: "Value", err: named("Value", err), set: func(h *handlers.Handler) { h.Value = matches }}
+}
+
+// From demands that the field of the handler had a value by the pattern when the object was handled last: see [Value].
+// Kopf: old=.
+func From(pattern any) UpdateOption {
+	matches, err := patternOf(pattern)
+	return option{name: "From", err: named("From", err), set: func(h *handlers.Handler) { h.From = matches }}
+}
+
+// To demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
+func To(pattern any) UpdateOption {
+	matches, err := patternOf(pattern)
+	return option{name: "To", err: named("To", err), set: func(h *handlers.Handler) { h.To = matches }}
+}
+
+func named(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// OnField registers a handler for objects in which one field has changed, be it that they are created, updated, or deleted
+// since. Kopf: on.field.
+//
+// The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of its own
+// stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a mistake. The
+// handler's full id, under which its progress and result are kept, is the id with the field: "id/spec.size".
+//
+// c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
+func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {
+	registerField(s, id, path, fn, opts)
+}
+
+func registerField[T client.Object](s ChangeSelection[T], id, path string, fn ChangeFunc[T], opts []UpdateOption) {
+	parsed, err := parseField(path)
+	field := option{name: "InField", err: named("OnField("+strconv.Quote(path)+")", err), set: func(h *handlers.Handler) { h.Field = parsed }}
+	register(s, "OnField", id, fn, append([]UpdateOption{field}, opts...), fieldChange)
+}
+
+// fieldChange stands for any reason, where the field has changed.
+const fieldChange Reason = "field"
+
+// Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object: nil
+// where there is none. The type is spelled, the rest is inferred: facade.Field[int](c). A value that does not fit into V is nil,
+// and fails the handler when it has returned, as do handlers without a field.
+func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
+	c.attempt(func() (err error) {
+		h := c.call.Handler
+		if h == nil || h.Field == nil {
+			return errors.New("facade.Field: the handler has no field: register it with OnField, or with InField")
+		}
+		if before, err = valueAt[V](c.call.Cause.Old, h.Field); err == nil {
+			after, err = valueAt[V](c.call.Cause.New, h.Field)
+		}
+		if err != nil {
+			return fmt.Errorf("reading field %s of object %s for handler %q: %w", h.Field, c.name(), c.ID, err)
+		}
+		return nil
+	})
+	return before, after
+}
+
+func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
+	value, present := diff.Resolve(essence, field)
+	if !present || value == nil {
+		return nil, nil
+	}
+	var into V
+	if err := convert(value, &into); err != nil {
+		return nil, plain(err)
+	}
+	return &into, nil
+}
+
+// fieldProblems are those of the options that have to do with fields, and with one another.
+func fieldProblems(h *handlers.Handler) []error {
+	var problems []error
+	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
+		problems = append(problems, errors.New("Value, From and To need a field: add InField, or register with OnField"))
+	}
+	if h.Value != nil && (h.From != nil || h.To != nil) {
+		problems = append(problems, errors.New("Value cannot stand together with From or To"))
+	}
+	return problems
+}
+
+// parseField reads a path of keys with dots between them, some of them quoted.
+func parseField(path string) (diff.Path, error) {
+	var keys diff.Path
+	for rest := path; ; {
+		key, after, err := nextKey(rest)
+		if err != nil {
+			return nil, fmt.Errorf("invalid field %q: %w", path, err)
+		}
+		keys = append(keys, key)
+		if after == "" {
+			return keys, nil
+		}
+		if rest = after[1:]; after[0] != '.' || rest == "" {
+			return nil, fmt.Errorf("invalid field %q: a dot between two keys is missing, or is one too many", path)
+		}
+	}
+}
+
+func nextKey(text string) (key, rest string, err error) {
+	if strings.HasPrefix(text, `"`) {
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			return "", "", errors.New("a quote is not closed")
+		}
+		key, err = strconv.Unquote(quoted)
+		return key, text[len(quoted):], err
+	}
+	end := strings.IndexByte(text, '.')
+	if end < 0 {
+		end = len(text)
+	}
+	if end == 0 {
+		return "", "", errors.New("a key is empty")
+	}
+	return text[:end], text[end:], nil
+}

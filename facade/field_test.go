@@ -1,0 +1,178 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func TestFieldMistakes(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		register func(w facade.Selection[*Widget])
+		want     string
+	}{
+		"no path":          {"the root is no field", func(w facade.Selection[*Widget]) { w.OnField("fn", "", succeed) }, "a key is empty"},
+		"double dot":       {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) }, "a key is empty"},
+		"trailing dot":     {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) }, "one too many"},
+		"open quote":       {"nobody knows where the key ends", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "a quote is not closed"},
+		"after a quote":    {"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) }, "a dot between two keys is missing"},
+		"unknown":          {"a typing error would never be called", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`},
+		"in a list":        {"lists are compared as a whole", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys"},
+		"in a scalar":      {"there is nothing below", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) }, "spec.owner has no keys"},
+		"value of nothing": {"it would never be asked", func(w facade.Selection[*Widget]) { w.OnCreate("fn", succeed, facade.Value("x")) }, "need a field"},
+		"value and to": {"they say two things of one", func(w facade.Selection[*Widget]) {
+			w.OnField("fn", "spec.size", succeed, facade.Value(1), facade.To(2))
+		}, "cannot stand together"},
+		"nil value":          {"null or absent?", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(nil)) }, "the pattern is nil"},
+		"no JSON":            {"nothing is equal to it", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(make(chan int))) }, "is no pattern"},
+		"nil label":          {"null is no label", func(w facade.Selection[*Widget]) { w.Label("a", nil).OnCreate("fn", succeed) }, "the pattern is nil"},
+		"number for a label": {"labels are strings", func(w facade.Selection[*Widget]) { w.Annotation("a", 1).OnCreate("fn", succeed) }, "int is no pattern"},
+		"label without key":  {"no label is called so", func(w facade.Selection[*Widget]) { w.Label("", "x").OnCreate("fn", succeed) }, "the key is empty"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			tc.register(facade.For(op, &Widget{}))
+			_, err := facade.Plan(op, newScheme(t))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "field_test.go:") {
+				t.Errorf("%s: got %v, want %q with a location", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFieldIDs(t *testing.T) {
+	op := facade.New("test.example.org")
+	w := facade.For(op, &Widget{})
+	w.OnField("a", "spec.size", succeed)
+	w.OnField("b", `metadata.labels."app.kubernetes.io/name"`, succeed)
+	w.OnField("c", "spec.extra.anything", succeed)
+	w.OnField("d", "status", succeed)
+	w.OnUpdate("e", succeed, facade.InField("spec.weight.inside"), facade.From(facade.Absent))
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range plan {
+		got = append(got, r.Handler.ID)
+		if !r.Handler.NeedsChange || r.Handler.Field == nil {
+			t.Errorf("%s is for changes of a field, got %+v", r.Handler.ID, r.Handler)
+		}
+	}
+	want := []string{"a/spec.size", "b/metadata.labels.app.kubernetes.io/name", "c/spec.extra.anything", "d/status", "e/spec.weight.inside"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("ids: -want, +got:\n%s", d)
+	}
+}
+
+// fieldCall calls a handler of spec.size with these essences.
+func fieldCall(t *testing.T, fn facade.ChangeFunc[*Widget], old, now map[string]any) *execution.Attempt {
+	t.Helper()
+	op := facade.New("test.example.org")
+	facade.For(op, &Widget{}).OnField("fn", "spec.size", fn)
+	return call(t, op, body(map[string]any{"size": int64(2)}), old, func(a *execution.Attempt) {
+		a.Call.Cause = cause.Detect(cause.Observation{Body: a.Call.Object, Old: old, New: now})
+	})
+}
+
+func TestFieldValues(t *testing.T) {
+	size := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"size": v}} }
+	var before, after *int
+	var changes string
+	see := func(_ context.Context, c *Change) error {
+		before, after = facade.Field[int](c)
+		changes = fmt.Sprint(c.Diff)
+		return nil
+	}
+	if a := fieldCall(t, see, size(int64(1)), size(int64(2))); a.Outcome.Err != nil || *before != 1 || *after != 2 {
+		t.Errorf("an update has both values: got %v, %v, error %v", before, after, a.Outcome.Err)
+	}
+	if !strings.Contains(changes, "1 -> 2") || strings.Contains(changes, "spec") {
+		t.Errorf("the diff is that of the field: got %s", changes)
+	}
+	if a := fieldCall(t, see, nil, size(int64(2))); a.Outcome.Err != nil || before != nil || *after != 2 {
+		t.Errorf("a creation has no old value: got %v, %v, error %v", before, after, a.Outcome.Err)
+	}
+	if a := fieldCall(t, see, size("large"), size(int64(2))); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
+		t.Errorf("a value of another type fails the handler by name: got %v", a.Outcome.Err)
+	}
+	op := one(see)
+	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "has no field") {
+		t.Errorf("a handler without a field has no values: got %v", a.Outcome.Err)
+	}
+}
+
+func TestPatternsOfValues(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		pattern  any
+		old, now map[string]any
+		want     bool
+	}{
+		"another value": {"it is not equal", 3, nil, map[string]any{"size": int64(2)}, false},
+		"equal":         {"Go's numbers are JSON's", 2, nil, map[string]any{"size": int64(2)}, true},
+		"absent":        {"there was none", facade.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
+		"gone":          {"there is none now", facade.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
+		"present":       {"there is one", facade.Present, nil, map[string]any{"size": int64(2)}, true},
+		"function": {"it is asked with JSON's types", func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
+			map[string]any{"size": int64(2)}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			facade.For(op, &Widget{}).OnField("fn", "spec.size", succeed, facade.To(tc.pattern))
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := cause.Observation{New: map[string]any{"spec": tc.now}}
+			if tc.old != nil {
+				o.Old = map[string]any{"spec": tc.old}
+			}
+			selected, err := handlers.Select(t.Context(), []*handlers.Handler{plan[0].Handler}, cause.Detect(o))
+			if err != nil || len(selected) == 1 != tc.want {
+				t.Errorf("%s: got %d handlers, error %v", tc.reason, len(selected), err)
+			}
+		})
+	}
+}
+
+func TestCombinators(t *testing.T) {
+	asked := 0
+	is := func(answer bool) func(int, string) bool {
+		return func(int, string) bool { asked++; return answer }
+	}
+	yes, no := is(true), is(false)
+	cases := map[string]struct {
+		reason    string
+		predicate func(int, string) bool
+		want      bool
+		asked     int
+	}{
+		"not":          {"the contrary", facade.Not(no), true, 1},
+		"all":          {"no more is asked than needed", facade.All(yes, no, yes), false, 2},
+		"all of none":  {"nothing is false", facade.All[int, string](), true, 0},
+		"any":          {"no more is asked than needed", facade.Any(no, yes, no), true, 2},
+		"any of none":  {"nothing is true", facade.Any[int, string](), false, 0},
+		"none":         {"one is enough", facade.None(no, yes, no), false, 2},
+		"none of none": {"nothing is true", facade.None[int, string](), true, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			asked = 0
+			if got := tc.predicate(1, "x"); got != tc.want || asked != tc.asked {
+				t.Errorf("%s: got %v after %d questions, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
+			}
+		})
+	}
+}

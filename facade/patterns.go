@@ -1,0 +1,99 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// marker is a pattern that is no value.
+type marker int
+
+// The markers of patterns.
+const (
+	// Present is any value, nulls included. Kopf: PRESENT.
+	Present marker = iota + 1
+	// Absent is no value at all. Kopf: ABSENT.
+	Absent
+)
+
+var errNilPattern = errors.New("the pattern is nil: use facade.Absent for no value, or a function for a null")
+
+// patternOf makes a pattern of what the user gave: a marker, a function, or a value to be equal to.
+func patternOf(pattern any) (handlers.Pattern, error) {
+	switch p := pattern.(type) {
+	case nil:
+		return nil, errNilPattern
+	case marker:
+		if p == Absent {
+			return handlers.Absent, nil
+		}
+		return handlers.Present, nil
+	case func(value any, present bool) bool:
+		if p == nil {
+			return nil, errNilPattern
+		}
+		return p, nil
+	}
+	var value any
+	if err := convert(pattern, &value); err != nil {
+		return nil, fmt.Errorf("%T is no pattern: give facade.Present, facade.Absent, a func(value any, present bool) bool, or a value that encodes to JSON: %w", pattern, err)
+	}
+	if value == nil {
+		return nil, errNilPattern
+	}
+	return handlers.Equals(value), nil
+}
+
+// textPatternOf is patternOf for labels and annotations, which are strings.
+func textPatternOf(pattern any) (handlers.Pattern, error) {
+	switch p := pattern.(type) {
+	case func(value string, present bool) bool:
+		if p == nil {
+			return nil, errNilPattern
+		}
+		return func(value any, present bool) bool {
+			text, _ := value.(string)
+			return p(text, present)
+		}, nil
+	case nil, marker, string:
+		return patternOf(p)
+	default:
+		return nil, fmt.Errorf("%T is no pattern: give facade.Present, facade.Absent, a string, or a func(value string, present bool) bool", pattern)
+	}
+}
+
+// Label narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or a
+// function func(value string, present bool) bool. See [Selection.Labelled] for selectors. Kopf: labels={key: pattern}.
+func (s Selection[T]) Label(key string, pattern any) Selection[T] {
+	return Selection[T]{s.ChangeSelection.Label(key, pattern)}
+}
+
+// Annotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf: annotations={key:
+// pattern}.
+func (s Selection[T]) Annotation(key string, pattern any) Selection[T] {
+	return Selection[T]{s.ChangeSelection.Annotation(key, pattern)}
+}
+
+// Label is [Selection.Label].
+func (s ChangeSelection[T]) Label(key string, pattern any) ChangeSelection[T] {
+	return s.byMetadata("Label", "labels", key, pattern)
+}
+
+// Annotation is [Selection.Annotation].
+func (s ChangeSelection[T]) Annotation(key string, pattern any) ChangeSelection[T] {
+	return s.byMetadata("Annotation", "annotations", key, pattern)
+}
+
+func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) ChangeSelection[T] {
+	matches, err := textPatternOf(pattern)
+	if err == nil && key == "" {
+		err = errors.New("the key is empty")
+	}
+	if err != nil {
+		s.kind.mistake(fmt.Errorf("%s(%q): %w", method, key, err))
+		return s
+	}
+	return s.narrowed(handlers.Metadata(name, key, matches))
+}
