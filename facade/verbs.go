@@ -71,20 +71,8 @@ func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], op
 var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume", fieldChange: "OnField"}
 
 func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason) {
-	template := handlers.Handler{ID: id, Family: handlers.Changing, Filters: s.filters, Location: location()}
-	problems := append(validate(id, fn == nil, reasons), applyOptions(&template, widened(opts))...)
-	problems = append(problems, fieldProblems(&template)...)
-	if s.form != nil && template.Field != nil {
-		problems = append(problems, s.form.reach(template.Field)...)
-	}
-	template.ID = handlers.FullID(id, template.Family, template.Field)
-	if s.kind == nil {
-		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
-	}
-	for _, problem := range problems {
-		s.kind.mistake(fmt.Errorf("%s(%q): %w", verb, id, problem))
-	}
-	if len(problems) > 0 || s.kind.find == nil {
+	template := handlers.Handler{ID: id, Family: handlers.Changing}
+	if !prepare(s, &template, verb, fn == nil, widened(opts), checkReasons(reasons)) {
 		return
 	}
 	template.Call = s.call(fn)
@@ -106,7 +94,27 @@ func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, 
 	}
 }
 
-func validate(id string, missing bool, reasons []Reason) []error {
+// prepare fills the template with what all verbs have, and keeps what is wrong with it. False means that there is nothing to
+// be registered.
+func prepare[T client.Object](s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts []Option, problems []error) bool {
+	id := h.ID
+	h.Filters, h.Location = s.filters, location()
+	problems = append(append(validate(id, missing), problems...), applyOptions(h, opts)...)
+	problems = append(problems, fieldProblems(h)...)
+	if s.form != nil && h.Field != nil {
+		problems = append(problems, s.form.reach(h.Field)...)
+	}
+	h.ID = handlers.FullID(id, h.Family, h.Field)
+	if s.kind == nil {
+		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
+	}
+	for _, problem := range problems {
+		s.kind.mistake(fmt.Errorf("%s(%q): %w", verb, id, problem))
+	}
+	return len(problems) == 0 && s.kind.find != nil
+}
+
+func validate(id string, missing bool) []error {
 	var problems []error
 	if err := keys.ValidateID(id); err != nil {
 		problems = append(problems, err)
@@ -114,6 +122,11 @@ func validate(id string, missing bool, reasons []Reason) []error {
 	if missing {
 		problems = append(problems, errors.New("the function is nil"))
 	}
+	return problems
+}
+
+func checkReasons(reasons []Reason) []error {
+	var problems []error
 	if len(reasons) == 0 {
 		problems = append(problems, errors.New("no reasons are given"))
 	}

@@ -115,6 +115,7 @@ func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
 func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
 	if call.Handler.Family != handlers.Changing {
+		entry["type"] = call.Cause.Type
 		return entry
 	}
 	entry["reason"], entry["runtime"] = string(call.Cause.Reason), time.Since(call.Started).Seconds()

@@ -26,6 +26,7 @@ type engine struct {
 	chain   adapters.Reconciler
 	writer  *patching.Writer
 	poster  *posting.Poster
+	metrics *adapters.Metrics
 	serving *serving
 
 	memories sync.Map // of *objects, by scope
@@ -65,7 +66,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		log:    m.GetLogger().WithName(o.Name),
 		chain:  adapters.Standard(metrics),
 		writer: &patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		poster: posting.New(direct, o.Name),
+		poster: posting.New(direct, o.Name), metrics: metrics,
 	}
 	e.serving.run = e.serve
 	if err := register(m, o); err != nil {

@@ -50,10 +50,12 @@ func (s slots) take() (free func()) {
 }
 
 func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, free slots) *kind {
-	return &kind{
+	k := &kind{
 		engine: e, Resource: r, namespace: namespace, slots: free, log: e.log.WithValues("kind", r.Kind),
 		handling: e.handling(r, own), objects: e.memory(scope{r.GroupVersionKind, namespace}, own),
 	}
+	k.objects.raw = e.rawEvents(r, own)
+	return k
 }
 
 func hasResume(own []*handlers.Handler) bool {

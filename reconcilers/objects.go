@@ -12,6 +12,7 @@ import (
 // needs the lock.
 type objects struct {
 	resuming bool // there are handlers that want to know which objects were there at the start
+	raw      *rawEvents
 
 	mu    sync.Mutex
 	done  bool // the first listing is over: what is listed after that is not met for the first time
@@ -23,6 +24,9 @@ var _ source.Watcher = (*objects)(nil)
 func newObjects(resuming bool) *objects {
 	return &objects{resuming: resuming, byUID: map[types.UID]*object{}}
 }
+
+// Seen keeps an event for the handlers of events, if there are any.
+func (s *objects) Seen(kind string, obj source.Object) { s.raw.add(kind, obj) }
 
 // Listed marks the objects that were there at the start.
 func (s *objects) Listed(obj source.Object) {

@@ -23,6 +23,7 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	// The version comes first, so that the object is at least as new.
 	complete := k.store.LastStoreSyncResourceVersion()
 	cached := k.cached(request)
+	k.deliver(logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached, complete)
 	if cached == nil {
 		return reconcile.Result{}, nil
 	}

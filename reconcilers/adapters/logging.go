@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-logr/logr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Logging names the handler, the reason and the attempt in the function's logger, and tells what came of the call.
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		log := logf.FromContext(ctx).WithValues("handler", a.Call.Handler.ID, "reason", a.Call.Cause.Reason, "attempt", a.Call.Retry+1)
+		log := naming(logf.FromContext(ctx), a)
 		result, err := next.Reconcile(logf.IntoContext(ctx, log), a)
 		o := a.Outcome
 		var panicked *execution.PanicError
@@ -29,6 +31,8 @@ func Logging(next Reconciler) Reconciler {
 			log.Error(o.Ignored, "Handler failed; its errors are ignored")
 		case o.Err == nil && !o.Final:
 			log.Info("Handler is not finished yet")
+		case o.Err == nil && a.Call.Handler.Family == handlers.Watching:
+			log.V(1).Info("Handler succeeded") // there may be any number of events
 		case o.Err == nil:
 			log.Info("Handler succeeded")
 		case o.Final:
@@ -40,4 +44,13 @@ func Logging(next Reconciler) Reconciler {
 		}
 		return result, err
 	})
+}
+
+// naming says what is called, and for what.
+func naming(log logr.Logger, a *execution.Attempt) logr.Logger {
+	log = log.WithValues("handler", a.Call.Handler.ID)
+	if a.Call.Handler.Family == handlers.Watching {
+		return log.WithValues("type", a.Call.Cause.Type)
+	}
+	return log.WithValues("reason", a.Call.Cause.Reason, "attempt", a.Call.Retry+1)
 }

@@ -16,11 +16,12 @@ type Metrics struct {
 	operator string
 	attempts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	dropped  *prometheus.CounterVec
 }
 
-// NewMetrics registers, or finds, the two metrics shared by all operators of the process:
-// kopf_handler_attempts_total{operator,kind,handler,reason,outcome} and
-// kopf_handler_duration_seconds{operator,kind,handler,reason}.
+// NewMetrics registers, or finds, the metrics shared by all operators of the process:
+// kopf_handler_attempts_total{operator,kind,handler,reason,outcome},
+// kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}.
 // The outcome is one of success, ignored, retry, failure, aborted.
 func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{operator: operator}
@@ -33,8 +34,22 @@ func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, erro
 	seconds, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "kopf_handler_duration_seconds", Help: "How long the calls of handlers took.",
 	}, []string{"operator", "kind", "handler", "reason"}))
-	m.attempts, m.seconds = attempts, seconds
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kopf_events_dropped_total", Help: "Raw events that no handler has seen, because too many were waiting.",
+	}, []string{"operator", "kind"}))
+	m.attempts, m.seconds, m.dropped = attempts, seconds, dropped
 	return m, err
+}
+
+// Dropped gives what counts a raw event of the kind that was dropped.
+func (m *Metrics) Dropped(kind string) func() {
+	if m == nil || m.dropped == nil {
+		return func() {}
+	}
+	return m.dropped.WithLabelValues(m.operator, kind).Inc
 }
 
 // register finds what another operator of this process has registered already.

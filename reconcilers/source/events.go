@@ -23,6 +23,8 @@ type Watcher interface {
 	Listed(obj Object)
 	// Deleted is called with the last known state of an object that is no more.
 	Deleted(obj Object)
+	// Seen is called for every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED.
+	Seen(kind string, obj Object)
 }
 
 // Events is the handler of an informer's events.
@@ -32,11 +34,12 @@ var _ handler.TypedEventHandler[Object, Request] = Events{}
 
 // Create asks for a look at a new object; those of the first listing come last.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
-	priority := priorityOf(ev.Object)
+	priority, kind := priorityOf(ev.Object), "ADDED"
 	if ev.IsInInitialList {
 		e.Watcher.Listed(ev.Object)
-		priority = min(priority, PriorityResume)
+		priority, kind = min(priority, PriorityResume), ""
 	}
+	e.Watcher.Seen(kind, ev.Object)
 	add(q, ev.Object, priority)
 }
 
@@ -44,7 +47,11 @@ func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Q
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
 	if ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID() {
 		e.Watcher.Deleted(ev.ObjectOld)
-	} else if ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion() {
+		e.Watcher.Seen("DELETED", ev.ObjectOld)
+		e.Watcher.Seen("ADDED", ev.ObjectNew)
+	} else if ev.ObjectOld.GetResourceVersion() != ev.ObjectNew.GetResourceVersion() {
+		e.Watcher.Seen("MODIFIED", ev.ObjectNew)
+	} else {
 		return
 	}
 	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
@@ -53,6 +60,7 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 // Delete asks for the end of an object.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
 	e.Watcher.Deleted(ev.Object)
+	e.Watcher.Seen("DELETED", ev.Object)
 	add(q, ev.Object, PriorityDeletion)
 }
 

@@ -21,10 +21,15 @@ import (
 type watcher struct {
 	queue source.Queue
 	told  []string
+	seen  []string
 }
 
 func (w *watcher) Listed(obj source.Object)  { w.note("listed", obj) }
 func (w *watcher) Deleted(obj source.Object) { w.note("deleted", obj) }
+
+func (w *watcher) Seen(kind string, obj source.Object) {
+	w.seen = append(w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()))
+}
 
 func (w *watcher) note(what string, obj source.Object) {
 	w.told = append(w.told, fmt.Sprintf("%s %s/%s %s@%s, %d queued", what, obj.GetNamespace(), obj.GetName(), obj.GetUID(),

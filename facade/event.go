@@ -1,0 +1,86 @@
+package facade
+
+import (
+	"context"
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// EventType is what a raw event tells of. Kopf: RawEventType.
+type EventType string
+
+// The types of raw events.
+const (
+	// EventListed: the object was there when the operator began to look. Kopf: None.
+	EventListed EventType = events.Listed
+	// EventAdded: the object is new. Kopf: "ADDED".
+	EventAdded EventType = events.Added
+	// EventModified: anything about the object is different, be it the operator's own writing. Kopf: "MODIFIED".
+	EventModified EventType = events.Modified
+	// EventDeleted: the object is no more. Kopf: "DELETED".
+	EventDeleted EventType = events.Deleted
+)
+
+// Event is one raw event of one object, as one handler gets it. See [Change] for what it has in common with changes.
+type Event[T client.Object] struct {
+	// Type is what happened.
+	Type EventType
+	// Object is the object as it was then; in the end, its last state. Kopf: body, event.
+	Object T
+	// ID is the handler's.
+	ID string
+	// Client reads from the manager's cache and writes with the operator's name as the field manager.
+	Client client.Client
+
+	change *Change[T]
+}
+
+// EventFunc is a function that handles raw events.
+type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
+
+// OnEvent registers a handler for all raw events of the selected objects. Kopf: on.event.
+//
+// # Flow
+//
+// The handlers are called for each event of an object in the order in which these came, before anything else is done for the
+// object, and never twice at once for one object. An event can come twice, and those that came while no operator was running are
+// not seen: what was there is listed, and what is gone is not mentioned. A watch may show several quick changes as one.
+//
+// # Errors
+//
+// An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its handlers
+// are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
+func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
+	h := handlers.Handler{ID: id, Family: handlers.Watching}
+	if !prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, widened(opts), nil) {
+		return
+	}
+	h.Function = reflect.ValueOf(fn).Pointer()
+	h.Call = func(ctx context.Context, call *handlers.Call) error {
+		c, err := s.change(ctx, call)
+		if err != nil {
+			return err
+		}
+		return c.ended(fn(ctx, &Event[T]{
+			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, change: c,
+		}))
+	}
+	s.kind.op.add(registration{kind: s.kind, verb: "OnEvent", handler: &h})
+}
+
+// Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is gone by
+// then, nothing is. A function that always changes something is called for that again and again.
+func (e *Event[T]) Patch(change func(object T)) { e.change.Patch(change) }
+
+// SetResult sets what is written to status.<id>, see [Change.SetResult].
+func (e *Event[T]) SetResult(value any) { e.change.SetResult(value) }
+
+// Info posts a Kubernetes event of the type Normal about the object, see [Change.Event].
+func (e *Event[T]) Info(reason, message string) { e.change.Info(reason, message) }
+
+// Warn posts a Kubernetes event of the type Warning about the object, see [Change.Event].
+func (e *Event[T]) Warn(reason, message string) { e.change.Warn(reason, message) }

@@ -1,0 +1,122 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// writeTimeout limits a write, which does not end with the operator.
+const writeTimeout = 10 * time.Second
+
+var errNoReturn = errors.New("the function ended its goroutine instead of returning")
+
+// Writer sends patches of one object.
+type Writer interface {
+	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
+}
+
+// Handling is how the events of one kind are handled. It is shared, and never changed.
+type Handling struct {
+	// Handlers are those of events, in the order of registration.
+	Handlers []*handlers.Handler
+	// Chain makes the calls.
+	Chain adapters.Reconciler
+	// Writer sends what the handlers wrote; StatusSubresource says whether the status has a URL of its own.
+	Writer            Writer
+	StatusSubresource bool
+	// Events posts Kubernetes events for the handlers.
+	Events handlers.Poster
+}
+
+// Deliver calls the handlers for the events, one after another. Their errors are logged, and end nothing. What they wrote
+// to an object that is still there is the patch that comes back.
+func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
+	var patch patching.Patch
+	for _, e := range waiting {
+		if ctx.Err() != nil {
+			break
+		}
+		if e.Type == Deleted {
+			h.handle(ctx, e)
+			patch = patching.Patch{}
+			continue
+		}
+		for _, a := range h.handle(ctx, e) {
+			patch.Transforms = append(patch.Transforms, a.Made()...)
+			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
+				logf.FromContext(ctx).Error(err, "A result cannot be written", "handler", a.Call.Handler.ID)
+			}
+		}
+	}
+	return patch
+}
+
+func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
+	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
+	for _, handler := range h.Handlers {
+		// One by one: a filter that fails is the handler's own matter.
+		matching, err := handlers.Matching(ctx, []*handlers.Handler{handler}, handlers.Watching, c)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "The event is not shown to a handler", "handler", handler.ID, "type", e.Type)
+			continue
+		}
+		if len(matching) > 0 {
+			attempts = append(attempts, h.call(ctx, handler, c))
+		}
+	}
+	return attempts
+}
+
+func (h *Handling) call(ctx context.Context, handler *handlers.Handler, c *cause.Cause) *execution.Attempt {
+	a := &execution.Attempt{
+		Call:   handlers.Call{Handler: handler, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: now(), Events: h.Events},
+		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy, Mode: handlers.ErrorsIgnored},
+		Now:    now,
+	}
+	a.Call.Writes = a
+	a.Outcome = a.Limits.Judge(errNoReturn)
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer a.End()
+		_, _ = h.Chain.Reconcile(running, a)
+	}()
+	<-done
+	return a
+}
+
+// Write sends what handlers of events wrote. They are not called again if that fails: it is logged, and lost.
+func (h *Handling) Write(ctx context.Context, body map[string]any, patch patching.Patch) patching.Result {
+	if patch.Empty() {
+		return patching.Result{}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	result, err := h.Writer.ApplyRetrying(ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil)
+	if err = errors.Join(err, result.StatusRefused); err != nil {
+		logf.FromContext(ctx).Error(err, "What handlers of events wrote is lost", "handlers", ids(h.Handlers))
+	}
+	return result
+}
+
+func ids(all []*handlers.Handler) (list []string) {
+	for _, h := range all {
+		list = append(list, h.ID)
+	}
+	return list
+}
+
+func now() time.Time { return time.Now().UTC() }
