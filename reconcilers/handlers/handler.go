@@ -69,6 +69,9 @@ type Handler struct {
 	NeedsChange bool
 	// Field restricts the view of the handler to one field; nil is the whole object.
 	Field diff.Path
+	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they share
+	// its memory.
+	Redacted []diff.Path
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Policy limits and spaces the attempts.
@@ -96,5 +99,5 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	changes = c.Diff.Reduce(h.Field, before, after)
 	before, _ = diff.Resolve(before, h.Field)
 	after, _ = diff.Resolve(after, h.Field)
-	return before, after, changes
+	return before, after, cause.Veil(changes, h.Field, c.Veiled)
 }
