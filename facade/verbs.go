@@ -71,7 +71,7 @@ func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], op
 var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume"}
 
 func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason) {
-	template := handlers.Handler{ID: id, Family: handlers.Changing, Filters: s.filters, Location: location()}
+	template := handlers.Handler{ID: id, Family: handlers.Changing, Filters: s.filters, Redacted: s.redacted, Location: location()}
 	problems := append(validate(id, fn == nil, reasons), applyOptions(&template, widened(opts))...)
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))

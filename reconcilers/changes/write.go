@@ -56,7 +56,7 @@ func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) erro
 	}
 	p.state.Written()
 	p.attempts, p.pending, p.purging = nil, time.Time{}, false
-	return nil
+	return p.kept(patch.Merge)
 }
 
 func (p *pass) compose(ctx context.Context, patch *patching.Patch) error {
