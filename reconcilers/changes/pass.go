@@ -56,6 +56,7 @@ var steps = []step{
 	(*pass).observe,
 	(*pass).deliver,
 	(*pass).weigh,
+	(*pass).spread,
 	(*pass).hold,
 	(*pass).settle,
 	(*pass).account,

@@ -54,9 +54,12 @@ func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) erro
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
+	if err := p.kept(patch.Merge); err != nil {
+		return err
+	}
 	p.state.Written()
 	p.attempts, p.pending, p.purging = nil, time.Time{}, false
-	return p.kept(patch.Merge)
+	return nil
 }
 
 func (p *pass) compose(ctx context.Context, patch *patching.Patch) error {
