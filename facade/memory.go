@@ -22,41 +22,45 @@ var (
 )
 
 // complete makes the storages from what all options together say.
-func (s *settings) complete() []error {
+func (s *settings) complete() (problems []error) {
 	m := s.memory
 	s.finalizer = cmp.Or(m.finalizer, s.finalizer)
+	bound := s.boundTo != ""
+	if m.bound != nil {
+		bound = *m.bound
+	}
 	if m.prefix != "" {
+		// With AsKopf, which may come after the prefix, its former keys must be possible.
+		if err := checkPrefix(m.prefix, s.legacyKeys); err != nil {
+			problems = append(problems, fmt.Errorf("AnnotationPrefix: %w", err))
+		}
 		s.prefix = m.prefix
-		if s.boundTo != "" {
-			s.boundTo = s.prefix + "/" + keys.HandledUID
+		s.progress = progress.Annotations{Prefix: s.prefix, WithoutV1: true}
+		if s.legacyKeys {
+			s.progress = progress.Smart{Prefix: s.prefix}
 		}
 	}
-	if m.unbound != nil {
-		s.boundTo = ""
-		if !*m.unbound {
-			s.boundTo = s.prefix + "/" + keys.HandledUID
-		}
+	if s.boundTo = ""; bound {
+		s.boundTo = s.prefix + "/" + keys.HandledUID
 	}
-	var problems []error
 	if m.prefix != "" || len(m.ignored) > 0 {
 		s.diffbase = diffbase.Annotations{Prefix: s.prefix, IgnoredFields: m.ignored, WithoutV1: !s.legacyKeys}
 	}
-	if m.prefix != "" && s.legacyKeys {
-		problems = append(problems, checkPrefix(m.prefix, true))
-		s.progress = progress.Smart{Prefix: s.prefix}
-	} else if m.prefix != "" {
-		s.progress = progress.Annotations{Prefix: s.prefix, WithoutV1: true}
-	}
-	if m.diffbase != nil {
-		s.diffbase = m.diffbase
-		if len(m.ignored) > 0 {
+	return append(problems, s.replace()...)
+}
+
+// replace puts storages of the user's own in place of those by default.
+func (s *settings) replace() (problems []error) {
+	if s.memory.diffbase != nil {
+		s.diffbase = s.memory.diffbase
+		if len(s.memory.ignored) > 0 {
 			problems = append(problems, errIgnored)
 		}
 	}
-	if m.progress != nil {
-		s.progress = m.progress
+	if s.memory.progress != nil {
+		s.progress = s.memory.progress
 	}
-	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	return problems
 }
 
 // checkPrefix tells whether the operator's own annotations can be written.

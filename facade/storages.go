@@ -17,7 +17,7 @@ const digestLimit = 100 * 1024
 // memory is what the options say of the storages, be it before or after AsKopf.
 type memory struct {
 	prefix, finalizer string
-	unbound           *bool
+	bound             *bool
 	ignored           []diff.Path
 	diffbase          diffbase.Storage
 	progress          progress.Storage
@@ -59,7 +59,7 @@ func Progress(storage progress.Storage) OperatorOption {
 // Kopf: the prefix of the storages.
 func AnnotationPrefix(prefix string) OperatorOption {
 	return setting(func(s *settings) error {
-		if err := checkPrefix(prefix, s.legacyKeys); err != nil {
+		if err := checkPrefix(prefix, false); err != nil {
 			return fmt.Errorf("AnnotationPrefix: %w", err)
 		}
 		s.memory.prefix = prefix
@@ -87,8 +87,7 @@ func IgnoredFields(paths ...string) OperatorOption {
 // Default: true; with [AsKopf], false. Memory without it is trusted.
 func HandledUID(bound bool) OperatorOption {
 	return setting(func(s *settings) error {
-		unbound := !bound
-		s.memory.unbound = &unbound
+		s.memory.bound = &bound
 		return nil
 	})
 }

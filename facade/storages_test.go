@@ -1,14 +1,18 @@
 package facade_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -132,5 +136,47 @@ func TestRedacted(t *testing.T) {
 	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
 	if _, err = facade.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
 		t.Errorf("both mistakes are told: %v", err)
+	}
+}
+
+func TestHandlersOfDigests(t *testing.T) {
+	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
+	before, after := body(map[string]any{"owner": "ann", "size": int64(1)}), body(map[string]any{"owner": "bob", "size": int64(1)})
+	var stored diffbase.Essence
+	for form, err := range redaction.Forms(after, diffbase.Essence{"spec": before["spec"]}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = form
+		break
+	}
+	present := diffbase.Essence{"spec": after["spec"]}
+	old, veiled := redaction.Recall(after, stored, present)
+	hidden := func(a *execution.Attempt) {
+		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, Veiled: veiled})
+	}
+	want := diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "owner"}}}
+
+	typed := facade.New("test.example.org")
+	facade.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {
+		if c.Old.Spec.Owner != "" || c.Old.Spec.Size != 1 || c.Object.Spec.Owner != "bob" {
+			t.Errorf("what has changed is zero, all else is known: %+v", c.Old.Spec)
+		}
+		if d := cmp.Diff(want, c.Diff); d != "" {
+			t.Errorf("there are paths without values: -want, +got:\n%s", d)
+		}
+		return nil
+	})
+	raw := facade.New("raw.example.org")
+	facade.ForResource(raw, "test.example.org/v1", "widgets").OnUpdate("id", func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+		if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, c.Old.Object); d != "" {
+			t.Errorf("what has changed is absent, all else is known: -want, +got:\n%s", d)
+		}
+		return nil
+	})
+	for _, op := range []*facade.Operator{typed, raw} {
+		if a := call(t, op, after, old, hidden); a.Outcome.Err != nil {
+			t.Error(a.Outcome.Err)
+		}
 	}
 }

@@ -20,6 +20,9 @@ func (p *pass) spread(ctx context.Context) (verdict, error) {
 	if err != nil || len(patch.Merge) == 0 {
 		return goOn, err
 	}
+	if err := p.bind(&patch); err != nil {
+		return stop, err
+	}
 	if err := p.send(ctx, patch); err != nil || p.gone {
 		return stop, err
 	}

@@ -117,6 +117,16 @@ func TestStatusStorages(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a")
 		}},
+		"MoveBinds": {"memory at a new place says whose it is, so that a copy is not taken for handled", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok)}
+			w.startWith(annotated, registered...).settle()
+			w.set(nil, "metadata", "annotations", boundTo)
+			w.startWith(both(elsewhere, annotated), registered...).settle()
+			w.wantAt("moved", "uid-1", "metadata", "annotations", boundTo)
+			w.copyOf(w.stored())
+			w.startWith(both(elsewhere, annotated), registered...).settle()
+			w.wantCalls("copied", "0s create a")
+		}},
 		"LeastRequests": {"what is remembered in the status takes one request", func(w *world) {
 			w.statusSubresource = true
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", fails(1, later))}
