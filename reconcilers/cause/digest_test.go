@@ -107,6 +107,7 @@ func TestRecall(t *testing.T) {
 	secret := cause.Redaction{Paths: []diff.Path{{"spec", "a"}}}
 	present := diffbase.Essence{"spec": object{"a": int64(1), "b": "x"}}
 	_, stored := forms(t, secret, present)
+	former := diffbase.Essence{"$sha256": "62008b1f63d4abbfcde062ff4e77a14cca447aeac4c0b7aab6669c80acc82642"}
 	tests := map[string]struct {
 		reason                   string
 		redaction                cause.Redaction
@@ -129,8 +130,9 @@ func TestRecall(t *testing.T) {
 		"OneDigest":      {reason: "one digest says that there is one", stored: stored[2], present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Emptied":        {reason: "nothing to be added is a change as well", stored: stored[2], present: diffbase.Essence{}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"$digest"}}}},
 		"NotPresentable": {reason: "what cannot be compared is not taken for the same", stored: stored[2], present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}}},
-		"Former": {reason: "the digest of former versions is known", present: diffbase.Essence{"spec": "x"},
-			stored: diffbase.Essence{"$sha256": "5ad6e8bbdee5b9e29ab0c11ba3fbd2da9c1dd23eb51ab1ae1d64c7ca22d9a8c0"}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "x"}}},
+		"Former": {reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"}, wantOld: diffbase.Essence{"spec": "x"}},
+		"FormerChanged": {reason: "so is a change since then", stored: former, present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{},
+			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Users":      {reason: "a key of the same name with something else is the user's", stored: diffbase.Essence{"$digests": []any{"a"}}, present: present, wantOld: diffbase.Essence{"$digests": []any{"a"}}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: object{"a": int64(1), "b": "x"}}, {Op: diff.Remove, Path: diff.Path{"$digests"}, Old: []any{"a"}}}},
 		"SameNumber": {reason: "a whole float is an integer, as in all comparisons", redaction: secret, stored: stored[0], present: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}}, wantOld: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}}},
 	}
