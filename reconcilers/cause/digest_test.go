@@ -130,7 +130,7 @@ func TestRecall(t *testing.T) {
 		"OneDigest":      {reason: "one digest says that there is one", stored: stored[2], present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Emptied":        {reason: "nothing to be added is a change as well", stored: stored[2], present: diffbase.Essence{}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"$digest"}}}},
 		"NotPresentable": {reason: "what cannot be compared is not taken for the same", stored: stored[2], present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}}},
-		"Former": {reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"}, wantOld: diffbase.Essence{"spec": "x"}},
+		"Former":         {reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"}, wantOld: diffbase.Essence{"spec": "x"}},
 		"FormerChanged": {reason: "so is a change since then", stored: former, present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{},
 			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Users":      {reason: "a key of the same name with something else is the user's", stored: diffbase.Essence{"$digests": []any{"a"}}, present: present, wantOld: diffbase.Essence{"$digests": []any{"a"}}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: object{"a": int64(1), "b": "x"}}, {Op: diff.Remove, Path: diff.Path{"$digests"}, Old: []any{"a"}}}},
