@@ -25,10 +25,12 @@ type Change[T client.Object] struct {
 	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status, meta.
 	Object T
 	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
-	// everything. It has no status and no metadata but labels and annotations. Kopf: old.
+	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a value
+	// that has changed is not known, see [Selection.Redacted]. Kopf: old.
 	Old T
 	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one addition
-	// of the whole. For a handler with a field, it is that of the field alone. Kopf: diff.
+	// of the whole; for a handler with a field, it is that of the field alone. Where only digests are remembered, it has the
+	// paths without the values: nil. Kopf: diff.
 	Diff diff.Diff
 	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
 	Reason Reason

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,7 +15,7 @@ import (
 // it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id: "id/spec.field".
 // Kopf: field=.
 func InField(path string) FilterOption {
-	parsed, err := parseField(path)
+	parsed, err := parsePath(path)
 	o := option{name: "InField", set: func(h *handlers.Handler) { h.Field = parsed }}
 	if err != nil {
 		o.err = fmt.Errorf("InField(%q): %w", path, err)
@@ -65,7 +64,7 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 }
 
 func registerField[T client.Object](s ChangeSelection[T], id, path string, fn ChangeFunc[T], opts []UpdateOption) {
-	parsed, err := parseField(path)
+	parsed, err := parsePath(path)
 	field := option{name: "InField", err: named("OnField("+strconv.Quote(path)+")", err), set: func(h *handlers.Handler) { h.Field = parsed }}
 	register(s, "OnField", id, fn, append([]UpdateOption{field}, opts...), fieldChange)
 }
@@ -115,41 +114,4 @@ func fieldProblems(h *handlers.Handler) []error {
 		problems = append(problems, errors.New("Value cannot stand together with From or To"))
 	}
 	return problems
-}
-
-// parseField reads a path of keys with dots between them, some of them quoted.
-func parseField(path string) (diff.Path, error) {
-	var keys diff.Path
-	for rest := path; ; {
-		key, after, err := nextKey(rest)
-		if err != nil {
-			return nil, fmt.Errorf("invalid field %q: %w", path, err)
-		}
-		keys = append(keys, key)
-		if after == "" {
-			return keys, nil
-		}
-		if rest = after[1:]; after[0] != '.' || rest == "" {
-			return nil, fmt.Errorf("invalid field %q: a dot between two keys is missing, or is one too many", path)
-		}
-	}
-}
-
-func nextKey(text string) (key, rest string, err error) {
-	if strings.HasPrefix(text, `"`) {
-		quoted, err := strconv.QuotedPrefix(text)
-		if err != nil {
-			return "", "", errors.New("a quote is not closed")
-		}
-		key, err = strconv.Unquote(quoted)
-		return key, text[len(quoted):], err
-	}
-	end := strings.IndexByte(text, '.')
-	if end < 0 {
-		end = len(text)
-	}
-	if end == 0 {
-		return "", "", errors.New("a key is empty")
-	}
-	return text[:end], text[end:], nil
 }

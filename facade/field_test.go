@@ -22,9 +22,9 @@ func TestFieldMistakes(t *testing.T) {
 	}{
 		"no path":          {"the root is no field", func(w facade.Selection[*Widget]) { w.OnField("fn", "", succeed) }, "a key is empty"},
 		"double dot":       {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) }, "a key is empty"},
-		"trailing dot":     {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) }, "one too many"},
-		"open quote":       {"nobody knows where the key ends", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "a quote is not closed"},
-		"after a quote":    {"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) }, "a dot between two keys is missing"},
+		"trailing dot":     {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) }, "a key is empty"},
+		"open quote":       {"nobody knows where the key ends", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "does not end before a dot"},
+		"after a quote":    {"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) }, "does not end before a dot"},
 		"unknown":          {"a typing error would never be called", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`},
 		"in a list":        {"lists are compared as a whole", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys"},
 		"in a scalar":      {"there is nothing below", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) }, "spec.owner has no keys"},

@@ -64,7 +64,7 @@ func (f *form[T]) glean(body map[string]any) (T, error) {
 		return object, nil
 	}
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
-		raw.Object = runtime.DeepCopyJSON(body)
+		raw.Object = runtime.DeepCopyJSON(cause.Bare(body))
 		return object, nil
 	}
 	// The decoder goes on after values that do not fit.

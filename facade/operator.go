@@ -58,6 +58,9 @@ func New(name string, opts ...OperatorOption) *Operator {
 			op.mistakes.add(location(), fmt.Errorf("facade.New: %w", err))
 		}
 	}
+	for _, err := range op.settings.complete() {
+		op.mistakes.add(location(), fmt.Errorf("facade.New: %w", err))
+	}
 	return op
 }
 

@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,7 +9,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // registration is one handler of one kind of objects, before the kind is resolved.
@@ -30,7 +30,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	all, unknown := op.resolve(scheme)
 	found = append(found, unknown...)
 	for i, one := range all {
-		if err := op.clash(one, all[:i]); err != nil {
+		if err := cmp.Or(op.clash(one, all[:i]), op.overwrites(one)); err != nil {
 			found.add(one.handler.Location, err)
 		}
 	}
@@ -82,12 +82,4 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 		}
 	}
 	return nil
-}
-
-// share tells whether two ids are kept under the same annotation.
-func (op *Operator) share(a, b string) bool {
-	theirs := keys.Names(op.settings.prefix, a, op.settings.legacyKeys)
-	return slices.ContainsFunc(keys.Names(op.settings.prefix, b, op.settings.legacyKeys), func(name string) bool {
-		return slices.Contains(theirs, name)
-	})
 }

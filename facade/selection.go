@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // Selection says which objects handlers are for: those of one kind, see [For] and [ForResource], that pass all filters.
@@ -29,6 +30,8 @@ type ChangeSelection[T client.Object] struct {
 	kind    *kind
 	form    *form[T]
 	filters []handlers.Filter
+
+	redacted []diff.Path
 }
 
 // Labelled narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:

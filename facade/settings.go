@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -37,6 +38,8 @@ type settings struct {
 	backoff    time.Duration
 	checkpoint time.Duration
 	schemes    []func(*runtime.Scheme) error
+	memory     memory
+	digests    reconcilers.Digests
 }
 
 func defaults(name string) settings {
@@ -46,6 +49,7 @@ func defaults(name string) settings {
 		boundTo:   name + "/" + keys.HandledUID,
 		diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
 		progress:  progress.Annotations{Prefix: name, WithoutV1: true},
+		digests:   reconcilers.Digests{Limit: digestLimit, Secrets: true},
 	}
 }
 
@@ -58,6 +62,7 @@ func AsKopf() OperatorOption {
 	return setting(func(s *settings) error {
 		s.prefix, s.finalizer, s.boundTo, s.legacyKeys = keys.KopfPrefix, kopfFinalizer, "", true
 		s.diffbase, s.progress = diffbase.Annotations{}, progress.Smart{}
+		s.digests.Limit, s.digests.Secrets = 0, false // Kopf cannot read digests
 		return nil
 	})
 }

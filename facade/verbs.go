@@ -98,7 +98,7 @@ func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, 
 // be registered.
 func prepare[T client.Object](s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts []Option, problems []error) bool {
 	id := h.ID
-	h.Filters, h.Location = s.filters, location()
+	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
 	problems = append(append(validate(id, missing), problems...), applyOptions(h, opts)...)
 	problems = append(problems, fieldProblems(h)...)
 	if s.form != nil && h.Field != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // newManager makes a manager that talks to nobody before it starts.
@@ -39,6 +40,11 @@ func operator(name, prefix string, kinds ...string) reconcilers.Options {
 	return o
 }
 
+func storing(o reconcilers.Options, kept diffbase.Storage) reconcilers.Options {
+	o.Diffbase = kept
+	return o
+}
+
 func TestTwoOperatorsOfOneManager(t *testing.T) {
 	const shared = "kopf.zalando.org"
 	tests := map[string]struct {
@@ -60,6 +66,13 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		},
 		"OtherPrefix": {
 			"each has its own memory", operator("one", "one", "Gadget"), operator("two", "two", "Gadget"), "",
+		},
+		"OtherPrefixSamePlace": {
+			"one place has room for one memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(operator("two", "two", "Gadget"), diffbase.Multi{diffbase.Annotations{Prefix: "two"}, diffbase.Status{}}),
+			"its memory at the same place, /status/kopf/last-handled-configuration",
+		},
+		"OtherPlace": {
+			"each has its own memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(operator("two", "two", "Gadget"), diffbase.Status{Name: "two"}), "",
 		},
 		"OtherKind": {
 			"the memories are on different objects", operator("one", shared, "Gadget"), operator("two", shared, "Widget"), "",

@@ -40,6 +40,8 @@ type Options struct {
 	// Diffbase and Progress store the memory.
 	Diffbase diffbase.Storage
 	Progress progress.Storage
+	// Digests says what is remembered without its values, in addition to what the handlers say.
+	Digests Digests
 	// Registrations are the handlers, in the order of registration.
 	Registrations []Registration
 	// Namespaces restrict the operator; none is the whole cluster.

@@ -1,45 +1,98 @@
 package cause
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// digestKey stands alone in what is stored instead of an essence that does not fit onto its object.
-const digestKey = "$sha256"
+// The keys of what is stored instead of an essence, or of a part of it. No object of Kubernetes has such fields.
+const (
+	// wholeKey stands alone, with one digest of an essence of which not even the digests of its values fit.
+	wholeKey = "$digest"
+	// legacyKey is the same as it was stored once: without any secret in it.
+	legacyKey = "$sha256"
+	// sealedKey stands beside the rest of the essence, with the list of the paths under which all values are digests.
+	sealedKey = "$digests"
+)
 
-// Digest is the stand-in for an essence that is too large to be stored: a change can be seen by it, but not what it
-// was.
-func Digest(essence diffbase.Essence) (diffbase.Essence, error) {
-	sum, err := sumOf(essence)
-	if err != nil {
-		return nil, err
-	}
-	return diffbase.Essence{digestKey: sum}, nil
+// digestLength is how many bytes of a digest are kept: enough for nobody to find another value of the same digest.
+const digestLength = 12
+
+// digests are those of one object. They tell nobody whether two objects, or two places in one, have the same value.
+type digests struct {
+	uid  string
+	keys [][]byte // the first one makes digests, all of them recognise some
 }
 
-// Recall gives the last-handled essence from what was stored. A stand-in is the present essence if they agree; else
-// it is an empty one, so that the change is seen, as the addition of all that there is.
-func Recall(stored, present diffbase.Essence) diffbase.Essence {
-	digest, ok := stored[digestKey].(string)
-	if !ok || len(stored) != 1 {
-		return stored
+func (d digests) of(at diff.Path, value any) (string, error) { return d.by(d.keys[0], at, value) }
+
+// match tells whether the digest is that of the value at that place.
+func (d digests) match(digest string, at diff.Path, value any) bool {
+	for _, key := range d.keys {
+		if sum, err := d.by(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
+			return true
+		}
 	}
-	if sum, err := sumOf(present); err == nil && sum == digest {
-		return present
-	}
-	return diffbase.Essence{}
+	return false
 }
 
-func sumOf(essence diffbase.Essence) (string, error) {
-	raw, err := json.Marshal(essence)
+func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
+	raw, err := json.Marshal([]any{d.uid, []string(at), canonical(value)})
 	if err != nil {
-		return "", fmt.Errorf("encoding the essence: %w", err)
+		return "", fmt.Errorf("encoding the value at %q for its digest: %w", at, err)
 	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(raw)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestLength]), nil
+}
+
+// canonical is the value with one spelling of every number, so that equal values have equal digests.
+func canonical(value any) any {
+	switch value := value.(type) {
+	case float64:
+		if value >= math.MinInt64 && value < -math.MinInt64 && math.Trunc(value) == value {
+			return int64(value)
+		}
+	case []any:
+		list := make([]any, len(value))
+		for i, item := range value {
+			list[i] = canonical(item)
+		}
+		return list
+	case map[string]any:
+		mapping := make(map[string]any, len(value))
+		for key, inner := range value {
+			mapping[key] = canonical(inner)
+		}
+		return mapping
+	case Hidden:
+		// It is nobody's value, so that the whole is not taken for a known one.
+		return map[string]any{wholeKey: value.digest}
+	}
+	return value
+}
+
+// isWhole tells whether what is stored is one digest, and whether it is that of the present essence.
+func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
+	if len(stored) != 1 {
+		return false, false
+	}
+	if digest, ok := stored[wholeKey].(string); ok {
+		return true, d.match(digest, nil, present)
+	}
+	digest, ok := stored[legacyKey].(string)
+	if !ok {
+		return false, false
+	}
+	raw, err := json.Marshal(present)
 	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:]), nil
+	return true, err == nil && hex.EncodeToString(sum[:]) == digest
 }

@@ -17,6 +17,8 @@ type Lens struct {
 	Progress progress.Reader
 	// Extra are the paths that are part of the essence because handlers look at them, such as status fields.
 	Extra []diff.Path
+	// Redaction says what is remembered by digests alone.
+	Redaction Redaction
 }
 
 // New builds the essence of the present object.

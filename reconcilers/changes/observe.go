@@ -25,7 +25,7 @@ func (p *pass) observe(ctx context.Context) (verdict, error) {
 		return stop, &BlockedError{Err: err}
 	}
 	p.cause = cause.Detect(cause.Observation{
-		Body: p.body, Finalizer: p.Finalizer, Old: then, New: now, Initial: p.memory.Initial,
+		Body: p.body, Finalizer: p.Finalizer, Old: then, New: now, Veiled: p.veiled, Initial: p.memory.Initial,
 	})
 	return goOn, nil
 }
@@ -46,8 +46,9 @@ func (p *pass) essences(ctx context.Context) (now, then diffbase.Essence, err er
 		return nil, nil, err
 	}
 	p.ignored(ctx, err)
-	p.interim = cause.Recall(interim, now)
-	return now, cause.Recall(p.stored, now), nil
+	p.interim, _ = p.Lens.Redaction.Recall(p.body, interim, now)
+	then, p.veiled = p.Lens.Redaction.Recall(p.body, p.stored, now)
+	return now, then, nil
 }
 
 // blocks tells whether malformed memory ends the pass: nothing may hold up a deletion for ever.

@@ -1,11 +1,11 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -14,7 +14,7 @@ import (
 // annotationsLimit is how many bytes of keys and values the API server takes.
 const annotationsLimit = 256 * 1024
 
-// storeHandled stores the essence as the one last handled, or a digest of it where it does not fit.
+// storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
 func (p *pass) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
 	size, err := p.storeFitting(p.Lens.Diffbase, patch, handled)
 	if size > annotationsLimit {
@@ -36,32 +36,42 @@ func (p *pass) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	if trial.Merge == nil {
 		trial.Merge = map[string]any{}
 	}
-	if p.bind(&trial) != nil || p.Lens.Diffbase.Store(trial.Merge, p.body, handled) != nil {
+	if p.bind(&trial) != nil {
+		return false
+	}
+	if _, err := p.storeFitting(p.Lens.Diffbase, &trial, handled); err != nil {
 		return false
 	}
 	return annotationsSize(p.body, trial.Merge) <= annotationsLimit
 }
 
-// storeFitting stores the essence, or a digest of it, and tells what the annotations weigh with the whole.
-func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence diffbase.Essence) (size int, err error) {
-	if err := to.Store(patch.Merge, p.body, essence); err != nil {
-		return 0, err
+// storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
+func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence diffbase.Essence) (first int, err error) {
+	for form, err := range p.Lens.Redaction.Forms(p.body, essence) {
+		if err != nil {
+			return first, err
+		}
+		if err := to.Store(patch.Merge, p.body, form); err != nil {
+			return first, err
+		}
+		size := annotationsSize(p.body, patch.Merge)
+		first = cmp.Or(first, size)
+		if size <= annotationsLimit {
+			break
+		}
 	}
-	if size = annotationsSize(p.body, patch.Merge); size <= annotationsLimit {
-		return size, nil
-	}
-	digest, err := cause.Digest(essence)
-	if err != nil {
-		return size, err
-	}
-	return size, to.Store(patch.Merge, p.body, digest)
+	return first, nil
 }
 
 // interimStored tells whether the object has just that one: it may have a stale one, of a cause that another operator
 // ended.
 func (p *pass) interimStored() bool {
 	stored, err := p.Interim.Fetch(p.body)
-	return err == nil && stored != nil && diff.Equal(asValue(cause.Recall(stored, p.interim)), asValue(p.interim))
+	if err != nil || stored == nil {
+		return false
+	}
+	recalled, _ := p.Lens.Redaction.Recall(p.body, stored, p.interim)
+	return diff.Equal(asValue(recalled), asValue(p.interim))
 }
 
 // annotationsSize is what the annotations will weigh with the patch applied, as the API server counts it.

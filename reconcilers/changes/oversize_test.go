@@ -2,11 +2,15 @@ package changes_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // TestOversize is about objects that are larger than what annotations can hold.
@@ -35,11 +39,12 @@ func TestOversize(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s resume r")
 		}},
-		"Updated": {"a change is seen; what there was before is not known, but it is not nil", func(w *world) {
+		"Updated": {"a change is seen where it is; what there was before is not known", func(w *world) {
 			large(w)
-			var unknown bool
+			var seen diff.Diff
+			var old any
 			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
-				unknown = c.Cause.Old != nil && len(c.Cause.Old) == 0 && len(c.Cause.Diff) > 0
+				seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
 				return nil
 			}))
 			p.settle()
@@ -47,7 +52,27 @@ func TestOversize(t *testing.T) {
 			p.settle()
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s update u")
-			w.want("old is empty", true, unknown)
+			w.want("diff", diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "field"}}}, seen)
+			w.want("old", nil, old)
+		}},
+		"ManyValues": {"where not even the digests of all values fit, there is one of the whole: that it changed is all that is seen", func(w *world) {
+			many := map[string]any{}
+			for i := range 20_000 {
+				many[fmt.Sprint("value", i)] = "x"
+			}
+			w.set(many, "spec", "many")
+			var old diffbase.Essence
+			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+				old = c.Cause.Old
+				return nil
+			}))
+			p.settle()
+			w.set("two", "spec", "many", "value1")
+			p.settle()
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s update u")
+			w.want("old", diffbase.Essence{}, old)
+			w.want("stored", 1, len(w.annotation(handled).(map[string]any)))
 		}},
 		"Shrunk": {"an object that became small is remembered as a whole again", func(w *world) {
 			large(w)

@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -20,6 +21,7 @@ type pass struct {
 	reading  map[string]any // the same without memory that belongs to another object
 	foreign  map[string]any // the merge-patch that leads from the former to the latter; nil if there is no difference
 	stored   diffbase.Essence
+	veiled   []diff.Path      // under which the diff of the cause has no values
 	former   *execution.State // all records of our handlers
 	cause    *cause.Cause
 	interest handlers.Interest
@@ -54,6 +56,7 @@ var steps = []step{
 	(*pass).observe,
 	(*pass).deliver,
 	(*pass).weigh,
+	(*pass).spread,
 	(*pass).hold,
 	(*pass).settle,
 	(*pass).account,

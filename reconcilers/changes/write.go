@@ -54,6 +54,9 @@ func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) erro
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
+	if err := p.kept(patch.Merge); err != nil {
+		return err
+	}
 	p.state.Written()
 	p.attempts, p.pending, p.purging = nil, time.Time{}, false
 	return nil

@@ -81,6 +81,9 @@ type Handler struct {
 	Mutating bool
 	// Subresource is that of the requests that an admitting handler is for; "*" is any, the main one included.
 	Subresource string
+	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they share
+	// its memory.
+	Redacted []diff.Path
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Policy limits and spaces the attempts.
@@ -108,5 +111,5 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	changes = c.Diff.Reduce(h.Field, before, after)
 	before, _ = diff.Resolve(before, h.Field)
 	after, _ = diff.Resolve(after, h.Field)
-	return before, after, changes
+	return before, after, cause.Veil(changes, h.Field, c.Veiled)
 }

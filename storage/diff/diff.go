@@ -22,7 +22,7 @@ const (
 // An Item is one difference, Kopf's DiffItem: what happened, where, and the values on both sides.
 //
 // A subtree that appears or disappears is one item at its topmost path, not one per leaf. Old is nil for [Add],
-// New is nil for [Remove]. The values belong to what was compared: read them, never write to them.
+// New is nil for [Remove]. Both are nil for values that are not to be shown. The values belong to what was compared: read them, never write to them.
 type Item struct {
 	Op   Operation
 	Path Path
@@ -31,11 +31,14 @@ type Item struct {
 }
 
 // String renders the item for logs, with the values in JSON: `change spec.owner: "ann" -> "bob"`. The path of the
-// root is empty. The form is for people; it may change.
+// root is empty. An item whose values are withheld has none. The form is for people; it may change.
 func (i Item) String() string {
 	head := string(i.Op)
 	if len(i.Path) > 0 {
 		head += " " + i.Path.String()
+	}
+	if i.Old == nil && i.New == nil {
+		return head
 	}
 	switch i.Op {
 	case Add:

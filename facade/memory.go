@@ -1,0 +1,201 @@
+package facade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+var (
+	errNoStorage   = errors.New("the storage is nil")
+	errEmptyMulti  = errors.New("there are no storages in Multi, so nothing would ever be remembered")
+	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
+	errIgnored     = errors.New("IgnoredFields: give the fields to the storage of DiffBase instead: it decides what counts")
+)
+
+// complete makes the storages from what all options together say.
+func (s *settings) complete() (problems []error) {
+	m := s.memory
+	s.finalizer = cmp.Or(m.finalizer, s.finalizer)
+	bound := s.boundTo != ""
+	if m.bound != nil {
+		bound = *m.bound
+	}
+	if m.prefix != "" {
+		// With AsKopf, which may come after the prefix, its former keys must be possible.
+		if err := checkPrefix(m.prefix, s.legacyKeys); err != nil {
+			problems = append(problems, fmt.Errorf("AnnotationPrefix: %w", err))
+		}
+		s.prefix = m.prefix
+		s.progress = progress.Annotations{Prefix: s.prefix, WithoutV1: true}
+		if s.legacyKeys {
+			s.progress = progress.Smart{Prefix: s.prefix}
+		}
+	}
+	if s.boundTo = ""; bound {
+		s.boundTo = s.prefix + "/" + keys.HandledUID
+	}
+	if m.prefix != "" || len(m.ignored) > 0 {
+		s.diffbase = diffbase.Annotations{Prefix: s.prefix, IgnoredFields: m.ignored, WithoutV1: !s.legacyKeys}
+	}
+	return append(problems, s.replace()...)
+}
+
+// replace puts storages of the user's own in place of those by default.
+func (s *settings) replace() (problems []error) {
+	if s.memory.diffbase != nil {
+		s.diffbase = s.memory.diffbase
+		if len(s.memory.ignored) > 0 {
+			problems = append(problems, errIgnored)
+		}
+	}
+	if s.memory.progress != nil {
+		s.progress = s.memory.progress
+	}
+	return problems
+}
+
+// checkPrefix tells whether the operator's own annotations can be written.
+func checkPrefix(prefix string, legacy bool) error {
+	if err := keys.ValidatePrefix(prefix); err != nil {
+		return err
+	}
+	for _, key := range []string{keys.LastHandled, keys.Touch} {
+		for _, name := range keys.Names(prefix, key, legacy) {
+			if err := keys.ValidateKey(name); err != nil {
+				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkDiffBase tells what is wrong with a storage as far as that can be seen.
+func checkDiffBase(kept diffbase.Storage) error {
+	if kept == nil {
+		return errNoStorage
+	}
+	if multi, ok := kept.(diffbase.Multi); ok {
+		if len(multi) == 0 {
+			return errEmptyMulti
+		}
+		for _, one := range multi {
+			if err := checkDiffBase(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	patch := map[string]any{}
+	if err := kept.Store(patch, anybody(), diffbase.Essence{}); err != nil {
+		return fmt.Errorf("storing an empty essence: %w", err)
+	}
+	return checkPlaces(patch)
+}
+
+func checkProgress(kept progress.Storage) error {
+	if kept == nil {
+		return errNoStorage
+	}
+	if multi, ok := kept.(progress.Multi); ok && len(multi) == 0 {
+		return errEmptyMulti
+	} else if ok {
+		writes := false
+		for _, one := range multi {
+			err := checkProgress(one)
+			if err != nil && !errors.Is(err, errNeverWrites) {
+				return err
+			}
+			writes = writes || err == nil
+		}
+		if !writes {
+			return errNeverWrites
+		}
+		return nil
+	}
+	if status, ok := kept.(progress.Status); ok && status.NoWrite {
+		return errNeverWrites
+	}
+	patch, err := recorded(kept, "handler")
+	if err != nil {
+		return err
+	}
+	return checkPlaces(patch)
+}
+
+// anybody is an object to ask storages about: all objects have their memory at the same places.
+func anybody() map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": "any", "uid": "any"}}
+}
+
+// recorded is what a storage writes for a record of the handler, which no other handler's record looks like.
+func recorded(kept progress.Storage, id string) (map[string]any, error) {
+	patch, purpose := map[string]any{}, id
+	if err := kept.Store(patch, anybody(), id, progress.Record{Purpose: &purpose}); err != nil {
+		return nil, fmt.Errorf("storing a record of handler %q: %w", id, err)
+	}
+	return patch, nil
+}
+
+// checkPlaces tells whether the API server would take what a storage writes.
+func checkPlaces(patch map[string]any) error {
+	for place := range storage.Leaves(patch) {
+		rest, annotation := strings.CutPrefix(place, "/metadata/annotations/")
+		stanza, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
+		switch {
+		case annotation:
+			if err := keys.ValidateKey(strings.ReplaceAll(rest, "~1", "/")); err != nil {
+				return err
+			}
+		case place == "" || slices.Contains([]string{"apiVersion", "kind", "metadata"}, stanza):
+			return fmt.Errorf("nothing can be kept at %s: only in annotations, and in stanzas such as the status", cmp.Or(place, "the root"))
+		}
+	}
+	return nil
+}
+
+// share is where two ids are both kept, or empty. Every storage has its own rules, so it is asked.
+func (op *Operator) share(a, b string) bool {
+	first, err := recorded(op.settings.progress, a)
+	if err != nil {
+		return false // of which overwrites tells
+	}
+	second, err := recorded(op.settings.progress, b)
+	if err != nil {
+		return false
+	}
+	places := storage.Leaves(first)
+	for place, value := range storage.Leaves(second) {
+		if held, both := places[place]; both && !diff.Equal(held, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// overwrites tells whether a handler's record would take the place of the operator's other memory.
+func (op *Operator) overwrites(one resolved) error {
+	id := one.handler.ID
+	patch, err := recorded(op.settings.progress, id)
+	if err != nil {
+		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
+	}
+	taken, err := op.options(nil).Places()
+	if err != nil {
+		return fmt.Errorf("%s(%q): asking the storages for their places: %w", one.verb, id, err)
+	}
+	for place := range storage.Leaves(patch) {
+		if slices.Contains(taken, place) {
+			return fmt.Errorf("%s(%q): the record would be at %s, which the operator needs for itself; choose another id", one.verb, id, place)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package facade_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// Zipped keeps what was handled last in an annotation of its own form, compressed. What an essence is it leaves to the
+// storage that it embeds, which knows how to leave out its own annotations.
+type Zipped struct{ diffbase.Annotations }
+
+// Fetch implements diffbase.Storage.
+func (z Zipped) Fetch(body map[string]any) (diffbase.Essence, error) {
+	annotations, err := storage.Annotations(body)
+	if err != nil || annotations[z.key()] == nil {
+		return nil, err
+	}
+	text, _ := annotations[z.key()].(string)
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewBufferString(text)))
+	if err != nil {
+		return nil, &diffbase.MalformedError{Where: "annotation " + z.key(), Err: err}
+	}
+	var raw bytes.Buffer
+	if _, err := raw.ReadFrom(reader); err != nil {
+		return nil, &diffbase.MalformedError{Where: "annotation " + z.key(), Err: err}
+	}
+	return storage.Parse(raw.String()) // with integers as objects of Kubernetes have them
+}
+
+// Store implements diffbase.Storage. The marker of the prefix tells other operators that these annotations are ours.
+func (z Zipped) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	raw, err := json.Marshal(essence)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(raw); err != nil {
+		return err
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	text := base64.StdEncoding.EncodeToString(packed.Bytes())
+	if err := storage.Annotate(patch, []string{z.key()}, text); err != nil {
+		return err
+	}
+	return storage.AnnotateOnce(patch, body, keys.MarkerKey(z.Prefix), keys.ManagedValue)
+}
+
+func (z Zipped) key() string { return z.Prefix + "/handled.gz" }
+
+// A storage of one's own implements diffbase.Storage, or progress.Storage; most embed one that is there.
+func ExampleDiffBase() {
+	zipped := Zipped{diffbase.Annotations{Prefix: "databases.example.org", WithoutV1: true}}
+	facade.New("databases.example.org", facade.DiffBase(zipped))
+
+	patch := map[string]any{}
+	object := map[string]any{"spec": map[string]any{"size": int64(1)}}
+	essence, _ := zipped.Build(object, nil)
+	_ = zipped.Store(patch, object, essence)
+	fetched, _ := zipped.Fetch(patch)
+	fmt.Println(fetched)
+	// Output: map[spec:map[size:1]]
+}
+
+// To move from annotations to the status, an operator runs with both for a while, the new one first.
+func ExampleDiffBase_moving() {
+	const name = "databases.example.org"
+	facade.New(name,
+		facade.DiffBase(diffbase.Multi{diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true}}),
+		facade.Progress(progress.Multi{progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true}}),
+	)
+}

@@ -1,0 +1,182 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// broken is a storage that cannot store.
+type broken struct{ diffbase.Status }
+
+func (broken) Store(map[string]any, map[string]any, diffbase.Essence) error {
+	return errors.New("no room")
+}
+
+func TestWrongStorages(t *testing.T) {
+	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
+	cases := map[string]struct {
+		reason string
+		opts   []facade.OperatorOption
+		want   string
+	}{
+		"no diff-base":    {"there is no default to it", []facade.OperatorOption{facade.DiffBase(nil)}, "DiffBase: the storage is nil"},
+		"empty diff-base": {"all objects would be new forever", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{})}, "nothing would ever be remembered"},
+		"nil inside":      {"a nil is found wherever it is", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil"},
+		"broken":          {"it would fail with every object", []facade.OperatorOption{facade.DiffBase(broken{})}, "no room"},
+		"bad prefix":      {"the API server would refuse all writes", []facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})}, "invalid annotation key"},
+		"identity":        {"the API server would refuse it, or do worse", []facade.OperatorOption{facade.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})}, "nothing can be kept at /metadata/name"},
+		"no progress":     {"there is no default to it", []facade.OperatorOption{facade.Progress(nil)}, "Progress: the storage is nil"},
+		"no memory":       {"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{})}, "nothing would ever be remembered"},
+		"read only":       {"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes"},
+		"empty prefix":    {"it is not the default", []facade.OperatorOption{facade.AnnotationPrefix("")}, "the prefix is empty"},
+		"long for Kopf":   {"Kopf's former keys have no room for it", []facade.OperatorOption{facade.AnnotationPrefix(long), facade.AsKopf()}, "too long for the annotations that Kopf used once"},
+		"open quote":      {"nobody knows where the key ends", []facade.OperatorOption{facade.IgnoredFields(`metadata.labels."a.b`)}, "double quotes"},
+		"empty key":       {"there is no such field", []facade.OperatorOption{facade.IgnoredFields("spec..a")}, "a key is empty"},
+		"ignored twice":   {"a storage decides by itself what counts", []facade.OperatorOption{facade.IgnoredFields("spec.a"), facade.DiffBase(diffbase.Status{})}, "the storage of DiffBase"},
+		"no finalizer":    {"Kubernetes wants a domain", []facade.OperatorOption{facade.Finalizer("mine")}, `Finalizer("mine")`},
+		"no key":          {"it would be no secret", []facade.OperatorOption{facade.DigestKey([]byte("x"), nil)}, "DigestKey: a key is empty"},
+		"id at its place": {"the record would destroy what was handled last", []facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})}, `the record would be at /metadata/annotations/test.example.org~1id`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org", c.opts...)
+			facade.For(op, &Widget{}).OnCreate("id", succeed)
+			_, err := facade.Plan(op, newScheme(t))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
+			}
+		})
+	}
+}
+
+func TestRightStorages(t *testing.T) {
+	const name, mine = "test.example.org", "mine.example.org"
+	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
+	multi := diffbase.Multi{diffbase.Status{}, diffbase.Annotations{Prefix: name}}
+	replicas := []diff.Path{{"spec", "replicas"}, {"metadata", "labels", "a.b/c"}}
+	ours := reconcilers.Digests{Limit: 100 * 1024, Secrets: true}
+	cases := map[string]struct {
+		reason string
+		opts   []facade.OperatorOption
+		want   reconcilers.Options
+	}{
+		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)}, reconcilers.Options{
+			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
+			Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}}},
+		"long prefix": {"without Kopf's former keys, there is room", []facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
+			Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
+			Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}}},
+		"Kopf's prefix": {"in any order", []facade.OperatorOption{facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true)}, reconcilers.Options{
+			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
+			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
+		"ignored": {"the default storage ignores them", []facade.OperatorOption{facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false)}, reconcilers.Options{
+			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
+			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
+		"own": {"they are taken as they are", []facade.OperatorOption{facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}), facade.DigestKey([]byte("k"), []byte("f"))}, reconcilers.Options{
+			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
+			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
+			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
+	}
+	for label, c := range cases {
+		t.Run(label, func(t *testing.T) {
+			op := facade.New(name, c.opts...)
+			facade.For(op, &Widget{}).OnCreate("id", succeed)
+			if _, err := facade.Plan(op, newScheme(t)); err != nil {
+				t.Fatalf("%s: %v", c.reason, err)
+			}
+			got := facade.EngineOptions(op)
+			c.want.Name, got.Metrics = name, nil
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+func TestIDsInTheStatus(t *testing.T) {
+	op := facade.New("test.example.org", facade.Progress(progress.Status{}))
+	widgets := facade.For(op, &Widget{})
+	widgets.OnCreate("a/b", succeed)
+	widgets.OnUpdate("a.b", succeed)
+	if _, err := facade.Plan(op, newScheme(t)); err != nil {
+		t.Errorf("there, the two ids are two keys: %v", err)
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	op := facade.New("test.example.org")
+	widgets := facade.For(op, &Widget{})
+	secret := widgets.Redacted("spec.password", `metadata.annotations."a.b/c"`).Labelled("a=b").Redacted("spec.token")
+	secret.OnCreate("a", succeed)
+	widgets.OnUpdate("b", succeed)
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []diff.Path{{"spec", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "token"}}
+	if d := cmp.Diff(want, plan[0].Handler.Redacted); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if len(plan[1].Handler.Redacted) > 0 {
+		t.Error("a selection is not changed by those derived from it")
+	}
+	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
+	if _, err = facade.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
+		t.Errorf("both mistakes are told: %v", err)
+	}
+}
+
+func TestHandlersOfDigests(t *testing.T) {
+	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
+	before, after := body(map[string]any{"owner": "ann", "size": int64(1)}), body(map[string]any{"owner": "bob", "size": int64(1)})
+	var stored diffbase.Essence
+	for form, err := range redaction.Forms(after, diffbase.Essence{"spec": before["spec"]}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = form
+		break
+	}
+	present := diffbase.Essence{"spec": after["spec"]}
+	old, veiled := redaction.Recall(after, stored, present)
+	hidden := func(a *execution.Attempt) {
+		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, Veiled: veiled})
+	}
+	want := diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "owner"}}}
+
+	typed := facade.New("test.example.org")
+	facade.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {
+		if c.Old.Spec.Owner != "" || c.Old.Spec.Size != 1 || c.Object.Spec.Owner != "bob" {
+			t.Errorf("what has changed is zero, all else is known: %+v", c.Old.Spec)
+		}
+		if d := cmp.Diff(want, c.Diff); d != "" {
+			t.Errorf("there are paths without values: -want, +got:\n%s", d)
+		}
+		return nil
+	})
+	raw := facade.New("raw.example.org")
+	facade.ForResource(raw, "test.example.org/v1", "widgets").OnUpdate("id", func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+		if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, c.Old.Object); d != "" {
+			t.Errorf("what has changed is absent, all else is known: -want, +got:\n%s", d)
+		}
+		return nil
+	})
+	for _, op := range []*facade.Operator{typed, raw} {
+		if a := call(t, op, after, old, hidden); a.Outcome.Err != nil {
+			t.Error(a.Outcome.Err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package cause
+
+import (
+	"maps"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Hidden stands in a remembered essence for a value of which only a digest is known. In JSON, it is null: whatever is
+// decoded from it is zero.
+type Hidden struct{ digest string }
+
+// MarshalJSON gives a null: neither a value nor its digest is anybody's business.
+func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// String tells people why there is nothing.
+func (Hidden) String() string { return "(redacted)" }
+
+// Bare is a JSON value without what is hidden in it, fit for those who copy JSON: the keys are left out. It shares what
+// has nothing hidden with the value, which is not modified.
+func Bare(value map[string]any) map[string]any {
+	if !holdsHidden(value) {
+		return value
+	}
+	bare := maps.Clone(value)
+	for key, inner := range value {
+		switch inner := inner.(type) {
+		case Hidden:
+			delete(bare, key)
+		case map[string]any:
+			bare[key] = Bare(inner)
+		}
+	}
+	return bare
+}
+
+func holdsHidden(value any) bool {
+	switch value := value.(type) {
+	case Hidden:
+		return true
+	case map[string]any:
+		for _, inner := range value {
+			if holdsHidden(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Veil takes the values under the paths out of the items of a diff, which is of what is at a place in the essence: items
+// keep their paths, mappings in them their keys. The diff is not modified.
+func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
+	scope := within(paths).into(at)
+	if len(d) == 0 || scope.nothing() {
+		return d
+	}
+	veiled := make(diff.Diff, len(d))
+	for i, item := range d {
+		inner := scope.into(item.Path)
+		item.Old, item.New = veil(item.Old, inner), veil(item.New, inner)
+		veiled[i] = item
+	}
+	return veiled
+}
+
+func veil(value any, s scope) any {
+	if s.nothing() {
+		return value
+	}
+	mapping, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	veiled := make(map[string]any, len(mapping))
+	for key, inner := range mapping {
+		veiled[key] = veil(inner, s.under(key))
+	}
+	return veiled
+}

@@ -1,0 +1,97 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// spread brings what only some of several storages have to all of them, also on objects where nothing happens: or else
+// nobody could ever do without the storages that are to be given up.
+func (p *pass) spread(ctx context.Context) (verdict, error) {
+	if !p.interest.Changing || p.cause.Deleting || p.foreign != nil {
+		return goOn, nil
+	}
+	patch, err := p.spreading()
+	if err != nil || len(patch.Merge) == 0 {
+		return goOn, err
+	}
+	if err := p.bind(&patch); err != nil {
+		return stop, err
+	}
+	if err := p.send(ctx, patch); err != nil || p.gone {
+		return stop, err
+	}
+	if left, err := p.spreading(); err != nil || len(left.Merge) > 0 {
+		return stop, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
+	}
+	return startOver, nil
+}
+
+func (p *pass) spreading() (patching.Patch, error) {
+	patch := patching.Patch{Merge: map[string]any{}}
+	if multi, ok := p.Lens.Diffbase.(diffbase.Multi); ok && (p.cause.Reason == cause.Noop || p.cause.Reason == cause.Resume) {
+		if stored, err := multi.Fetch(p.body); err == nil && stored != nil {
+			if err := spreadEssence(patch.Merge, p.body, multi, stored); err != nil {
+				return patch, err
+			}
+		}
+	}
+	if multi, ok := p.Progress.(progress.Multi); ok {
+		for _, entry := range p.former.Entries() {
+			for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
+				record, err := multi.Fetch(p.body, id)
+				if err != nil || record == nil {
+					continue
+				}
+				if err := spreadRecord(patch.Merge, p.body, multi, id, *record); err != nil {
+					return patch, err
+				}
+			}
+		}
+	}
+	return patch, nil
+}
+
+// spreadEssence stores it, as it is stored elsewhere, where there is none.
+func spreadEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.Essence) error {
+	for _, one := range to {
+		if several, ok := one.(diffbase.Multi); ok {
+			if err := spreadEssence(patch, body, several, stored); err != nil {
+				return err
+			}
+			continue
+		}
+		held, err := one.Fetch(body)
+		if err != nil || held != nil {
+			continue // a storage behind the first one may be malformed: the next write repairs it
+		}
+		if err := one.Store(patch, body, stored); err != nil {
+			return fmt.Errorf("storing in all places what was handled last: %w", err)
+		}
+	}
+	return nil
+}
+
+func spreadRecord(patch, body map[string]any, to progress.Multi, id string, record progress.Record) error {
+	for _, one := range to {
+		if several, ok := one.(progress.Multi); ok {
+			if err := spreadRecord(patch, body, several, id, record); err != nil {
+				return err
+			}
+			continue
+		}
+		held, err := one.Fetch(body, id)
+		if err != nil || held != nil {
+			continue
+		}
+		if err := one.Store(patch, body, id, record); err != nil {
+			return fmt.Errorf("storing the progress of handler %q in all places: %w", id, err)
+		}
+	}
+	return nil
+}

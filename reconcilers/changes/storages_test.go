@@ -1,0 +1,200 @@
+package changes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+const inStatus = "last-handled-configuration"
+
+// stores are the two storages of an operator.
+type stores struct {
+	diffbase diffbase.Storage
+	progress progress.Storage
+}
+
+var (
+	annotated = stores{diffbase.Annotations{Prefix: prefix, WithoutV1: true}, progress.Annotations{Prefix: prefix, WithoutV1: true}}
+	elsewhere = stores{diffbase.Annotations{Prefix: "else.example.org"}, progress.Annotations{Prefix: "else.example.org"}}
+	statuses  = stores{diffbase.Status{}, progress.Status{}}
+)
+
+func both(first, second stores) stores {
+	return stores{diffbase.Multi{first.diffbase, second.diffbase}, progress.Multi{first.progress, second.progress}}
+}
+
+func (w *world) startWith(s stores, registered ...*handlers.Handler) *process {
+	p := w.start(registered...)
+	p.handling.Lens.Diffbase, p.handling.Lens.Progress, p.handling.Progress = s.diffbase, s.progress, s.progress
+	return p
+}
+
+// TestMoves is about operators that remember in one way, then in two, then in the other.
+func TestMoves(t *testing.T) {
+	ways := map[string]struct{ from, to stores }{
+		"AnnotationsToStatus":   {annotated, statuses},
+		"StatusToAnnotations":   {statuses, annotated},
+		"PrefixToPrefix":        {annotated, elsewhere},
+		"PrefixToStatusOfKopfs": {stores{diffbase.Annotations{}, progress.Smart{}}, statuses},
+	}
+	later := temporaryError{delay: time.Hour}
+	for name, way := range ways {
+		for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
+			scenarios := map[string]scenario{}
+			scenarios[name+kind] = scenario{"nothing is handled again, not even what happened to nobody meanwhile", func(w *world) {
+				w.statusSubresource = subresource
+				registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
+				w.startWith(way.from, registered...).settle()
+				w.wantCalls("created", "0s create a")
+				w.drainWrites()
+				w.startWith(both(way.to, way.from), registered...).settle()
+				w.want("one request moves all", 1, len(w.drainWrites()))
+				w.startWith(both(way.to, way.from), registered...).settle()
+				w.wantWrites("moved")
+				p := w.startWith(way.to, registered...)
+				p.settle()
+				w.wantCalls("moved")
+				w.wantWrites("moved")
+				w.set("two", "spec", "field")
+				p.settle()
+				w.wantCalls("updated", "0s update u")
+				w.want("errors", []error(nil), p.errs)
+			}}
+			scenarios[name+kind+"HalfDone"] = scenario{"successes, retries and delays go along", func(w *world) {
+				w.statusSubresource = subresource
+				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later), retries(2)), onUpdate("u", ok)}
+				_, _ = w.startWith(way.from, registered...).pass()
+				_, _ = w.startWith(both(way.to, way.from), registered...).pass()
+				w.startWith(way.to, registered...).settle()
+				w.wantCalls("all", "0s create a", "0s create b", "1h0m0s create b")
+				w.set("two", "spec", "field")
+				w.startWith(way.to, registered...).settle()
+				w.wantCalls("updated", "1h0m0s update u")
+			}}
+			run(t, scenarios)
+		}
+	}
+}
+
+func TestStatusStorages(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"Dropped": {"a CRD without the field drops it in silence: handlers are not called for ever, and all is well once it is allowed", func(w *world) {
+			w.webhook = func(body map[string]any) { put(body, nil, "status") }
+			p := w.startWith(statuses, onCreate("a", ok), onUpdate("u", ok))
+			for range 5 {
+				_, err := p.pass()
+				w.want("fails", true, err != nil)
+			}
+			w.wantCalls("dropped", "0s create a")
+			w.webhook = nil
+			p.settle()
+			w.wantCalls("kept")
+			w.want("handled", "{\"spec\":{\"field\":\"one\"}}", w.at("status", "kopf", inStatus))
+		}},
+		"DroppedProgress": {"so it is with progress", func(w *world) {
+			w.webhook = func(body map[string]any) { put(body, nil, "status") }
+			p := w.startWith(statuses, onCreate("a", fails(1, later)))
+			for range 5 {
+				_, _ = p.pass()
+			}
+			w.wantCalls("dropped", "0s create a")
+			w.webhook = nil
+			p.settle()
+			w.wantCalls("kept", "10s create a")
+		}},
+		"NewPlaceDropped": {"a move that does not work is visible, and nothing is lost", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.webhook = func(body map[string]any) { put(body, nil, "status") }
+			p := w.startWith(both(statuses, annotated), onCreate("a", ok))
+			_, err := p.pass()
+			w.want("fails", true, err != nil)
+			w.webhook = nil
+			p.settle()
+			w.wantCalls("all", "0s create a")
+		}},
+		"MoveBinds": {"memory at a new place says whose it is, so that a copy is not taken for handled", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok)}
+			w.startWith(annotated, registered...).settle()
+			w.set(nil, "metadata", "annotations", boundTo)
+			w.startWith(both(elsewhere, annotated), registered...).settle()
+			w.wantAt("moved", "uid-1", "metadata", "annotations", boundTo)
+			w.copyOf(w.stored())
+			w.startWith(both(elsewhere, annotated), registered...).settle()
+			w.wantCalls("copied", "0s create a")
+		}},
+		"LeastRequests": {"what is remembered in the status takes one request", func(w *world) {
+			w.statusSubresource = true
+			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", fails(1, later))}
+			p := w.startWith(statuses, registered...)
+			p.settle()
+			w.wantWrites("creation: its uid goes to an annotation, once", "status 200", "main 200", "status 200")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantWrites("update", "status 200", "status 200")
+			w.want("no records", nil, w.at("status", "kopf", "progress", "u"))
+		}},
+		"InterimEdited": {"what the first handler saw is kept beside, in an annotation", func(w *world) {
+			w.statusSubresource = true
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+			_, _ = w.startWith(statuses, registered...).pass()
+			w.set("two", "spec", "field")
+			w.startWith(statuses, registered...).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+		}},
+		"Copy": {"the memory of another object is recognised in the status, too", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok)}
+			w.startWith(both(statuses, elsewhere), registered...).settle()
+			w.copyOf(w.stored())
+			w.startWith(both(statuses, elsewhere), registered...).settle()
+			w.wantCalls("all", "0s create a")
+		}},
+	})
+}
+
+// boxed is somebody's own storage: a wrapper of a known one, that keeps the essence in a list.
+type boxed struct{ diffbase.Annotations }
+
+func (b boxed) Fetch(body map[string]any) (diffbase.Essence, error) {
+	list, _ := at(body, "status", "box").([]any)
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[0].(map[string]any), nil
+}
+
+func (b boxed) Store(patch, _ map[string]any, essence diffbase.Essence) error {
+	put(patch, []any{essence}, "status", "box")
+	return nil
+}
+
+func TestOwnStorage(t *testing.T) {
+	own := stores{boxed{}, progress.Status{Field: []string{"status", "records"}}}
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"Lives": {"all goes as with any other", func(w *world) {
+			w.statusSubresource = true
+			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", ok), onDelete("d", ok)}
+			w.startWith(own, registered...).settle()
+			p := w.startWith(own, registered...)
+			p.settle()
+			w.set("two", "spec", "field")
+			p.settle()
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s create a", "10s create a", "10s update u", "10s delete d")
+			w.want("gone", true, p.gone)
+		}},
+		"Copied": {"its memory of another object does not count", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok)}
+			w.startWith(own, registered...).settle()
+			w.copyOf(w.stored())
+			w.startWith(own, registered...).settle()
+			w.wantCalls("all", "0s create a")
+		}},
+	})
+}

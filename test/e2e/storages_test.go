@@ -1,0 +1,170 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+var _ = Describe("The storages of an operator", func() {
+	It("change one for another without handling anything again", func(ctx context.Context) {
+		const name = "moving.example.org"
+		ns, seen := namespace(ctx), &calls{}
+		moving := func(opts ...facade.OperatorOption) *running {
+			op := facade.New(name, append(opts, facade.InNamespaces(ns))...)
+			widgets := facade.For(op, &v1.Widget{})
+			widgets.OnCreate("quick", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+				seen.add("quick %s", c.Object.Name)
+				return nil
+			})
+			widgets.OnCreate("patient", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+				seen.add("patient %s", c.Object.Name)
+				if c.Object.Name == "unfinished" {
+					return facade.Temporary(errors.New("not yet"), time.Hour)
+				}
+				return nil
+			})
+			widgets.OnUpdate("u", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+				seen.add("update %s %v", c.Object.Name, c.Diff)
+				return nil
+			})
+			return start(op)
+		}
+		first := moving()
+		done, unfinished := widget(ns, "done", map[string]any{"size": int64(1)}), widget(ns, "unfinished", map[string]any{"size": int64(1)})
+		create(ctx, done)
+		create(ctx, unfinished)
+		Eventually(annotation(ctx, done, name+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, unfinished, name+"/patient")).ShouldNot(BeNil())
+		before := seen.list()
+		Expect(before).To(ConsistOf("quick done", "patient done", "quick unfinished", "patient unfinished"))
+		first.stop()
+
+		second := moving(
+			facade.DiffBase(diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}}),
+			facade.Progress(progress.Multi{progress.Status{Name: "mover"}, progress.Annotations{Prefix: name, WithoutV1: true}}))
+		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
+		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
+		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "the status alone is written")
+		second.stop()
+		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandled))
+
+		moving(facade.DiffBase(diffbase.Status{Name: "mover"}), facade.Progress(progress.Status{Name: "mover"}))
+		merge(ctx, done, `{"spec":{"size":2}}`)
+		Eventually(seen.list).Should(HaveLen(len(before) + 1))
+		Consistently(seen.list, "300ms").Should(Equal(append(before, "update done [change spec.size: 1 -> 2]")))
+	})
+
+	It("are told apart from a field that the API server drops", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("dropped.example.org", facade.InNamespaces(ns), facade.DiffBase(diffbase.Status{}))
+		facade.For(op, &corev1.ConfigMap{}).Labelled("dropped").OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error {
+			seen.add("create")
+			return nil
+		})
+		running := start(op)
+		obj := raw("v1", "ConfigMap", ns, "dropped", nil)
+		delete(obj.Object, "spec")
+		obj.SetLabels(map[string]string{"dropped": "yes"})
+		create(ctx, obj)
+		Eventually(running.logs).Should(gbytes.Say("did not keep what was to be remembered"))
+		Consistently(seen.list, "2s").Should(Equal([]string{"create"}), "the handler is not called in a loop")
+	})
+})
+
+var _ = Describe("What is too large or secret to be remembered", func() {
+	It("is of a Secret everything", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("key of the operator")))
+		secrets := facade.For(op, &corev1.Secret{}).Labelled("handled")
+		note := func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+			seen.add("%s: %q, was %q, %v", c.Reason, c.Object.Data["password"], c.Old.Data["password"], c.Diff)
+			return nil
+		}
+		secrets.OnCreate("c", note)
+		secrets.OnCreate("slow", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+			if c.Retry == 0 {
+				return facade.Temporary(errors.New("not yet"), 300*time.Millisecond)
+			}
+			return nil
+		})
+		secrets.OnUpdate("u", note)
+		running := start(op)
+		obj := raw("v1", "Secret", ns, "secret", nil)
+		delete(obj.Object, "spec")
+		obj.SetLabels(map[string]string{"handled": "yes"})
+		first, second := base64.StdEncoding.EncodeToString([]byte("hunter2")), base64.StdEncoding.EncodeToString([]byte("swordfish"))
+		obj.Object["data"] = map[string]any{"password": first}
+		create(ctx, obj)
+		remembered := func() string {
+			all, err := field(ctx, obj, "metadata", "annotations")()
+			Expect(err).NotTo(HaveOccurred())
+			text, err := json.Marshal(all)
+			Expect(err).NotTo(HaveOccurred())
+			return string(text)
+		}
+		Eventually(annotation(ctx, obj, "secrets.example.org/handling-configuration")).ShouldNot(BeNil())
+		Expect(remembered()).NotTo(Or(ContainSubstring(first), ContainSubstring("hunter2")))
+		Eventually(annotation(ctx, obj, "secrets.example.org"+lastHandled)).Should(ContainSubstring(`"$digests":[[]]`))
+		merge(ctx, obj, `{"data":{"password":"`+second+`"}}`)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix(`create: "hunter2", was "", [add:`), `update: "swordfish", was "", [change data.password]`))
+		Eventually(annotation(ctx, obj, "secrets.example.org/handling-configuration")).Should(BeNil())
+		for _, secret := range []string{"hunter2", "swordfish", first, second} {
+			Expect(remembered()).NotTo(ContainSubstring(secret))
+			Expect(string(running.logs.Contents())).NotTo(ContainSubstring(secret))
+			Expect(strings.Join(seen.list()[:1], "")).NotTo(ContainSubstring(first))
+		}
+		running.stop()
+		start(op2(ns, seen))
+		merge(ctx, obj, `{"metadata":{"labels":{"again":"yes"}}}`)
+		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("update"), "again [add metadata.labels.again]"))
+	})
+
+	It("is the values of a ConfigMap of 150 KiB, not where they are", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("large.example.org", facade.InNamespaces(ns))
+		maps := facade.For(op, &corev1.ConfigMap{}).Labelled("large")
+		maps.OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error { seen.add("create"); return nil })
+		maps.OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
+			seen.add("update %v, %d bytes of %d known", c.Diff, len(c.Old.Data["large"]), len(c.Object.Data["large"]))
+			return nil
+		})
+		start(op)
+		obj := raw("v1", "ConfigMap", ns, "large", nil)
+		delete(obj.Object, "spec")
+		obj.SetLabels(map[string]string{"large": "yes"})
+		obj.Object["data"] = map[string]any{"large": strings.Repeat("x", 150*1024), "small": "one"}
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(And(ContainSubstring(`"$digests":[[]]`), HaveLen(len(
+			`{"data":{"large":"0123456789abcdef","small":"0123456789abcdef"},"metadata":{"labels":{"large":"0123456789abcdef"}},"$digests":[[]]}`)+1)))
+		merge(ctx, obj, `{"data":{"small":"two"}}`)
+		Eventually(seen.list).Should(Equal([]string{"create", "update [change data.small], 153600 bytes of 153600 known"}))
+		merge(ctx, obj, `{"data":{"large":"y"}}`)
+		Eventually(seen.list).Should(HaveExactElements("create", HavePrefix("update"), "update [change data.large], 0 bytes of 1 known"))
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(Equal(`{"data":{"large":"y","small":"two"},"metadata":{"labels":{"large":"yes"}}}` + "\n"))
+	})
+})
+
+// op2 is the same operator of secrets with another key, and the former one.
+func op2(ns string, seen *calls) *facade.Operator {
+	op := facade.New("secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("new"), []byte("key of the operator")))
+	facade.For(op, &corev1.Secret{}).Labelled("handled").OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+		seen.add("again %v", c.Diff)
+		return nil
+	})
+	return op
+}
