@@ -104,11 +104,32 @@ func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
 		if err := r.write(call, behave); err != nil {
 			return err
 		}
-		if subs := behave.List("subs"); subs != nil {
-			r.t.Fatal("the harness cannot play sub-handlers yet")
+		if err := r.declare(call, behave.List("subs")); err != nil {
+			return err
+		}
+		if behave.Flag("execute") {
+			if err := call.Subs.Run(ctx); err != nil {
+				return err
+			}
 		}
 		return raise(r.t, behave)
 	}
+}
+
+// declare registers sub-handlers inside of a function.
+func (r *cycleRun) declare(call *handlers.Call, subs []any) error {
+	for _, item := range subs {
+		d := vectors.Known(r.t, item, "id", "fn", "behave", "labels", "backoff", "errors", "retries", "timeout", "field")
+		sub := &handlers.Handler{ID: d.Text("id", ""), Function: d.Text("fn", d.Text("id", "")), Policy: r.policy(d)}
+		if field := d.Text("field", ""); field != "" {
+			sub.Field = diff.ParsePath(field)
+		}
+		sub.Call = r.function(handlers.SubID(call.Handler.ID, sub.ID), d)
+		if err := call.Subs.Declare(sub); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // entry is the call as it is logged.

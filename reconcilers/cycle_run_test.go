@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
@@ -90,12 +91,25 @@ func (r *cycleRun) start(ctx context.Context) {
 func (r *cycleRun) options() reconcilers.Options {
 	o := reconcilers.Options{
 		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker",
-		Diffbase: diffbaseOf(r.t, r.input["diffbase"]), Progress: progressOf(r.t, r.input["progress"]),
+		Lifecycle: r.lifecycle(),
+		Diffbase:  diffbaseOf(r.t, r.input["diffbase"]), Progress: progressOf(r.t, r.input["progress"]),
 	}
 	for _, h := range r.handlers() {
 		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: kopfexamples, Handler: h})
 	}
 	return o
+}
+
+func (r *cycleRun) lifecycle() execution.Lifecycle {
+	name := r.input.Text("lifecycle", "asap")
+	found, ok := map[string]execution.Lifecycle{
+		"asap": execution.ASAP, "one_by_one": execution.OneByOne, "all_at_once": execution.AllAtOnce,
+		"randomized": execution.Randomized, "shuffled": execution.Shuffled,
+	}[name]
+	if !ok {
+		r.t.Fatalf("the harness does not know the lifecycle %q", name)
+	}
+	return found
 }
 
 // play is one step of the timeline.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -50,6 +51,8 @@ type Options struct {
 	Workers int
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
+	// Lifecycle picks from the handlers that are due.
+	Lifecycle execution.Lifecycle
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
 	// changes.DefaultCheckpoint.
 	Checkpoint time.Duration

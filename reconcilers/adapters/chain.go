@@ -27,7 +27,7 @@ func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
 
 // Standard is the chain that every handler is called through.
 func Standard(metrics *Metrics) Reconciler {
-	return Chain(Func(call), Logging, metrics.Adapter, Limits, Deadline, ErrorClasses, Recovery)
+	return Chain(Func(call), Logging, metrics.Adapter, Limits, Deadline, ErrorClasses, SubHandlers, Recovery)
 }
 
 // call is the innermost step: the user's function itself.

@@ -26,11 +26,14 @@ func ErrorClasses(next Reconciler) Reconciler {
 
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var bad unpresentable
+	var pending *execution.PendingError
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return a.Limits.Judge(nil)
 	case errors.Is(cause, execution.ErrExiting):
 		return execution.Outcome{Aborted: true, Err: err}
+	case errors.As(err, &pending):
+		return execution.Outcome{Err: pending, Delay: &pending.Delay}
 	case errors.Is(cause, execution.ErrTimeout):
 		return a.Limits.Judge(a.Limits.Interrupted(err))
 	case errors.As(err, &bad) && bad.Unpresentable() && !a.Call.Cause.Deleting:

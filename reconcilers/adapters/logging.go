@@ -19,6 +19,7 @@ func Logging(next Reconciler) Reconciler {
 		result, err := next.Reconcile(logf.IntoContext(ctx, log), a)
 		o := a.Outcome
 		var panicked *execution.PanicError
+		var pending *execution.PendingError
 		if errors.As(errors.Join(o.Err, o.Ignored), &panicked) {
 			log = log.WithValues("stack", string(panicked.Stack))
 		}
@@ -27,6 +28,8 @@ func Logging(next Reconciler) Reconciler {
 			log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
 		case o.Aborted:
 			log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
+		case errors.As(o.Err, &pending) && !o.Final:
+			log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
 		case o.Ignored != nil:
 			log.Error(o.Ignored, "Handler failed; its errors are ignored")
 		case o.Err == nil && !o.Final:

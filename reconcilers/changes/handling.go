@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -50,6 +51,8 @@ type Handling struct {
 	Events handlers.Poster
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
+	// Lifecycle picks from the handlers that are due.
+	Lifecycle execution.Lifecycle
 	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
 	Checkpoint time.Duration
 	// Now is the clock; nil is the real one.

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -19,15 +20,11 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 	if p.working == nil {
 		p.working = p.body
 	}
-	for _, handler := range p.selected {
-		entry := p.state.Entry(handler.ID)
-		if !entry.Awakened(p.now()) {
-			continue
-		}
+	for _, entry := range p.Lifecycle.Pick(p.due()) {
 		if p.interrupted(ctx) {
 			break
 		}
-		s := &supervision{pass: p, attempt: p.attempt(handler, entry)}
+		s := &supervision{pass: p, attempt: p.attempt(p.handlerOf(entry), entry)}
 		if err := s.run(ctx); err != nil {
 			return stop, err
 		}
@@ -36,6 +33,22 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		}
 	}
 	return goOn, nil
+}
+
+// due are the accounts of the handlers that may be called now, each once, in the order of registration.
+func (p *pass) due() (due []*execution.Entry) {
+	for _, handler := range p.selected {
+		entry := p.state.Entry(handler.ID)
+		if entry.Awakened(p.now()) && !slices.Contains(due, entry) {
+			due = append(due, entry)
+		}
+	}
+	return due
+}
+
+func (p *pass) handlerOf(entry *execution.Entry) *handlers.Handler {
+	at := slices.IndexFunc(p.selected, func(h *handlers.Handler) bool { return h.ID == entry.ID })
+	return p.selected[at]
 }
 
 // interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own

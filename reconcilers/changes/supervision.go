@@ -25,18 +25,18 @@ type supervision struct {
 	*pass
 	attempt  *execution.Attempt
 	interval time.Duration // how long outcomes wait; longer if writes fail
-	flushes  chan chan error
+	cancel   context.CancelCauseFunc
+	requests chan func() // what the function's goroutine wants to be done on ours
 	done     chan struct{}
 }
 
 func (s *supervision) run(ctx context.Context) error {
-	s.flushes, s.done = make(chan chan error), make(chan struct{})
+	s.requests, s.done = make(chan func()), make(chan struct{})
 	s.interval = s.checkpoint()
-	s.attempt.Call.Writes = s.attempt
-	s.attempt.FlushNow = s.flushNow
-	s.attempt.Outcome = s.attempt.Limits.Judge(errNoReturn)
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
+	s.cancel = cancel
+	s.equip(ctx, s.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
 	go func() {
@@ -44,11 +44,19 @@ func (s *supervision) run(ctx context.Context) error {
 		defer s.attempt.End()
 		_, _ = s.Chain.Reconcile(running, s.attempt)
 	}()
-	s.wait(ctx, cancel)
-	return s.finish()
+	s.wait(ctx)
+	return s.finish(s.attempt)
 }
 
-func (s *supervision) wait(ctx context.Context, cancel context.CancelCauseFunc) {
+// equip gives a call what it needs to write, and to run sub-handlers.
+func (s *supervision) equip(ctx context.Context, a *execution.Attempt, ancestors []string) {
+	a.Call.Writes = a
+	a.Call.Subs = &subs{supervision: s, outer: ctx, parent: a, ancestors: append(slices.Clip(ancestors), a.Call.Handler.ID)}
+	a.FlushNow = func(ctx context.Context) error { return s.flushNow(ctx, a) }
+	a.Outcome = a.Limits.Judge(errNoReturn)
+}
+
+func (s *supervision) wait(ctx context.Context) {
 	exit := ctx.Done()
 	due, stopTimer := s.checkpointTimer()
 	defer func() { stopTimer() }()
@@ -57,15 +65,15 @@ func (s *supervision) wait(ctx context.Context, cancel context.CancelCauseFunc) 
 		case <-s.done:
 			return
 		case <-due:
-			s.writeMeanwhile(ctx, cancel)
-			stopTimer()
-			due, stopTimer = s.checkpointTimer()
-		case reply := <-s.flushes:
-			reply <- s.flush(ctx, cancel)
+			s.writeMeanwhile(ctx)
+		case act := <-s.requests:
+			act()
 		case <-exit:
 			exit, s.exiting = nil, true
-			s.writeMeanwhile(ctx, cancel)
+			s.writeMeanwhile(ctx)
 		}
+		stopTimer()
+		due, stopTimer = s.checkpointTimer()
 	}
 }
 
@@ -80,7 +88,7 @@ func (s *supervision) checkpointTimer() (<-chan time.Time, func() bool) {
 
 // writeMeanwhile saves the outcomes of former handlers while another one is running. If that fails, the handler is
 // not disturbed: the last write of the pass takes it all, or fails visibly.
-func (s *supervision) writeMeanwhile(ctx context.Context, cancel context.CancelCauseFunc) {
+func (s *supervision) writeMeanwhile(ctx context.Context) {
 	if s.pending.IsZero() || s.gone {
 		return
 	}
@@ -89,65 +97,6 @@ func (s *supervision) writeMeanwhile(ctx context.Context, cancel context.CancelC
 		s.pending, s.interval = s.now(), min(2*s.interval, patience)
 	}
 	if s.gone {
-		cancel(ErrDeleted)
+		s.cancel(ErrDeleted)
 	}
-}
-
-// flush writes what the running function has remembered so far, together with all that waits. If that is refused, those
-// before it are judged without it; it is told, and keeps what it remembered: the judgement is at its end.
-func (s *supervision) flush(ctx context.Context, cancel context.CancelCauseFunc) error {
-	if s.gone {
-		return ErrDeleted
-	}
-	err := s.saveOnce(ctx, append(slices.Clip(s.attempts), s.attempt))
-	if atFault(err) && len(s.attempts) > 0 {
-		if err = s.save(ctx, s.attempts); err == nil && !s.gone {
-			err = s.saveOnce(ctx, []*execution.Attempt{s.attempt})
-		}
-	}
-	if s.gone {
-		cancel(ErrDeleted)
-		return ErrDeleted
-	}
-	if err == nil {
-		err = s.refusal // the rest is written, but the function was promised all
-	}
-	return err
-}
-
-// flushNow runs on the function's goroutine: the pass does the writing, so that nothing is written twice.
-func (s *supervision) flushNow(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	reply := make(chan error, 1)
-	select {
-	case s.flushes <- reply:
-		return <-reply
-	case <-s.done:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (s *supervision) finish() error {
-	if s.gone {
-		return nil
-	}
-	a := s.attempt
-	id := a.Call.Handler.ID
-	a.Previous = *s.state.Entry(id)
-	if err := s.state.Conclude(id, a.Outcome, s.now()); err != nil {
-		return err
-	}
-	s.attempts = append(s.attempts, a)
-	if s.pending.IsZero() {
-		s.pending = s.now()
-	}
-	if s.interim == nil && a.Outcome.Final && a.Outcome.Err == nil {
-		s.interim = s.cause.New
-	}
-	s.working = withChanges(s.working, a, a.Made())
-	return nil
 }

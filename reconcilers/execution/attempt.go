@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -115,4 +116,18 @@ func (a *Attempt) Result() any {
 		return nil
 	}
 	return a.result
+}
+
+// Adopt shows what another attempt did to the object in the working copy of this one. What does not fit it is left out.
+func (a *Attempt) Adopt(other *Attempt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	patch := patching.Patch{Transforms: other.Made()}
+	if patch.AddResult(other.Call.Handler.ID, other.Result()) != nil || patch.Empty() {
+		return
+	}
+	if changed, err := patch.ApplyTo(a.Call.Object); err == nil {
+		clear(a.Call.Object)
+		maps.Copy(a.Call.Object, changed)
+	}
 }

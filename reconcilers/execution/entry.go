@@ -33,6 +33,7 @@ type Entry struct {
 
 	loaded  *progress.Record
 	blocked bool
+	sub     bool // it is part of another handler: whether that is finished is all that counts
 }
 
 func newEntry(id, purpose string, now time.Time) *Entry {

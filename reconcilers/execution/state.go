@@ -90,7 +90,7 @@ func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 // Done is true if all selected handlers are finished. With none selected, it is true.
 func (s *State) Done() bool {
 	for _, e := range s.entries {
-		if e.Active && !e.Finished() {
+		if e.Active && !e.sub && !e.Finished() {
 			return false
 		}
 	}
@@ -102,7 +102,7 @@ func (s *State) Done() bool {
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.entries {
-		if e.Active && !e.Finished() && !e.blocked {
+		if e.Active && !e.sub && !e.Finished() && !e.blocked {
 			delays = append(delays, e.delay(now))
 		}
 	}

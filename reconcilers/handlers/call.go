@@ -21,6 +21,14 @@ type Writes interface {
 	Flush(ctx context.Context) error
 }
 
+// Subs runs the sub-handlers of a running function.
+type Subs interface {
+	// Declare adds a sub-handler: its id is its own, without that of its parent.
+	Declare(h *Handler) error
+	// Run calls those that are due. The error, if they are not all finished, is to be returned by the function.
+	Run(ctx context.Context) error
+}
+
 // Poster posts Kubernetes events about an object.
 type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
@@ -40,6 +48,8 @@ type Call struct {
 	Started time.Time
 	// Writes changes the object.
 	Writes Writes
+	// Subs runs sub-handlers; nil where there can be none.
+	Subs Subs
 	// Events posts Kubernetes events about the object.
 	Events Poster
 }

@@ -1,0 +1,51 @@
+package execution_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+var lifecycles = map[string]execution.Lifecycle{
+	"asap": execution.ASAP, "one_by_one": execution.OneByOne, "all_at_once": execution.AllAtOnce,
+	"randomized": execution.Randomized, "shuffled": execution.Shuffled,
+}
+
+func TestVectorsLifecycle(t *testing.T) {
+	vectors.Run(t, "lifecycle", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "lifecycle", "handlers", "retries")
+		lifecycle, ok := lifecycles[input.Text("lifecycle", "asap")]
+		if !ok {
+			t.Fatalf("the harness does not know the lifecycle %v", input["lifecycle"])
+		}
+		var due []*execution.Entry
+		for _, item := range input.List("handlers") {
+			id, _ := item.(string)
+			retries, _ := input.Mapping("retries")[id].(int64)
+			due = append(due, &execution.Entry{ID: id, Retries: int(retries)})
+		}
+		plan := []any{}
+		for _, entry := range lifecycle.Pick(due) {
+			plan = append(plan, entry.ID)
+		}
+		expected := vectors.Known(t, want.Value, "plan", "count", "one_of")
+		if expected["plan"] != nil {
+			if d := cmp.Diff(expected["plan"], any(plan)); d != "" {
+				t.Errorf("-want, +got:\n%s", d)
+			}
+			return
+		}
+		if int64(len(plan)) != expected["count"] {
+			t.Errorf("got %v, want %v of them", plan, expected["count"])
+		}
+		for _, id := range plan {
+			if !slices.Contains(expected.List("one_of"), id) {
+				t.Errorf("got %v, want it among %v", id, expected["one_of"])
+			}
+		}
+	})
+}
