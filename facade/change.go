@@ -65,19 +65,24 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 }
 
 func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*Change[T], error) {
-	object, err := s.form.decode(call.Object)
+	return newChange(ctx, call, s.form, s.kind.op.client)
+}
+
+// newChange is what a function gets.
+func newChange[T client.Object](ctx context.Context, call *handlers.Call, form *form[T], cluster client.Client) (*Change[T], error) {
+	object, err := form.decode(call.Object)
 	if err != nil {
 		return nil, err
 	}
 	c := &Change[T]{
 		Object: object, Diff: call.Cause.Diff, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Client: s.kind.op.client, log: logf.FromContext(ctx), form: s.form, call: call,
+		Client: cluster, log: logf.FromContext(ctx), form: form, call: call,
 	}
 	if call.Handler != nil {
 		c.ID = call.Handler.ID
 		_, _, c.Diff = call.Handler.View(call.Cause)
 	}
-	if c.Old, err = s.form.glean(call.Cause.Old); err != nil {
+	if c.Old, err = form.glean(call.Cause.Old); err != nil {
 		c.log.V(1).Info("The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error", err.Error())
 	}
 	return c, nil

@@ -37,6 +37,7 @@ type settings struct {
 	workers    int
 	backoff    time.Duration
 	checkpoint time.Duration
+	lifecycle  HandlerLifecycle
 	schemes    []func(*runtime.Scheme) error
 	memory     memory
 	digests    reconcilers.Digests

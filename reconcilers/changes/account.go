@@ -28,7 +28,11 @@ func (p *pass) account(ctx context.Context) (verdict, error) {
 	if p.state.Superseding() {
 		p.supersede(ctx)
 	}
-	if !succeeded(p.state) {
+	done, err := p.succeeded(p.state)
+	if err != nil {
+		return stop, &BlockedError{Err: err}
+	}
+	if !done {
 		p.interim = nil
 	}
 	return goOn, nil

@@ -34,14 +34,27 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 	}
 }
 
-// succeeded is true if a handler of the state's own purpose has.
-func succeeded(state *execution.State) bool {
+// succeeded is true if a handler of the state's own purpose has, or a sub-handler of one: these are known by name only until
+// their parent is called.
+func (p *pass) succeeded(state *execution.State) (bool, error) {
 	for _, e := range state.Entries() {
 		if e.Success && (e.Purpose == "" || e.Purpose == state.Purpose) {
-			return true
+			return true, nil
+		}
+		for _, id := range e.Subrefs {
+			if state.Entry(id) != nil {
+				continue // it is among the entries
+			}
+			record, err := p.read(id)
+			if err != nil {
+				return false, err
+			}
+			if record != nil && record.Success != nil && *record.Success && (record.Purpose == nil || *record.Purpose == state.Purpose) {
+				return true, nil
+			}
 		}
 	}
-	return false
+	return false, nil
 }
 
 // forget drops the records. With something seen, the two configurations change places: some handlers have seen the one,

@@ -30,6 +30,16 @@ func (l *life) carries(takes time.Duration, failures int) facade.ChangeFunc[*uns
 	}
 }
 
+// divides is a parent that lets its sub-handlers do the work.
+func (l *life) divides(takes time.Duration, subs ...string) facade.ChangeFunc[*unstructured.Unstructured] {
+	return func(_ context.Context, c *Change) error {
+		for i, id := range subs {
+			c.Sub(id, l.carries(takes, i%2))
+		}
+		return nil
+	}
+}
+
 // called keeps the books on a call, and makes its return a point.
 func (l *life) called(c *Change, act func() error) error {
 	if l.dead.Load() {

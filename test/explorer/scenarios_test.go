@@ -84,6 +84,14 @@ var scenarios = map[string]scenario{
 		steps:    []step{{after: time.Second, do: create("x")}},
 		carriers: []string{"a", "b", "c"}, lasting: lasting,
 	},
+	"sub-handlers": {
+		register: func(l *life, s Selection) {
+			s.On("p", anyChange, l.divides(5*time.Second, "one", "two"))
+			s.On("b", anyChange, l.carries(0, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")}},
+		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
+	},
 	"edit-during-create": {
 		register: func(l *life, s Selection) {
 			s.On("a", anyChange, l.carries(0, 0))
