@@ -27,4 +27,12 @@ func report(t *testing.T, w *world) {
 	for _, v := range w.violations {
 		t.Error(v)
 	}
+	if t.Failed() {
+		for _, c := range w.ledger.calls {
+			t.Logf("%s..%s %+v %v", c.started.Format(clock), c.returned.Format(clock), c.key, c.err)
+		}
+		t.Logf("killed at %s", w.killed.Format(clock))
+	}
 }
+
+const clock = "15:04:05.000"

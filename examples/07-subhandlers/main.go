@@ -1,0 +1,65 @@
+// Command 07-subhandlers divides the work for an object into parts, each with progress of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Change = facade.Change[*unstructured.Unstructured]
+
+func main() {
+	op := facade.New("subhandlers.kopf.dev")
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples.On("items", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, items)
+}
+
+// items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so it
+// only says what there is to do.
+func items(ctx context.Context, c *Change) error {
+	list, _, err := unstructured.NestedStringSlice(c.Object.Object, "spec", "items")
+	if err != nil {
+		return facade.Permanent(err)
+	}
+	log.FromContext(ctx).Info("There is something to do", "items", len(list))
+	for _, item := range list {
+		c.Sub(item, prepare(item))
+	}
+	return nil
+}
+
+// prepare is two steps: the first one is run on the spot, and the second one only when that is done.
+func prepare(item string) facade.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		c.Sub("fetch", fetch(item), facade.Retries(3))
+		if err := c.RunSubs(ctx); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Prepared", "item", item)
+		c.SetResult(item + " is ready")
+		return nil
+	}
+}
+
+// fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
+func fetch(item string) facade.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		if item == "item2" && c.Retry == 0 {
+			return facade.Temporary(errors.New("not there yet"), time.Second)
+		}
+		log.FromContext(ctx).Info(fmt.Sprintf("Fetched %s at attempt %d", item, c.Retry+1))
+		return nil
+	}
+}

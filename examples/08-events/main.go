@@ -1,0 +1,43 @@
+// Command 08-events sees every raw event of its objects: for those who want the changes as the API server tells them.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Event = facade.Event[*unstructured.Unstructured]
+
+func main() {
+	op := facade.New("events.kopf.dev")
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples.OnEvent("seen", seen)
+	examples.Labelled("somelabel").OnEvent("labelled", labelled)
+}
+
+func seen(ctx context.Context, e *Event) error {
+	kind := string(e.Type)
+	if e.Type == facade.EventListed {
+		kind = "(listed)"
+	}
+	log.FromContext(ctx).Info("Seen "+kind, "field", field(e.Object))
+	return nil
+}
+
+// labelled fails, which is a line in the log and nothing else: events are not repeated.
+func labelled(context.Context, *Event) error { return errors.New("this is of no consequence") }
+
+func field(o *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
+	return value
+}
