@@ -1,0 +1,253 @@
+package resources_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// resourceOf reads a resource of a vector.
+func resourceOf(t *testing.T, item any) resources.Resource {
+	t.Helper()
+	d := vectors.Known(t, item, "group", "version", "plural", "kind", "singular", "shortcuts", "categories", "subresources",
+		"namespaced", "preferred", "verbs")
+	return resources.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: d.Text("group", ""), Version: d.Text("version", ""), Kind: d.Text("kind", "")},
+		Plural:           d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: texts(d.List("shortcuts")),
+		Categories: texts(d.List("categories")), Subresources: texts(d.List("subresources")),
+		Namespaced: d.Flag("namespaced"), Preferred: d.Flag("preferred"), Verbs: texts(d.List("verbs")),
+	}
+}
+
+func texts(list []any) []string {
+	all := []string{}
+	for _, item := range list {
+		text, _ := item.(string)
+		all = append(all, text)
+	}
+	return all
+}
+
+func resourcesOf(t *testing.T, list []any) []resources.Resource {
+	t.Helper()
+	var all []resources.Resource
+	for _, item := range list {
+		all = append(all, resourceOf(t, item))
+	}
+	return all
+}
+
+// selectorOf reads a selector: positional arguments, or named ones, with the positional ones among them.
+func selectorOf(t *testing.T, spec any) (resources.Selector, error) {
+	t.Helper()
+	args, positional := spec.([]any)
+	var named resources.Selector
+	if !positional {
+		d := vectors.Known(t, spec, "args", "group", "version", "kind", "plural", "singular", "shortcut", "category")
+		args = d.List("args")
+		if group, ok := d["group"].(string); ok {
+			named.Group = &group
+		}
+		named.Version, named.Kind, named.Plural = d.Text("version", ""), d.Text("kind", ""), d.Text("plural", "")
+		named.Singular, named.Shortcut, named.Category = d.Text("singular", ""), d.Text("shortcut", ""), d.Text("category", "")
+	}
+	read := []any{}
+	for _, arg := range args {
+		read = append(read, argument(t, arg))
+	}
+	return resources.Parse(read, named)
+}
+
+func argument(t *testing.T, arg any) any {
+	t.Helper()
+	if text, ok := arg.(string); ok || arg == nil {
+		return any(text)
+	}
+	d := vectors.Known(t, arg, "$", "fn", "arg")
+	if d["$"] == "EVERYTHING" {
+		return resources.Everything
+	}
+	fn, ok := map[string]func(resources.Resource) bool{
+		"group_is":   func(r resources.Resource) bool { return r.Group == d["arg"] },
+		"plural_in":  func(r resources.Resource) bool { return slices.Contains(d.List("arg"), any(r.Plural)) },
+		"everything": func(resources.Resource) bool { return true },
+		"nothing":    func(resources.Resource) bool { return false },
+		"namespaced": func(r resources.Resource) bool { return r.Namespaced },
+	}[d.Text("fn", "")]
+	if !ok {
+		t.Fatalf("the harness does not know the function %v", arg)
+	}
+	return fn
+}
+
+// parsed is the selector as the vectors show it: what is said, and nothing else.
+func parsed(s resources.Selector) map[string]any {
+	shown := map[string]any{}
+	if s.Group != nil {
+		shown["group"] = *s.Group
+	}
+	for key, value := range map[string]string{
+		"version": s.Version, "any_name": s.Name, "kind": s.Kind, "plural": s.Plural, "singular": s.Singular, "shortcut": s.Shortcut,
+		"category": s.Category,
+	} {
+		if value != "" {
+			shown[key] = value
+		}
+	}
+	if s.Everything {
+		shown["any_name"] = "EVERYTHING"
+	}
+	return shown
+}
+
+func names(list []resources.Resource) []any {
+	all := []any{}
+	for _, r := range list {
+		all = append(all, r.String())
+	}
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return all
+}
+
+// known are the resources that all cases of a family share.
+func known(t *testing.T, family string) []any {
+	t.Helper()
+	context, err := vectors.Context("testdata/vectors/" + family + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return context.List("resources")
+}
+
+func check(t *testing.T, want vectors.Expected, got any, err error) {
+	t.Helper()
+	if want.Failed(t, got, err) {
+		return
+	}
+	if !diff.Equal(want.Value, got) {
+		t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
+	}
+}
+
+func TestVectorsResourceSelector(t *testing.T) {
+	shared := known(t, "resource_selector")
+	vectors.Run(t, "resource_selector", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "selector", "resources")
+		list := shared
+		if input["resources"] != nil {
+			list = input.List("resources")
+		}
+		all := resourcesOf(t, list)
+		s, err := selectorOf(t, input["selector"])
+		var checked []resources.Resource
+		for _, r := range all {
+			if err == nil && s.Matches(r) {
+				checked = append(checked, r)
+			}
+		}
+		check(t, want, map[string]any{
+			"parsed": parsed(s), "is_specific": s.Specific(), "checked": names(checked), "selected": names(s.Select(all)),
+		}, err)
+	})
+}
+
+var uses = map[string]resources.Use{
+	"create": resources.Patching, "update": resources.Patching, "delete": resources.Patching, "resume": resources.Patching,
+	"field": resources.Patching, "timer": resources.Patching, "daemon": resources.Patching, "event": resources.Watching,
+	"index": resources.Indexing, "validate": resources.Reviewing, "mutate": resources.Reviewing,
+}
+
+func TestVectorsServedResources(t *testing.T) {
+	shared := known(t, "served_resources")
+	vectors.Run(t, "served_resources", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "handlers", "scans")
+		var wants []resources.Want
+		for _, item := range input.List("handlers") {
+			d, _ := item.(map[string]any)
+			use, ok := uses[vectors.Fields(d).Text("on", "")]
+			if !ok {
+				t.Fatalf("the harness does not know the handler %v", item)
+			}
+			s, err := selectorOf(t, d["resource"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants = append(wants, resources.Want{Selector: s, Use: use})
+		}
+		var all []resources.Resource
+		got := []any{}
+		for _, item := range input.List("scans") {
+			scan := vectors.Known(t, item, "group", "resources")
+			list := shared
+			if scan["resources"] != nil {
+				list = scan.List("resources")
+			}
+			found := resourcesOf(t, list)
+			if group, ok := scan["group"].(string); ok {
+				all = resources.Replace(all, group, found)
+			} else {
+				all = found
+			}
+			plan := resources.Serve(wants, all)
+			got = append(got, map[string]any{"watched": names(plan.Watched), "indexed": names(plan.Indexed), "webhook": names(plan.Reviewed)})
+		}
+		check(t, want, got, nil)
+	})
+}
+
+// replies are what the API server answers, and what it was asked.
+type replies struct {
+	of    vectors.Fields
+	asked []any
+}
+
+func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
+	r.asked = append(r.asked, path)
+	if r.of[path] == nil {
+		return nil, nil
+	}
+	return json.Marshal(r.of[path])
+}
+
+func TestVectorsDiscovery(t *testing.T) {
+	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "responses", "groups")
+		server := &replies{of: input.Mapping("responses")}
+		found, err := resources.Discover(t.Context(), server, texts(input.List("groups"))...)
+		if want.Failed(t, found, err) {
+			return
+		}
+		expected := vectors.Known(t, want.Value, "requests", "resources")
+		sorted := func(list []any) []any {
+			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			return list
+		}
+		if d := cmp.Diff(sorted(expected.List("requests")), sorted(server.asked)); d != "" {
+			t.Errorf("requests: -want, +got:\n%s", d)
+		}
+		normal := func(list []resources.Resource) []resources.Resource {
+			for i := range list {
+				for _, names := range []*[]string{&list[i].Shortcuts, &list[i].Categories, &list[i].Subresources, &list[i].Verbs} {
+					if len(*names) == 0 {
+						*names = nil
+					}
+				}
+			}
+			slices.SortFunc(list, func(a, b resources.Resource) int { return strings.Compare(a.String(), b.String()) })
+			return list
+		}
+		if d := cmp.Diff(normal(resourcesOf(t, expected.List("resources"))), normal(found)); d != "" {
+			t.Errorf("resources: -want, +got:\n%s", d)
+		}
+	})
+}
