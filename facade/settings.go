@@ -27,20 +27,21 @@ func (setting) operatorOption() {}
 
 // settings are what the operator's options set.
 type settings struct {
-	prefix     string
-	finalizer  string
-	boundTo    string
-	legacyKeys bool
-	diffbase   diffbase.Storage
-	progress   progress.Storage
-	namespaces []string
-	workers    int
-	backoff    time.Duration
-	checkpoint time.Duration
-	lifecycle  HandlerLifecycle
-	schemes    []func(*runtime.Scheme) error
-	memory     memory
-	digests    reconcilers.Digests
+	prefix      string
+	finalizer   string
+	boundTo     string
+	legacyKeys  bool
+	diffbase    diffbase.Storage
+	progress    progress.Storage
+	namespaces  []string
+	workers     int
+	backoff     time.Duration
+	checkpoint  time.Duration
+	lifecycle   HandlerLifecycle
+	errorDelays []time.Duration // nil for the default ones
+	schemes     []func(*runtime.Scheme) error
+	memory      memory
+	digests     reconcilers.Digests
 }
 
 func defaults(name string) settings {

@@ -84,7 +84,7 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 	return reconcilers.Options{
 		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
 		Diffbase: s.diffbase, Progress: s.progress, Registrations: plan,
-		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle,
+		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
 		Metrics: metrics.Registry, Digests: s.digests,
 	}
 }

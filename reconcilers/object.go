@@ -1,8 +1,6 @@
 package reconcilers
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -15,13 +13,12 @@ type object struct {
 	written  map[string]any // our own last write, until the cache has it
 	released bool           // we let it go: what the cache still shows of it is past
 	gone     string         // the version, as cached, of which the server said that there is no such object
-	failures int            // of the framework, in a row
-	until    time.Time      // no pass before that: the framework failed
+	throttle throttle       // of passes, while the framework fails
 	blocked  string         // what was said last about malformed memory
 }
 
 func (o *object) idle() bool {
-	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.failures == 0 && o.blocked == ""
+	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 && o.blocked == ""
 }
 
 // newest is the later of what the cache has and our own last write; the cache is known to be complete up to that version.

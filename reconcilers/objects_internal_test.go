@@ -151,9 +151,9 @@ func TestCatchUp(t *testing.T) {
 
 func TestProceed(t *testing.T) {
 	cached := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}
-	o := &object{failures: 3, blocked: "by something", written: map[string]any{}}
+	o := &object{throttle: throttle{failures: 3}, blocked: "by something", written: map[string]any{}}
 	o.proceed(cached, changes.Next{Gone: true}, "5")
-	if !o.past(cached) || o.written != nil || o.failures != 0 || o.blocked != "" {
+	if !o.past(cached) || o.written != nil || o.throttle.failures != 0 || o.blocked != "" {
 		t.Errorf("an object that is no more needs nothing but that: %+v", o)
 	}
 	if o.idle() {

@@ -56,7 +56,8 @@ type Options struct {
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
 	// changes.DefaultCheckpoint.
 	Checkpoint time.Duration
-	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays.
+	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that failed
+	// waits for its next event.
 	ErrorDelays []time.Duration
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
@@ -69,12 +70,11 @@ func (o Options) workers() int {
 	return DefaultWorkers
 }
 
-func (o Options) errorDelay(failures int) time.Duration {
-	delays := o.ErrorDelays
-	if len(delays) == 0 {
-		delays = DefaultErrorDelays
+func (o Options) errorDelays() []time.Duration {
+	if o.ErrorDelays == nil {
+		return DefaultErrorDelays
 	}
-	return delays[min(failures, len(delays)-1)]
+	return o.ErrorDelays
 }
 
 // scopes are the namespaces to be watched, one cache each; the empty one is the whole cluster.

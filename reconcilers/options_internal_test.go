@@ -44,10 +44,18 @@ func TestErrorDelays(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (Options{ErrorDelays: tc.delays}).errorDelay(tc.failures); got != tc.want {
+			own := throttle{failures: tc.failures}
+			if got, again := own.fail(Options{ErrorDelays: tc.delays}.errorDelays(), time.Now()); got != tc.want || !again {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+func TestNoErrorDelays(t *testing.T) {
+	var own throttle
+	if delay, again := own.fail(Options{ErrorDelays: []time.Duration{}}.errorDelays(), time.Now()); again || delay != 0 || own.failures != 0 {
+		t.Errorf("with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own)
 	}
 }
 

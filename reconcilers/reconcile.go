@@ -32,7 +32,7 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	if o.past(cached) {
 		return reconcile.Result{}, nil
 	}
-	if wait := time.Until(o.until); wait > 0 {
+	if wait := o.throttle.wait(time.Now()); wait > 0 {
 		return again(wait), nil
 	}
 	log := k.log.WithValues("namespace", request.Namespace, "name", request.Name)
@@ -64,17 +64,21 @@ func (k *kind) judge(ctx context.Context, o *object, next changes.Next, err erro
 		if o.blocked != err.Error() {
 			logf.FromContext(ctx).Error(err, "The object cannot be handled until it is changed", "handlers", idsOf(k.handling.Handlers))
 		}
-		o.blocked, o.failures = err.Error(), 0
+		o.blocked = err.Error()
+		o.throttle.succeed()
 		return reconcile.Result{}
 	case err != nil:
-		delay := k.errorDelay(o.failures)
-		o.failures++
-		o.until = time.Now().Add(delay)
-		logf.FromContext(ctx).Error(err, "The object cannot be handled now; it will be tried again", "after", delay.String(),
-			"handlers", idsOf(k.handling.Handlers))
+		log := logf.FromContext(ctx).WithValues("handlers", idsOf(k.handling.Handlers))
+		delay, repeated := o.throttle.fail(k.errorDelays(), time.Now())
+		if !repeated {
+			log.Error(err, "The object cannot be handled now; it waits for its next event")
+			return reconcile.Result{}
+		}
+		log.Error(err, "The object cannot be handled now; it will be tried again", "after", delay.String())
 		return again(delay)
 	}
-	o.blocked, o.failures = "", 0
+	o.blocked = ""
+	o.throttle.succeed()
 	if next.After != nil {
 		return again(*next.After)
 	}
