@@ -17,10 +17,15 @@ type FilterOption interface {
 
 // ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of sub-handlers.
 type ChangeOption interface {
+	changeOption()
+	narrowOptions
+}
+
+// narrowOptions are those of single verbs for changes: what all of them take, each of them takes.
+type narrowOptions interface {
 	DeleteOption
 	ResumeOption
 	UpdateOption
-	changeOption()
 }
 
 // DeleteOption is an option of OnDelete.

@@ -15,9 +15,9 @@ import (
 // ignored are parts of the final object that say nothing.
 var ignored = []string{"handled-uid", "handling-configuration", "touch-dummy"}
 
-// comparable is the final object as it is to be compared: with the texts of annotations decoded, and without what servers
+// compared is the final object as it is to be compared: with the texts of annotations decoded, and without what servers
 // add.
-func comparable(t *testing.T, object any) any {
+func compared(t *testing.T, object any) any {
 	t.Helper()
 	body, ok := object.(map[string]any)
 	if !ok {

@@ -153,8 +153,12 @@ func (r *cycleRun) request(ctx context.Context, method, path string, patch any) 
 	}
 	request.Header.Set("Content-Type", "application/merge-patch+json")
 	response, err := r.server.RoundTrip(request)
-	if err != nil || response.StatusCode >= 300 && response.StatusCode != http.StatusNotFound {
-		r.t.Errorf("%s %s: %v, %v", method, path, response, err)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode != http.StatusNotFound {
+		r.t.Errorf("%s %s: %s", method, path, response.Status)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestVectorsCycle(t *testing.T) {
 		timed := input["latency"] == nil
 		compare(t, "calls of change handlers", calls(expected.List("log"), false), calls(log, false), timed)
 		compare(t, "calls of event handlers", calls(expected.List("log"), true), calls(log, true), timed)
-		if want, got := comparable(t, expected["final"]), comparable(t, final); !alike(want, got) {
+		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})

@@ -16,7 +16,6 @@ import (
 // the account is done by the pass.
 type subs struct {
 	*supervision
-	outer     context.Context // of the pass: its end is the operator's
 	parent    *execution.Attempt
 	ancestors []string
 
@@ -121,7 +120,7 @@ func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Han
 		return errEnded
 	}
 	a.Call.Object = runtime.DeepCopyJSON(s.parent.Call.Object)
-	s.equip(s.outer, a, s.ancestors)
+	s.equip(a, s.ancestors)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

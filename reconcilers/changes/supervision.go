@@ -36,7 +36,7 @@ func (s *supervision) run(ctx context.Context) error {
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	s.cancel = cancel
-	s.equip(ctx, s.attempt, nil)
+	s.equip(s.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
 	go func() {
@@ -49,9 +49,9 @@ func (s *supervision) run(ctx context.Context) error {
 }
 
 // equip gives a call what it needs to write, and to run sub-handlers.
-func (s *supervision) equip(ctx context.Context, a *execution.Attempt, ancestors []string) {
+func (s *supervision) equip(a *execution.Attempt, ancestors []string) {
 	a.Call.Writes = a
-	a.Call.Subs = &subs{supervision: s, outer: ctx, parent: a, ancestors: append(slices.Clip(ancestors), a.Call.Handler.ID)}
+	a.Call.Subs = &subs{supervision: s, parent: a, ancestors: append(slices.Clip(ancestors), a.Call.Handler.ID)}
 	a.FlushNow = func(ctx context.Context) error { return s.flushNow(ctx, a) }
 	a.Outcome = a.Limits.Judge(errNoReturn)
 }

@@ -21,9 +21,9 @@ import (
 func explore(t *testing.T, s scenario, c course) *world {
 	t.Helper()
 	w := &world{t: t, scenario: s, course: c, counts: map[moment]int{}}
-	synctest.Test(t, func(*testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		w.begin()
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(t.Context())
 		ended := w.operate(ctx)
 		for _, step := range s.steps {
 			time.Sleep(step.after)

@@ -3,7 +3,6 @@ package memapi
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,12 +128,6 @@ func (t target) prune(object map[string]any) {
 			delete(status, key)
 		}
 	}
-}
-
-func versionOf(object map[string]any) int64 {
-	text, _ := metadataOf(object)["resourceVersion"].(string)
-	version, _ := strconv.ParseInt(text, 10, 64)
-	return version
 }
 
 var definitionsResource = Resource{

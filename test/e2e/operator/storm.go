@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,21 +17,22 @@ import (
 func weather[T client.Object](objects facade.Selection[T], seen func(T) int64) {
 	either := []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
 	var calls atomic.Int64
+	say := func(what, line string) { _, _ = fmt.Fprintln(os.Stdout, what, line) }
 	handle := func(fails func() bool) facade.ChangeFunc[T] {
 		return func(ctx context.Context, c *facade.Change[T]) error {
 			line := fmt.Sprintf("%s %s %d", c.ID, c.Object.GetName(), seen(c.Object))
-			fmt.Println("BEGIN", line)
+			say("BEGIN", line)
 			select {
 			case <-time.After(5 * time.Millisecond):
 			case <-ctx.Done():
-				fmt.Println("BROKEN", line)
+				say("BROKEN", line)
 				return ctx.Err()
 			}
 			if fails() {
-				fmt.Println("FAILED", line)
+				say("FAILED", line)
 				return facade.Temporary(errors.New("bad weather"), 100*time.Millisecond)
 			}
-			fmt.Println("DONE", line)
+			say("DONE", line)
 			return nil
 		}
 	}
