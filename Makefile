@@ -71,6 +71,12 @@ test-envtest: ## Run the suites against a real API server.
 	assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(RACE) $(SUITES:%=./%/...)
 
+.PHONY: interop
+interop: ## Hand objects from genuine Kopf to our operator and back; needs python3 with venv, and the package index once.
+	$(call say,interop with genuine Kopf; the first time waits for binaries and for Python packages)
+	@set -e; assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(RACE) -count 1 ./test/interop -ginkgo.v
+
 .PHONY: lint
 lint: ## Run the linters over every module.
 	$(call say,linters; the first time waits for building them: some minutes)

@@ -1,0 +1,73 @@
+package interop_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// call is one call of a handler, by whomever. A diff is as Kopf has it: lists of operation, path, old and new.
+type call struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Retry  int     `json:"retry"`
+	Reason string  `json:"reason"`
+	Diff   any     `json:"diff"`
+	At     float64 `json:"at"` // seconds since 1970
+}
+
+// operator is one of the two for one namespace.
+type operator interface {
+	start(namespace string)
+	stop()
+	// calls are those since the last start.
+	calls() []call
+}
+
+// kopf is the genuine one, in a process of its own.
+type kopf struct {
+	process *exec.Cmd
+	file    string
+}
+
+func (k *kopf) start(namespace string) {
+	GinkgoHelper()
+	k.file = filepath.Join(GinkgoT().TempDir(), "calls")
+	k.process = exec.Command(filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone", filepath.Join("testdata", "handlers.py"))
+	k.process.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "INTEROP_CALLS="+k.file)
+	k.process.Stdout, k.process.Stderr = GinkgoWriter, GinkgoWriter
+	Expect(k.process.Start()).To(Succeed())
+	DeferCleanup(k.stop)
+}
+
+func (k *kopf) stop() {
+	if k.process == nil {
+		return
+	}
+	process := k.process
+	k.process = nil
+	Expect(process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	_ = process.Wait()
+}
+
+func (k *kopf) calls() (all []call) {
+	GinkgoHelper()
+	file, err := os.Open(k.file)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = file.Close() }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var one call
+		Expect(json.Unmarshal(lines.Bytes(), &one)).To(Succeed())
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,131 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// KopfExample is the kind as a Go type, with less in it than the objects have.
+type KopfExample struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Field string `json:"field"`
+	} `json:"spec"`
+}
+
+// DeepCopyObject makes it an object.
+func (k *KopfExample) DeepCopyObject() runtime.Object {
+	own := *k
+	own.ObjectMeta = *k.ObjectMeta.DeepCopy()
+	return &own
+}
+
+// ours is our operator, with the same handlers as Kopf's.
+type ours struct {
+	typed bool
+	end   func()
+
+	mu   sync.Mutex
+	made []call
+}
+
+func (o *ours) start(namespace string) {
+	GinkgoHelper()
+	o.made = nil
+	op := facade.New("interop.example.org", facade.AsKopf(), facade.InNamespaces(namespace))
+	if o.typed {
+		prototype := &KopfExample{}
+		prototype.SetGroupVersionKind(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"})
+		register(o, facade.For(op, prototype))
+	} else {
+		register(o, facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(op.SetupWithManager(m)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	o.end = sync.OnceFunc(func() {
+		cancel()
+		Eventually(done).Should(Receive(BeNil()))
+	})
+	DeferCleanup(o.stop)
+}
+
+func (o *ours) stop() { o.end() }
+
+func (o *ours) calls() []call {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.made)
+}
+
+func register[T client.Object](o *ours, examples facade.Selection[T]) {
+	handle := func(retried bool) facade.ChangeFunc[T] {
+		return func(_ context.Context, c *facade.Change[T]) error {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.made = append(o.made, call{
+				ID: c.ID, Name: c.Object.GetName(), Retry: c.Retry, Reason: string(c.Reason), Diff: items(c.Diff),
+				At: float64(time.Now().UnixMicro()) / 1e6,
+			})
+			switch {
+			case retried && c.Retry == 0:
+				return facade.Temporary(errors.New("later"), 5*time.Second)
+			case c.ID == "create_fn":
+				c.SetResult(map[string]string{"by": "anybody"})
+			}
+			return nil
+		}
+	}
+	examples.OnCreate("create_fn", handle(false))
+	examples.Label("retried", "yes").OnCreate("retried_fn", handle(true))
+	examples.OnUpdate("update_fn", handle(false))
+	examples.OnField("field_fn", "spec.field", handle(false))
+	examples.OnDelete("delete_fn", handle(false))
+}
+
+// items are a diff as Kopf has it.
+func items(changes diff.Diff) []any {
+	list := []any{}
+	for _, item := range changes {
+		path := []any{}
+		for _, key := range item.Path {
+			path = append(path, key)
+		}
+		list = append(list, []any{string(item.Op), path, item.Old, item.New})
+	}
+	return list
+}
+
+// example is an object with what is hard to take over: numbers of both sorts, letters beyond ASCII, characters that HTML
+// does not like.
+func example(namespace, name string, labels map[string]any) *unstructured.Unstructured {
+	metadata := map[string]any{"namespace": namespace, "name": name, "annotations": map[string]any{"example.org/note": "grüße <&> 👋"}}
+	if labels != nil {
+		metadata["labels"] = labels
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": metadata,
+		"spec": map[string]any{"field": "a", "whole": int64(1), "half": 1.5, "one": 1.0, "list": []any{"ü", nil}, "empty": map[string]any{}},
+	}}
+}

@@ -1,0 +1,45 @@
+package interop_test
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed requirements.txt
+var requirements string
+
+// python gives the folder of a Python environment with Kopf, made on the first use, and kept under the user's cache.
+func python() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a place for the Python environment: %w", err)
+	}
+	sum := sha256.Sum256([]byte(requirements))
+	folder := filepath.Join(cache, "kopf-runtime", "interop-"+hex.EncodeToString(sum[:6]))
+	ready := filepath.Join(folder, "ready")
+	if _, err := os.Stat(ready); err == nil {
+		return folder, nil
+	}
+	fmt.Fprintln(os.Stderr, "interop: installing Kopf of requirements.txt into", folder, "(this takes about a minute, once)")
+	if err := os.RemoveAll(folder); err != nil {
+		return "", fmt.Errorf("clearing the Python environment: %w", err)
+	}
+	if err := command("python3", "-m", "venv", folder); err != nil {
+		return "", fmt.Errorf("making a Python environment: Python 3.10 or later with its venv module is needed (Debian: python3-venv): %w", err)
+	}
+	if err := command(filepath.Join(folder, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"); err != nil {
+		return "", fmt.Errorf("installing Kopf: the Python package index is needed: %w", err)
+	}
+	return folder, os.WriteFile(ready, nil, 0o600)
+}
+
+func command(name string, args ...string) error {
+	run := exec.Command(name, args...)
+	run.Stdout, run.Stderr = os.Stderr, os.Stderr
+	return run.Run()
+}
