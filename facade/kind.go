@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,42 +73,39 @@ func selectorOf(prototype client.Object, given schema.GroupVersionKind, scheme *
 	return reconcilers.Selector{GroupVersion: found.GroupVersion(), Kind: found.Kind}, nil
 }
 
-// resourceName is what a plural, a singular or a kind can be.
-var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
-
-// ForResource selects all objects of a resource without a Go type for it: ForResource(op, "kopf.dev/v1", "kopfexamples"),
-// or ForResource(op, "v1", "pods") for the core group. The name is the plural, the singular or the kind. Handlers get the
-// objects as they are, unstructured.
-func ForResource(op *Operator, groupVersion, name string) Selection[*unstructured.Unstructured] {
+// ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
+//
+//	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name
+//	ForResource(op, "kopfexamples.kopf.dev")            // with the group
+//	ForResource(op, "kopfexamples.v1.kopf.dev")         // with group and version
+//	ForResource(op, "kopf.dev", "kopfexamples")
+//	ForResource(op, "kopf.dev/v1", "kopfexamples")
+//	ForResource(op, "kopf.dev", "v1", "kopfexamples")
+//	ForResource(op, "v1", "pods")                       // the core group
+//
+// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when CRDs
+// come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of the core
+// group is meant; if there is none, the name is ambiguous, and none of them is handled: a line in the log says so.
+func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
 	k := &kind{op: op, location: location()}
-	gv, err := resourceOf(groupVersion, name)
+	selector, err := reconcilers.Spelled(spelling...)
 	switch {
 	case !op.made():
 		k.mistake(fmt.Errorf("facade.ForResource: %w", errNoOperator))
 	case err != nil:
-		k.mistake(fmt.Errorf("facade.ForResource(%q, %q): %w", groupVersion, name, err))
+		k.mistake(fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err))
 	default:
-		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) {
-			return reconcilers.Selector{GroupVersion: gv, Name: name}, nil
-		}
+		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) { return selector, nil }
 	}
 	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
 		kind: k, form: newForm[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),
 	}}
 }
 
-func resourceOf(groupVersion, name string) (schema.GroupVersion, error) {
-	gv, err := schema.ParseGroupVersion(groupVersion)
-	switch {
-	case err != nil:
-		return gv, fmt.Errorf("invalid group and version: %w", err)
-	case gv.Version == "" || strings.Contains(groupVersion, "/") && gv.Group == "":
-		return gv, errors.New(`the group or the version is missing: write "group/version", or "v1" for the core group`)
-	case gv.Group == "" && gv.Version != "v1":
-		return gv, fmt.Errorf(`the core group has "v1" only: write the version, too, as in "%s/v1"`, groupVersion)
-	case !resourceName.MatchString(name):
-		return gv, errors.New(`invalid resource name: it is a plural, a singular or a kind, such as "kopfexamples", without the group`)
-	default:
-		return gv, nil
+func spelled(texts []string) string {
+	all := make([]string, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, strconv.Quote(text))
 	}
+	return strings.Join(all, ", ")
 }

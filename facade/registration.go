@@ -71,7 +71,7 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 	for _, other := range before {
 		switch taken := other.handler; {
 		case !one.selector.MayMean(other.selector):
-		case one.selector.Version != other.selector.Version:
+		case one.selector.Contradicts(other.selector):
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the same objects; choose one version",
 				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
 		case taken.ID == id && other.verb == one.verb:

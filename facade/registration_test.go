@@ -192,30 +192,43 @@ func TestMistakes(t *testing.T) {
 				return above()
 			},
 			[]string{"facade.For(*unstructured.Unstructured): finding the kind of the type"}},
-		"resource without a version": {"a short form that Kopf takes, but not here",
+		"no resource": {"nothing is named",
 			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
-				facade.ForResource(op, "apps", "deployments")
+				facade.ForResource(op)
 				return above()
 			},
-			[]string{`facade.ForResource("apps", "deployments"): the core group has "v1" only`, `"apps/v1"`}},
+			[]string{"facade.ForResource(): exactly one name"}},
+		"too many words": {"four say nothing",
+			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
+				facade.ForResource(op, "a", "b", "c", "d")
+				return above()
+			},
+			[]string{`facade.ForResource("a", "b", "c", "d"): too many arguments`}},
+		"one kind in two spellings of one name": {"their progress would be kept under one id",
+			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
+				facade.ForResource(op, "kopfexamples").OnCreate("fn", raw)
+				facade.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("fn", raw)
+				return above()
+			},
+			[]string{"the id is taken by OnCreate"}},
 		"resource with its group": {"the group is in the other argument",
 			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
 				facade.ForResource(op, "kopf.dev/v1", "kopfexamples.kopf.dev")
 				return above()
 			},
-			[]string{"without the group"}},
+			[]string{`invalid resource name "kopfexamples.kopf.dev"`}},
 		"resource without a group": {"a slash promises one",
 			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
 				facade.ForResource(op, "/v1", "pods")
 				return above()
 			},
-			[]string{"the group or the version is missing"}},
+			[]string{`there is a slash, but no group`}},
 		"resource with too many slashes": {"it is no group and version",
 			func(op *facade.Operator, _ facade.Selection[*Widget]) int {
 				facade.ForResource(op, "a/b/c", "pods")
 				return above()
 			},
-			[]string{"invalid group and version"}},
+			[]string{`invalid group "a/b"`}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -68,7 +69,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		writer: &patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		poster: posting.New(direct, o.Name), metrics: metrics,
 	}
-	e.serving.run = e.serve
+	e.serving.run, e.serving.server = e.serve, getter{lister}
 	if err := register(m, o); err != nil {
 		return err
 	}
@@ -94,7 +95,13 @@ func (e *engine) Start(ctx context.Context) error {
 // serve runs one kind in all its namespaces until the context ends.
 func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler) {
 	leave, err := e.occupy(r)
+	if err == nil {
+		err = unambiguous(r, own)
+	}
 	if err != nil {
+		if leave != nil {
+			leave()
+		}
 		e.log.Error(err, "A kind is not served", "handlers", idsOf(own))
 		return
 	}
@@ -106,6 +113,19 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 		scopes.Go(func() { k.serve(ctx) })
 	}
 	scopes.Wait()
+}
+
+// unambiguous tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not known
+// before they are resolved.
+func unambiguous(r Resource, own []*handlers.Handler) error {
+	for i, h := range own {
+		for _, other := range own[:i] {
+			if h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason && h.Initial == other.Initial && h.NeedsChange == other.NeedsChange {
+				return fmt.Errorf("the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID, r.GroupVersionKind, cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location)
+			}
+		}
+	}
+	return nil
 }
 
 // memory is that of a scope. It outlives the service of the kind: what was met once is not met for the first time again.

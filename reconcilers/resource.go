@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
 // Resource is a kind that the API server serves.
@@ -71,6 +73,8 @@ func resolve(s Selector, list *metav1.APIResourceList) (Resource, error) {
 type inquiry struct {
 	lister  Lister
 	answers map[schema.GroupVersion]answer
+	server  resources.Getter
+	scans   map[string]scan
 }
 
 type answer struct {
@@ -79,6 +83,9 @@ type answer struct {
 }
 
 func (i inquiry) find(ctx context.Context, s Selector) (Resource, error) {
+	if s.Spelling != "" {
+		return i.spelled(ctx, s)
+	}
 	heard, asked := i.answers[s.GroupVersion]
 	if !asked {
 		heard.list, heard.err = i.lister.ServerResourcesForGroupVersionWithContext(ctx, s.GroupVersion.String())

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
 // reviewInterval is how often what is served is compared with what the API server has, if nobody has doubts earlier: a
@@ -20,6 +21,7 @@ const reviewInterval = 5 * time.Minute
 type serving struct {
 	registrations []Registration
 	lister        Lister
+	server        resources.Getter // for selectors that say less than a group and a version
 	// run serves a resource until the context ends, and returns when its last handler has returned.
 	run func(ctx context.Context, r Resource, own []*handlers.Handler)
 	// doubts ask for a review: a kind was not found where it had been.
@@ -83,7 +85,7 @@ func (s *serving) discover(ctx context.Context) {
 }
 
 func (s *serving) inquire() inquiry {
-	return inquiry{lister: s.lister, answers: map[schema.GroupVersion]answer{}}
+	return inquiry{lister: s.lister, answers: map[schema.GroupVersion]answer{}, server: s.server, scans: map[string]scan{}}
 }
 
 // serve starts what can be found now, and gives the selectors that cannot.

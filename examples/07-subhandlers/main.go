@@ -22,7 +22,7 @@ func main() {
 }
 
 func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
 	examples.On("items", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, items)
 }
 

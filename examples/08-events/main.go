@@ -20,7 +20,7 @@ func main() {
 }
 
 func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples := facade.ForResource(op, "kopfexamples")
 	examples.OnEvent("seen", seen)
 	examples.Labelled("somelabel").OnEvent("labelled", labelled)
 }

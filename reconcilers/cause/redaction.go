@@ -40,16 +40,26 @@ func (r *Redaction) Forms(body map[string]any, essence diffbase.Essence) func(yi
 
 func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
 	paths := r.Paths
-	if r.Limit > 0 {
-		text, err := asciijson.Marshal(Bare(essence))
-		if err != nil {
-			return nil, fmt.Errorf("measuring the essence: %w", err)
-		}
-		if len(text) > r.Limit {
-			paths = []diff.Path{nil}
-		}
+	large, err := r.Exceeded(essence)
+	if err != nil {
+		return nil, err
+	}
+	if large {
+		paths = []diff.Path{nil}
 	}
 	return seal(d, essence, paths)
+}
+
+// Exceeded tells whether the essence is above the limit, so that no values of it are stored.
+func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
+	if r == nil || r.Limit <= 0 {
+		return false, nil
+	}
+	text, err := asciijson.Marshal(Bare(essence))
+	if err != nil {
+		return false, fmt.Errorf("measuring the essence: %w", err)
+	}
+	return len(text) > r.Limit, nil
 }
 
 func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {

@@ -17,7 +17,8 @@ const annotationsLimit = 256 * 1024
 // storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
 func (p *pass) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
 	size, err := p.storeFitting(p.Lens.Diffbase, patch, handled)
-	if size > annotationsLimit {
+	large, measured := p.Lens.Redaction.Exceeded(handled)
+	if measured == nil && (large || size > annotationsLimit) {
 		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it changed, not what it was",
 			"handlers", p.owned(), "annotations", size, "limit", annotationsLimit)
 	}

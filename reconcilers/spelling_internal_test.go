@@ -1,0 +1,109 @@
+package reconcilers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// documents are what an API server says of itself.
+type documents struct {
+	of    map[string]any
+	err   error
+	asked []string
+}
+
+func (d *documents) Get(_ context.Context, path string) ([]byte, error) {
+	d.asked = append(d.asked, path)
+	if d.err != nil || d.of[path] == nil {
+		return nil, d.err
+	}
+	return json.Marshal(d.of[path])
+}
+
+func apiDocuments() *documents {
+	verbs := metav1.Verbs{"list", "watch", "patch"}
+	one := func(name, kind string, short ...string) metav1.APIResource {
+		return metav1.APIResource{Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true, Verbs: verbs, ShortNames: short}
+	}
+	group := func(name string) metav1.APIGroup {
+		v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		return metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v}
+	}
+	list := func(all ...metav1.APIResource) metav1.APIResourceList {
+		return metav1.APIResourceList{APIResources: all}
+	}
+	return &documents{of: map[string]any{
+		"/api": metav1.APIVersions{Versions: []string{"v1"}}, "/api/v1": list(one("pods", "Pod", "po")),
+		"/apis":                metav1.APIGroupList{Groups: []metav1.APIGroup{group("kopf.dev"), group("metrics.k8s.io"), group("zalando.org")}},
+		"/apis/kopf.dev/v1":    list(one("kopfexamples", "KopfExample", "kex"), one("lonelies", "Lonely"), metav1.APIResource{Name: "lonelies/status", Kind: "Lonely"}),
+		"/apis/zalando.org/v1": list(one("kopfexamples", "KopfExample", "kex")), "/apis/metrics.k8s.io/v1": list(one("pods", "PodMetrics")),
+	}}
+}
+
+func TestSpellings(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		parts  []string
+		want   string // the resource
+		fails  string
+		asked  int
+	}{
+		"Nothing":       {reason: "nobody has it", parts: []string{"nothings"}, fails: "there is no such resource", asked: 6},
+		"Ambiguous":     {reason: "two groups have it, so nobody knows", parts: []string{"kex"}, fails: "ambiguous", asked: 6},
+		"AnotherGroup":  {reason: "only what is meant is asked for", parts: []string{"nothings.kopf.dev"}, fails: "there is no such resource", asked: 2},
+		"Core":          {reason: "the core has precedence", parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
+		"CoreKind":      {reason: "no other kind is called so", parts: []string{"PodMetrics"}, want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6},
+		"NameAndGroup":  {reason: "with its group it is one", parts: []string{"kex.zalando.org"}, want: "zalando.org/v1, Kind=KopfExample", asked: 2},
+		"GroupThenName": {reason: "the same in two words", parts: []string{"kopf.dev", "KopfExample"}, want: "kopf.dev/v1, Kind=KopfExample", asked: 2},
+		"Kind":          {reason: "any name will do", parts: []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6},
+		"NameVersion":   {reason: "a version without a group", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := Spelled(tc.parts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := apiDocuments()
+			found, err := inquiry{server: server, scans: map[string]scan{}}.find(t.Context(), s)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) || !unserved(err) {
+					t.Errorf("%s: got %v, want an unserved one with %q", tc.reason, err, tc.fails)
+				}
+			} else if err != nil || found.GroupVersionKind.String() != tc.want {
+				t.Errorf("%s: got %s, error %v", tc.reason, found.GroupVersionKind, err)
+			}
+			if len(server.asked) != tc.asked {
+				t.Errorf("%s: asked for %v", tc.reason, server.asked)
+			}
+		})
+	}
+}
+
+func TestSpellingsOnABadConnection(t *testing.T) {
+	s, err := Spelled("kex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = inquiry{server: &documents{err: errors.New("refused")}, scans: map[string]scan{}}.find(t.Context(), s)
+	if err == nil || unserved(err) || !strings.Contains(err.Error(), "kex") {
+		t.Errorf("no answer proves nothing: got %v", err)
+	}
+}
+
+func TestSpelledInFull(t *testing.T) {
+	want := Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"}, Name: "kex"}
+	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
+		got, err := Spelled(parts...)
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%v says all, so no search is needed: error %v, -want, +got:\n%s", parts, err, d)
+		}
+	}
+}
