@@ -40,6 +40,19 @@ func (l *life) divides(takes time.Duration, subs ...string) facade.ChangeFunc[*u
 	}
 }
 
+// nests is a parent of parents, which run their parts on the spot.
+func (l *life) nests(takes time.Duration, subs ...string) facade.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		for i, id := range subs {
+			c.Sub(id, func(ctx context.Context, c *Change) error {
+				c.Sub("part", l.carries(takes, i%2))
+				return c.RunSubs(ctx)
+			})
+		}
+		return c.RunSubs(ctx)
+	}
+}
+
 // called keeps the books on a call, and makes its return a point.
 func (l *life) called(c *Change, act func() error) error {
 	if l.dead.Load() {

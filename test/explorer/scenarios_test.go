@@ -92,6 +92,26 @@ var scenarios = map[string]scenario{
 		steps:    []step{{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")}},
 		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
 	},
+	"edit-and-delete-during-sub-handlers": {
+		register: func(l *life, s Selection) {
+			s.On("p", anyChange, l.nests(3*time.Second, "one", "two"))
+			s.OnDelete("d", l.divides(2*time.Second, "x", "y"))
+		},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {after: 40 * time.Second, do: edit("z")},
+			{after: 4 * time.Second, do: remove},
+		},
+		releases: []string{"d/x", "d/y"}, deleted: true, lasting: lasting,
+	},
+	"lifecycle-asap": {
+		options: []facade.OperatorOption{facade.Lifecycle(facade.ASAP)},
+		register: func(l *life, s Selection) {
+			s.On("p", anyChange, l.divides(2*time.Second, "one", "two"))
+			s.On("b", anyChange, l.carries(2*time.Second, 1))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 3 * time.Second, do: edit("y")}},
+		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
+	},
 	"edit-during-create": {
 		register: func(l *life, s Selection) {
 			s.On("a", anyChange, l.carries(0, 0))

@@ -1,0 +1,149 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func object(name, uid string, version int) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	o.SetNamespace("ns")
+	o.SetName(name)
+	o.SetUID(types.UID(uid))
+	o.SetResourceVersion(fmt.Sprint(version))
+	return o
+}
+
+func shown(list []events.Event) (all []string) {
+	for _, e := range list {
+		all = append(all, e.Type+" "+string(e.Object.GetUID())+"@"+e.Object.GetResourceVersion())
+	}
+	return all
+}
+
+func TestQueueKeepsTheOrder(t *testing.T) {
+	var q events.Queue
+	for i, kind := range []string{events.Added, events.Modified, events.Deleted} {
+		q.Add(events.Event{Type: kind, Object: object("a", "u1", i)})
+	}
+	q.Add(events.Event{Type: events.Added, Object: object("b", "u2", 7)})
+	q.Add(events.Event{Type: events.Added, Object: object("a", "u3", 8)})
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	want := []string{"ADDED u1@0", "MODIFIED u1@1", "DELETED u1@2", "ADDED u3@8"}
+	if d := cmp.Diff(want, shown(q.Take(key))); d != "" {
+		t.Errorf("those of the old object come before those of the new one: -want, +got:\n%s", d)
+	}
+	if left := q.Take(key); left != nil {
+		t.Errorf("what was taken is forgotten: got %v", shown(left))
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	var q events.Queue
+	dropped := 0
+	add := func(kind string, version int) {
+		if q.Add(events.Event{Type: kind, Object: object("a", "u1", version)}) {
+			dropped++
+		}
+	}
+	add(events.Added, 0)
+	for i := range events.Limit + 9 {
+		add(events.Modified, i+1)
+	}
+	add(events.Deleted, 1000)
+	got := shown(q.Take(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	if len(got) != events.Limit || dropped != 11 {
+		t.Errorf("got %d events, %d dropped, want %d and 11", len(got), dropped, events.Limit)
+	}
+	if got[0] != "ADDED u1@0" || got[1] != "MODIFIED u1@12" || got[len(got)-1] != "DELETED u1@1000" {
+		t.Errorf("the beginning and the end stay, the oldest changes go: got %s, %s … %s", got[0], got[1], got[len(got)-1])
+	}
+}
+
+// watching is a handler of events.
+func watching(id string, call handlers.Func, filters ...handlers.Filter) *handlers.Handler {
+	return &handlers.Handler{ID: id, Family: handlers.Watching, Call: call, Filters: filters}
+}
+
+func handling(all ...*handlers.Handler) *events.Handling {
+	return &events.Handling{Handlers: all, Chain: adapters.Standard(nil)}
+}
+
+func TestDeliverGoesOn(t *testing.T) {
+	var seen []string
+	note := func(id string, err error) handlers.Func {
+		return func(_ context.Context, call *handlers.Call) error {
+			seen = append(seen, id+" "+call.Cause.Type)
+			return err
+		}
+	}
+	h := handling(
+		watching("failing", note("failing", errors.New("of no consequence"))),
+		watching("panicking", func(context.Context, *handlers.Call) error { panic("the roof is on fire") }),
+		watching("unasked", note("unasked", nil), func(context.Context, *cause.Cause) (bool, error) { return false, nil }),
+		watching("misfiltered", note("misfiltered", nil), func(context.Context, *cause.Cause) (bool, error) { return true, errors.New("broken") }),
+		watching("last", note("last", nil)),
+	)
+	h.Deliver(t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}})
+	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
+		t.Errorf("the trouble of one handler is no other's: -want, +got:\n%s", d)
+	}
+}
+
+func TestDeliverCollectsWhatIsWritten(t *testing.T) {
+	writing := watching("w", func(_ context.Context, call *handlers.Call) error {
+		return errors.Join(call.Writes.SetResult(call.Cause.Type), call.Writes.Remember(func(body map[string]any) error {
+			body["data"] = call.Cause.Type
+			return nil
+		}))
+	})
+	apply := func(list ...events.Event) map[string]any {
+		patch := handling(writing).Deliver(t.Context(), list)
+		changed, err := patch.ApplyTo(map[string]any{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changed
+	}
+	added, modified, deleted := events.Event{events.Added, object("a", "u1", 1)}, events.Event{events.Modified, object("a", "u1", 2)}, events.Event{events.Deleted, object("a", "u1", 3)}
+	if d := cmp.Diff(map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified)); d != "" {
+		t.Errorf("what the last event left: -want, +got:\n%s", d)
+	}
+	if d := cmp.Diff(map[string]any{}, apply(added, modified, deleted)); d != "" {
+		t.Errorf("nothing is written to what is gone: -want, +got:\n%s", d)
+	}
+}
+
+// refusing is an API server that takes nothing.
+type refusing struct{ asked int }
+
+func (r *refusing) ApplyRetrying(context.Context, patching.Target, patching.Patch, patching.Refetch) (patching.Result, error) {
+	r.asked++
+	return patching.Result{}, errors.New("not now")
+}
+
+func TestWriteIsTriedOnce(t *testing.T) {
+	server := &refusing{}
+	h := handling()
+	h.Writer = server
+	h.Write(t.Context(), map[string]any{}, patching.Patch{})
+	if server.asked != 0 {
+		t.Errorf("nothing to write is no request: got %d", server.asked)
+	}
+	h.Write(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
+	if server.asked != 1 {
+		t.Errorf("what is refused is lost: got %d requests", server.asked)
+	}
+}
