@@ -2,7 +2,9 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +23,11 @@ type subs struct {
 
 	mu       sync.Mutex
 	declared []*handlers.Handler
+	running  bool
 }
+
+// errRunning is a mistake of the parent function: it would wait for itself.
+var errRunning = errors.New("the sub-handlers are running already")
 
 var _ handlers.Subs = (*subs)(nil)
 
@@ -51,17 +57,17 @@ func (s *subs) Declare(h *handlers.Handler) error {
 // Run calls those that are due, as the lifecycle has it. Those that do not match are not waited for; those that are finished
 // are not called again.
 func (s *subs) Run(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.declared) == 0 {
-		return nil
+	declared, err := s.begin()
+	if err != nil || len(declared) == 0 {
+		return err
 	}
-	all, err := s.accounts(ctx)
+	defer s.end()
+	all, err := s.accounts(ctx, declared)
 	if err != nil {
 		return err
 	}
 	var picked []*execution.Entry
-	if !s.do(func() { picked = s.Lifecycle.Pick(s.due(all)) }) {
+	if !s.do(func() { picked = s.Lifecycle.Pick(s.due(declared, all)) }) {
 		return errEnded
 	}
 	for _, entry := range picked {
@@ -78,10 +84,28 @@ func (s *subs) Run(ctx context.Context) error {
 	return err
 }
 
+// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by mistake
+// must not wait for ever.
+func (s *subs) begin() ([]*handlers.Handler, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil, errRunning
+	}
+	s.running = len(s.declared) > 0
+	return slices.Clone(s.declared), nil
+}
+
+func (s *subs) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
 // accounts are those of the sub-handlers that match.
-func (s *subs) accounts(ctx context.Context) (all map[*execution.Entry]*handlers.Handler, err error) {
+func (s *subs) accounts(ctx context.Context, declared []*handlers.Handler) (all map[*execution.Entry]*handlers.Handler, err error) {
 	all = map[*execution.Entry]*handlers.Handler{}
-	for _, h := range s.declared {
+	for _, h := range declared {
 		ok, err := h.Match(ctx, s.cause)
 		if err != nil {
 			return nil, err
@@ -102,8 +126,8 @@ func (s *subs) accounts(ctx context.Context) (all map[*execution.Entry]*handlers
 }
 
 // due are those that may be called now, in the order of declaration.
-func (s *subs) due(all map[*execution.Entry]*handlers.Handler) (due []*execution.Entry) {
-	for _, h := range s.declared {
+func (s *subs) due(declared []*handlers.Handler, all map[*execution.Entry]*handlers.Handler) (due []*execution.Entry) {
+	for _, h := range declared {
 		for entry, own := range all {
 			if own == h && entry.Awakened(s.now()) {
 				due = append(due, entry)
