@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,41 +68,4 @@ func selectorOf(prototype client.Object, given schema.GroupVersionKind, scheme *
 		return reconcilers.Selector{}, fmt.Errorf("facade.For(%T): finding the kind of the type: %w", prototype, err)
 	}
 	return reconcilers.Selector{GroupVersion: found.GroupVersion(), Kind: found.Kind}, nil
-}
-
-// ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
-//
-//	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name
-//	ForResource(op, "kopfexamples.kopf.dev")            // with the group
-//	ForResource(op, "kopfexamples.v1.kopf.dev")         // with group and version
-//	ForResource(op, "kopf.dev", "kopfexamples")
-//	ForResource(op, "kopf.dev/v1", "kopfexamples")
-//	ForResource(op, "kopf.dev", "v1", "kopfexamples")
-//	ForResource(op, "v1", "pods")                       // the core group
-//
-// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when CRDs
-// come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of the core
-// group is meant; if there is none, the name is ambiguous, and none of them is handled: a line in the log says so.
-func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
-	k := &kind{op: op, location: location()}
-	selector, err := reconcilers.Spelled(spelling...)
-	switch {
-	case !op.made():
-		k.mistake(fmt.Errorf("facade.ForResource: %w", errNoOperator))
-	case err != nil:
-		k.mistake(fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err))
-	default:
-		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) { return selector, nil }
-	}
-	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
-		kind: k, form: newForm[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),
-	}}
-}
-
-func spelled(texts []string) string {
-	all := make([]string, 0, len(texts))
-	for _, text := range texts {
-		all = append(all, strconv.Quote(text))
-	}
-	return strings.Join(all, ", ")
 }

@@ -70,6 +70,9 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		poster: posting.New(direct, o.Name), metrics: metrics,
 	}
 	e.serving.run, e.serving.server = e.serve, getter{lister}
+	if mayChange(selectorsOf(o.Registrations)) {
+		e.serving.watch = definitions{lister}.follow
+	}
 	if err := register(m, o); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func TestResolve(t *testing.T) {
 	tests := map[string]struct {
 		reason     string
 		kind, name string
+		reads      bool
 		list       *metav1.APIResourceList
 		want       Resource
 		wantError  string
@@ -56,6 +57,7 @@ func TestResolve(t *testing.T) {
 		"SubresourceKind": {reason: "nor does its kind make it one", kind: "Scale", list: served(), wantError: "no resource named"},
 		"NoList":          {reason: "what cannot be listed cannot be known", kind: "Review", list: served(), wantError: `does not support "list"`},
 		"NoPatch":         {reason: "what cannot be patched cannot be remembered", name: "relics", list: served(), wantError: `does not support "patch"`},
+		"NoPatchToRead":   {reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(), want: Resource{GroupVersionKind: exampleV1.WithKind("Relic"), Plural: "relics"}},
 		"AmbiguousName": {
 			reason: "one resource's plural is another one's singular: nobody knows which was meant", name: "widgets",
 			list:      served(withAnother(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"})),
@@ -77,7 +79,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := resolve(Selector{GroupVersion: exampleV1, Kind: tc.kind, Name: tc.name}, tc.list)
+			found, err := resolve(Selector{GroupVersion: exampleV1, Kind: tc.kind, Name: tc.name}, tc.list, !tc.reads)
 			if tc.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantError) || !unserved(err) {
 					t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.wantError, err)
@@ -87,7 +89,7 @@ func TestResolve(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if d := cmp.Diff(tc.want, got); d != "" {
+			if d := cmp.Diff([]Resource{tc.want}, found.served); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -131,7 +133,7 @@ func TestInquiryAsksOnce(t *testing.T) {
 		return served(), nil
 	})}
 	for _, name := range []string{"widgets", "widget", "Widget"} {
-		_, err := i.find(t.Context(), Selector{GroupVersion: exampleV1, Name: name})
+		_, err := i.find(t.Context(), Selector{GroupVersion: exampleV1, Name: name}, nil)
 		if err == nil || unserved(err) {
 			t.Errorf("%s: what is not known is neither there nor not there: %v", name, err)
 		}

@@ -2,21 +2,32 @@ package reconcilers
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// report says once for each reason why a kind is not served.
-func (s *serving) report(ctx context.Context, selector Selector, err error) {
-	if s.reported[selector] == err.Error() || ctx.Err() != nil {
-		return
+// report says once for each reason why a kind is not served, or not all of the kinds.
+func (s *serving) report(ctx context.Context, selector Selector, found meaning, err error) {
+	reason := found.unable
+	if err != nil {
+		reason = err.Error()
 	}
-	s.reported[selector] = err.Error()
-	logf.FromContext(ctx).Error(err, "A kind is not served; its handlers wait for it. If it is a custom one, install its CRD",
-		"selector", selector.String(), "handlers", s.idsFor(selector))
+	switch {
+	case ctx.Err() != nil || s.reported[selector] == reason:
+		return
+	case err != nil && len(s.meanings[selector].served) > 0:
+		return // what was found before is served still
+	}
+	s.reported[selector] = reason
+	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", s.idsFor(selector))
+	switch {
+	case err != nil:
+		log.Error(err, "A kind is not served; its handlers wait for it. If it is a custom one, install its CRD")
+	case reason != "":
+		log.Info("Some of the selected kinds are not served", "reason", reason)
+	}
 }
 
 // idsFor are the handlers that wait for what the selector means.
@@ -30,54 +41,53 @@ func (s *serving) idsFor(selector Selector) []string {
 	return ids
 }
 
-// start serves a resource with all its handlers. If it was served before, it goes over without an overlap.
-func (s *serving) start(ctx context.Context, r Resource) {
-	before := s.services[r.GroupVersionKind]
+// adjust stops what is no more, or is not what it was, and starts what is to be served now.
+func (s *serving) adjust(ctx context.Context) {
+	all := s.wants()
+	still := map[schema.GroupVersionKind]bool{}
+	for _, w := range all {
+		is := s.services[w.GroupVersionKind]
+		still[w.GroupVersionKind] = is.stop != nil && is.Resource == w.Resource
+	}
+	for gvk, is := range s.services {
+		if is.ended || still[gvk] || ctx.Err() != nil {
+			continue
+		}
+		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", gvk.String())
+		is.stop()
+		is.ended = true
+		s.services[gvk] = is
+	}
+	for _, w := range all {
+		if is := s.services[w.GroupVersionKind]; is.stop == nil || is.ended || !slices.Equal(is.own, w.own) {
+			s.start(ctx, w)
+		}
+	}
+}
+
+// start serves a resource with all its handlers. If its objects were served before, it goes over without an overlap.
+func (s *serving) start(ctx context.Context, w wanted) {
+	before := s.before(w.Resource)
 	ctx, stop := context.WithCancel(ctx)
-	now := service{stop: stop, done: make(chan struct{})}
-	s.services[r.GroupVersionKind] = now
-	own := s.handlersOf(r.GroupVersionKind)
+	now := service{wanted: w, stop: stop, done: make(chan struct{})}
+	s.services[w.GroupVersionKind] = now
 	s.running.Go(func() {
 		defer close(now.done)
-		if before.stop != nil {
-			before.stop()
-			<-before.done
+		for _, other := range before {
+			other.stop()
+			<-other.done
 		}
-		s.run(ctx, r, own)
+		s.run(ctx, w.Resource, w.own)
 	})
 }
 
-// handlersOf gives the handlers of all selectors that mean the kind, in the order of registration.
-func (s *serving) handlersOf(gvk schema.GroupVersionKind) []*handlers.Handler {
-	var own []*handlers.Handler
-	for _, r := range s.registrations {
-		if resource, found := s.resolved[r.Selector]; found && resource.GroupVersionKind == gvk {
-			own = append(own, r.Handler)
+// before are the services that must end before one of the resource can begin: its own, and those of its other versions that
+// are ending.
+func (s *serving) before(r Resource) (all []service) {
+	for gvk, other := range s.services {
+		if gvk == r.GroupVersionKind || other.ended && other.GroupResource() == r.GroupResource() {
+			all = append(all, other)
 		}
 	}
-	return own
-}
-
-// review stops what is no more, or is not what it was, and gives its selectors. A server that does not answer proves
-// nothing.
-func (s *serving) review(ctx context.Context) (lost []Selector) {
-	inquiry := s.inquire()
-	gone := map[schema.GroupVersionKind]bool{}
-	for selector, was := range s.resolved {
-		is, err := inquiry.find(ctx, selector)
-		if err == nil && is != was || unserved(err) {
-			gone[was.GroupVersionKind] = true
-		}
-	}
-	for _, selector := range selectorsOf(s.registrations) {
-		if was, found := s.resolved[selector]; found && gone[was.GroupVersionKind] {
-			delete(s.resolved, selector)
-			lost = append(lost, selector)
-		}
-	}
-	for gvk := range gone {
-		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", gvk.String())
-		s.services[gvk].stop()
-	}
-	return lost
+	return all
 }

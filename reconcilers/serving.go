@@ -12,9 +12,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
-// reviewInterval is how often what is served is compared with what the API server has, if nobody has doubts earlier: a
-// CRD may get a status subresource, and no watch says so.
+// reviewInterval is how often what is served is compared with what the API server has, if nobody has doubts earlier:
+// extension servers come and go without anything that can be watched.
 const reviewInterval = 5 * time.Minute
+
+// settling is how many rounds follow a doubt: the API server's lists are behind what happens to its CRDs.
+const settling = 3
 
 // serving finds what the selectors mean, and keeps it served: a CRD may be installed after the operator, be changed, or
 // go and come back.
@@ -24,25 +27,35 @@ type serving struct {
 	server        resources.Getter // for selectors that say less than a group and a version
 	// run serves a resource until the context ends, and returns when its last handler has returned.
 	run func(ctx context.Context, r Resource, own []*handlers.Handler)
-	// doubts ask for a review: a kind was not found where it had been.
+	// watch has doubts whenever a CRD changes; nil is for none.
+	watch func(ctx context.Context, doubt func())
+	// doubts ask for a review: a kind was not found where it had been, or may be found now.
 	doubts chan struct{}
 
 	running  sync.WaitGroup
-	resolved map[Selector]Resource
+	meanings map[Selector]meaning
 	services map[schema.GroupVersionKind]service
 	reported map[Selector]string
 }
 
 // service is a resource being served, or one that was.
 type service struct {
-	stop context.CancelFunc
-	done chan struct{}
+	wanted
+	stop  context.CancelFunc
+	done  chan struct{}
+	ended bool // it was told to stop
+}
+
+// wanted is a resource with all its handlers.
+type wanted struct {
+	Resource
+	own []*handlers.Handler
 }
 
 func newServing(registrations []Registration, lister Lister) *serving {
 	return &serving{
 		registrations: registrations, lister: lister, doubts: make(chan struct{}, 1),
-		resolved: map[Selector]Resource{}, services: map[schema.GroupVersionKind]service{}, reported: map[Selector]string{},
+		meanings: map[Selector]meaning{}, services: map[schema.GroupVersionKind]service{}, reported: map[Selector]string{},
 	}
 }
 
@@ -61,54 +74,58 @@ func patience() wait.Backoff {
 // discover serves what the selectors mean until the context ends, and returns when the last handler has returned.
 func (s *serving) discover(ctx context.Context) {
 	defer s.running.Wait()
-	waiting, pause := selectorsOf(s.registrations), patience()
+	if s.watch != nil {
+		s.running.Go(func() { s.watch(ctx, s.doubt) })
+	}
+	all := selectorsOf(s.registrations)
+	asked, pause, unsettled := all, patience(), 0
 	reviews := time.NewTicker(reviewInterval)
 	defer reviews.Stop()
 	for {
-		waiting = s.serve(ctx, waiting)
+		s.round(ctx, asked)
+		waiting := s.waiting()
 		var again <-chan time.Time
-		if len(waiting) > 0 {
+		if len(waiting) > 0 || unsettled > 0 {
 			again = time.After(pause.Step())
 		}
+		asked = all
 		select {
 		case <-ctx.Done():
 			return
 		case <-again:
-			continue
+			if unsettled--; unsettled < 0 {
+				asked = waiting
+			}
 		case <-s.doubts:
+			pause, unsettled = patience(), settling
 		case <-reviews.C:
 		}
-		if lost := s.review(ctx); len(lost) > 0 {
-			waiting, pause = append(waiting, lost...), patience()
-		}
 	}
 }
 
-func (s *serving) inquire() inquiry {
-	return inquiry{lister: s.lister, answers: map[schema.GroupVersion]answer{}, server: s.server, scans: map[string]scan{}}
+// round asks what the selectors mean now, and serves that. A server that does not answer proves nothing.
+func (s *serving) round(ctx context.Context, asked []Selector) {
+	inquiry := inquiry{
+		lister: s.lister, server: s.server, writes: writersOf(s.registrations),
+		answers: map[schema.GroupVersion]answer{}, scans: map[string]scan{},
+	}
+	for _, selector := range asked {
+		before := s.meanings[selector]
+		found, err := inquiry.find(ctx, selector, before.served)
+		if err == nil || unserved(err) {
+			s.meanings[selector] = found
+		}
+		s.report(ctx, selector, found, err)
+	}
+	s.adjust(ctx)
 }
 
-// serve starts what can be found now, and gives the selectors that cannot.
-func (s *serving) serve(ctx context.Context, wanted []Selector) (missing []Selector) {
-	inquiry := s.inquire()
-	var found []schema.GroupVersionKind
-	resources := map[schema.GroupVersionKind]Resource{}
-	for _, selector := range wanted {
-		resource, err := inquiry.find(ctx, selector)
-		if err != nil {
-			s.report(ctx, selector, err)
-			missing = append(missing, selector)
-			continue
+// waiting are the selectors that mean nothing yet.
+func (s *serving) waiting() (waiting []Selector) {
+	for _, selector := range selectorsOf(s.registrations) {
+		if len(s.meanings[selector].served) == 0 {
+			waiting = append(waiting, selector)
 		}
-		delete(s.reported, selector)
-		s.resolved[selector] = resource
-		if _, known := resources[resource.GroupVersionKind]; !known {
-			found = append(found, resource.GroupVersionKind)
-		}
-		resources[resource.GroupVersionKind] = resource
 	}
-	for _, gvk := range found {
-		s.start(ctx, resources[gvk])
-	}
-	return missing
+	return waiting
 }

@@ -18,6 +18,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
 // cluster answers for the groups, and notes what is served and said.
@@ -37,10 +38,15 @@ type cluster struct {
 
 // begin serves the registrations in the test's bubble, and waits for what follows at once.
 func begin(t *testing.T, list *metav1.APIResourceList, registrations ...Registration) *cluster {
+	return beginWith(t, list, nil, registrations...)
+}
+
+// beginWith does so with documents for selectors that say less.
+func beginWith(t *testing.T, list *metav1.APIResourceList, server resources.Getter, registrations ...Registration) *cluster {
 	c := &cluster{t: t, list: list, done: make(chan struct{})}
 	ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(c.say, funcr.Options{})))
 	c.serving, c.stop = newServing(registrations, lister(c.answer)), stop
-	c.run = c.serveOne
+	c.run, c.server = c.serveOne, server
 	go func() {
 		defer close(c.done)
 		c.discover(ctx)

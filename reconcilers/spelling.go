@@ -2,10 +2,8 @@ package reconcilers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,19 +16,27 @@ import (
 // between separates the parts of a spelling: it stands in no name.
 const between = "\x00"
 
-// resourceName is what a plural, a singular, a kind or a short name can be.
+// everything is the part of a spelling for any name.
+const everything = "*"
+
+// resourceName is what a plural, a singular, a kind, a short name or a category can be.
 var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 
-// Spelled is the selector of a resource by any of its names: see resources.Parse for the parts. It must be one resource
-// that is named: which one is asked of the API server.
+// Spelled is the selector of resources by any of their names: parts are as in resources.Parse, where "*" is everything, and
+// "category=all" and the like are what Kopf has keywords for. What they mean is asked of the API server.
 func Spelled(parts ...string) (Selector, error) {
 	s := Selector{Spelling: strings.Join(parts, between)}
 	parsed, err := s.parse()
 	if err != nil {
 		return Selector{}, err
 	}
-	if !resourceName.MatchString(parsed.Name) {
-		return Selector{}, fmt.Errorf("invalid resource name %q: it is a plural, a singular, a kind or a short name, such as \"kopfexamples\"", parsed.Name)
+	for _, name := range []string{parsed.Name, parsed.Kind, parsed.Plural, parsed.Singular, parsed.Shortcut, parsed.Category} {
+		if name != "" && !resourceName.MatchString(name) {
+			return Selector{}, fmt.Errorf("invalid resource name %q: it is a plural, a singular, a kind or a short name, such as \"kopfexamples\"", name)
+		}
+	}
+	if strings.HasPrefix(parts[0], "/") {
+		return Selector{}, fmt.Errorf("invalid group and version %q: there is a slash, but no group: write \"v1\" for the core group", parts[0])
 	}
 	if parsed.Group != nil {
 		s.Group = *parsed.Group
@@ -38,34 +44,39 @@ func Spelled(parts ...string) (Selector, error) {
 			return Selector{}, fmt.Errorf("invalid group %q: %s", s.Group, problems[0])
 		}
 	}
-	if strings.HasPrefix(parts[0], "/") {
-		return Selector{}, fmt.Errorf("invalid group and version %q: there is a slash, but no group: write \"v1\" for the core group", parts[0])
-	}
 	s.Version, s.Name = parsed.Version, parsed.Name
-	if parsed.Group != nil && s.Version != "" {
+	if parsed.Group != nil && s.Version != "" && s.Name != "" {
 		s.Spelling = "" // all is said
 	}
 	return s, nil
 }
 
+// Chosen is the selector of all resources for which the function is true, in whatever version. Two of them are never the
+// same selector.
+func Chosen(meant func(resources.Resource) bool) Selector { return Selector{Func: &meant} }
+
 func (s Selector) parse() (resources.Selector, error) {
+	if s.Func != nil {
+		return resources.Parse([]any{*s.Func}, resources.Selector{})
+	}
 	var args []any
+	var named resources.Selector
 	if s.Spelling == "" {
-		return resources.Parse(nil, resources.Selector{})
+		return resources.Parse(nil, named)
 	}
 	for _, part := range strings.Split(s.Spelling, between) {
-		args = append(args, part)
+		switch key, value, keyword := strings.Cut(part, "="); {
+		case keyword:
+			if err := named.Set(key, value); err != nil {
+				return named, err
+			}
+		case part == everything:
+			args = append(args, resources.Everything)
+		default:
+			args = append(args, part)
+		}
 	}
-	return resources.Parse(args, resources.Selector{})
-}
-
-// grouped tells whether the selector says of which group it is.
-func (s Selector) grouped() bool {
-	if s.Spelling == "" {
-		return true
-	}
-	parsed, err := s.parse()
-	return err == nil && parsed.Group != nil
+	return resources.Parse(args, named)
 }
 
 // getter asks the API server for documents of discovery.
@@ -78,53 +89,4 @@ func (g getter) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, nil
 	}
 	return data, err
-}
-
-// discovered is what there is in a group, or in all of them; each is asked for once in a round.
-func (i inquiry) discovered(ctx context.Context, s resources.Selector) ([]resources.Resource, error) {
-	key, groups := "*", []string(nil)
-	if s.Group != nil {
-		key, groups = "group "+*s.Group, []string{*s.Group}
-	}
-	if heard, asked := i.scans[key]; asked {
-		return heard.found, heard.err
-	}
-	var heard scan
-	if i.server == nil {
-		heard.err = errors.New("there is no API server to ask")
-	} else {
-		heard.found, heard.err = resources.Discover(ctx, i.server, groups...)
-	}
-	i.scans[key] = heard
-	return heard.found, heard.err
-}
-
-type scan struct {
-	found []resources.Resource
-	err   error
-}
-
-// spelled finds the one resource that a spelling means.
-func (i inquiry) spelled(ctx context.Context, s Selector) (Resource, error) {
-	parsed, err := s.parse()
-	if err != nil {
-		return Resource{}, err
-	}
-	all, err := i.discovered(ctx, parsed)
-	if err != nil {
-		return Resource{}, fmt.Errorf("looking for %s: %w", s, err)
-	}
-	plan := resources.Serve([]resources.Want{{Selector: parsed, Use: resources.Patching}}, all)
-	if len(plan.Watched) == 1 {
-		r := plan.Watched[0]
-		return Resource{
-			GroupVersionKind: r.GroupVersionKind, Plural: r.Plural, Namespaced: r.Namespaced,
-			StatusSubresource: slices.Contains(r.Subresources, "status"),
-		}, nil
-	}
-	var reasons []string
-	for _, warning := range plan.Warnings {
-		reasons = append(reasons, warning.Reason)
-	}
-	return Resource{}, &unservedError{strings.Join(reasons, "; ")}
 }

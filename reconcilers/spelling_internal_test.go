@@ -1,30 +1,43 @@
 package reconcilers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // documents are what an API server says of itself.
 type documents struct {
-	of    map[string]any
-	err   error
-	asked []string
+	mu      sync.Mutex
+	of      map[string]any
+	err     error
+	failing map[string]error
+	asked   []string
 }
 
 func (d *documents) Get(_ context.Context, path string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.asked = append(d.asked, path)
-	if d.err != nil || d.of[path] == nil {
-		return nil, d.err
+	if err := cmp.Or(d.err, d.failing[path]); err != nil || d.of[path] == nil {
+		return nil, err
 	}
 	return json.Marshal(d.of[path])
+}
+
+// become changes what the server says, or how.
+func (d *documents) become(change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
 }
 
 func apiDocuments() *documents {
@@ -72,13 +85,13 @@ func TestSpellings(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := apiDocuments()
-			found, err := inquiry{server: server, scans: map[string]scan{}}.find(t.Context(), s)
+			found, err := inquiry{server: server, scans: map[string]scan{}}.find(t.Context(), s, nil)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) || !unserved(err) {
 					t.Errorf("%s: got %v, want an unserved one with %q", tc.reason, err, tc.fails)
 				}
-			} else if err != nil || found.GroupVersionKind.String() != tc.want {
-				t.Errorf("%s: got %s, error %v", tc.reason, found.GroupVersionKind, err)
+			} else if err != nil || kindsOf(found.served) != tc.want {
+				t.Errorf("%s: got %s, error %v", tc.reason, kindsOf(found.served), err)
 			}
 			if len(server.asked) != tc.asked {
 				t.Errorf("%s: asked for %v", tc.reason, server.asked)
@@ -92,7 +105,7 @@ func TestSpellingsOnABadConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = inquiry{server: &documents{err: errors.New("refused")}, scans: map[string]scan{}}.find(t.Context(), s)
+	_, err = inquiry{server: &documents{err: errors.New("refused")}, scans: map[string]scan{}}.find(t.Context(), s, nil)
 	if err == nil || unserved(err) || !strings.Contains(err.Error(), "kex") {
 		t.Errorf("no answer proves nothing: got %v", err)
 	}
@@ -102,8 +115,16 @@ func TestSpelledInFull(t *testing.T) {
 	want := Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"}, Name: "kex"}
 	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
 		got, err := Spelled(parts...)
-		if d := cmp.Diff(want, got); err != nil || d != "" {
+		if d := gocmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("%v says all, so no search is needed: error %v, -want, +got:\n%s", parts, err, d)
 		}
 	}
+}
+
+func kindsOf(all []Resource) string {
+	var kinds []string
+	for _, r := range all {
+		kinds = append(kinds, r.GroupVersionKind.String())
+	}
+	return strings.Join(kinds, "; ")
 }

@@ -17,21 +17,62 @@ type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// Discover asks what there is: in the groups, if any are given, the empty one of which is the core; or in all.
+// SilentError is what the API server did not tell: some versions of groups, as those of an extension server that is down.
+type SilentError struct {
+	reasons map[schema.GroupVersion]error
+}
+
+// Error names the versions.
+func (e *SilentError) Error() string {
+	reasons := make([]string, 0, len(e.reasons))
+	for _, err := range e.reasons {
+		reasons = append(reasons, err.Error())
+	}
+	slices.Sort(reasons)
+	return strings.Join(reasons, "; ")
+}
+
+// About tells whether it is not known what there is in the version.
+func (e *SilentError) About(gv schema.GroupVersion) bool { return e.reasons[gv] != nil }
+
+// Discover asks what there is: in the groups, if any are given, the empty one of which is the core; or in all. What can be
+// found is given together with a SilentError for the versions of which the server did not tell.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
+	silent := &SilentError{reasons: map[schema.GroupVersion]error{}}
+	versions, err := versionsOf(ctx, server, groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range versions {
+		found, err := v.scan(ctx, server)
+		if err != nil {
+			silent.reasons[v.GroupVersion] = err
+		}
+		all = append(all, found...)
+	}
+	if len(silent.reasons) > 0 {
+		return all, silent
+	}
+	return all, nil
+}
+
+// groupVersion is one that the API server has.
+type groupVersion struct {
+	schema.GroupVersion
+	path      string
+	preferred bool
+}
+
+func versionsOf(ctx context.Context, server Getter, groups []string) (all []groupVersion, err error) {
 	wanted := func(group string) bool { return len(groups) == 0 || slices.Contains(groups, group) }
 	if wanted("") {
 		var core metav1.APIVersions
 		if err := read(ctx, server, "/api", &core); err != nil {
 			return nil, err
 		}
-		for _, version := range core.Versions {
-			found, err := scan(ctx, server, "/api/"+version, schema.GroupVersion{Version: version}, true)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
+		for _, name := range core.Versions {
+			all = append(all, groupVersion{schema.GroupVersion{Version: name}, "/api/" + name, true})
 		}
 	}
 	if len(groups) == 1 && groups[0] == "" {
@@ -42,16 +83,10 @@ func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource,
 		return nil, err
 	}
 	for _, group := range list.Groups {
-		if !wanted(group.Name) {
-			continue
-		}
-		for _, version := range group.Versions {
-			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
-			found, err := scan(ctx, server, "/apis/"+gv.String(), gv, version.Version == group.PreferredVersion.Version)
-			if err != nil {
-				return nil, err
+		for _, v := range group.Versions {
+			if gv := (schema.GroupVersion{Group: group.Name, Version: v.Version}); wanted(group.Name) {
+				all = append(all, groupVersion{gv, "/apis/" + gv.String(), v.Version == group.PreferredVersion.Version})
 			}
-			all = append(all, found...)
 		}
 	}
 	return all, nil
@@ -72,9 +107,9 @@ func read(ctx context.Context, server Getter, path string, into any) error {
 }
 
 // scan gives the resources of one version. One that has gone meanwhile has none.
-func scan(ctx context.Context, server Getter, path string, gv schema.GroupVersion, preferred bool) ([]Resource, error) {
+func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, error) {
 	var list metav1.APIResourceList
-	if err := read(ctx, server, path, &list); err != nil {
+	if err := read(ctx, server, v.path, &list); err != nil {
 		return nil, err
 	}
 	var all []Resource
@@ -83,9 +118,9 @@ func scan(ctx context.Context, server Getter, path string, gv schema.GroupVersio
 			continue
 		}
 		all = append(all, Resource{
-			GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, Singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
+			GroupVersionKind: v.WithKind(r.Kind), Plural: r.Name, Singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
 			Shortcuts: r.ShortNames, Categories: r.Categories, Subresources: subresources(list, r.Name),
-			Namespaced: r.Namespaced, Preferred: preferred, Verbs: r.Verbs,
+			Namespaced: r.Namespaced, Preferred: v.preferred, Verbs: r.Verbs,
 		})
 	}
 	return all, nil

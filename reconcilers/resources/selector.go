@@ -27,6 +27,29 @@ type Selector struct {
 // errNames is for none or several sorts of names.
 var errNames = errors.New("exactly one name of a resource is needed: a name of any sort, a kind, plural, singular, short name or category, everything, or a function")
 
+// Set says one more thing by its keyword, as Kopf has them: group, version, kind, plural, singular, shortcut or category.
+func (s *Selector) Set(keyword, value string) error {
+	switch keyword {
+	case "group":
+		s.Group = &value
+	case "version":
+		s.Version = value
+	case "kind":
+		s.Kind = value
+	case "plural":
+		s.Plural = value
+	case "singular":
+		s.Singular = value
+	case "shortcut":
+		s.Shortcut = value
+	case "category":
+		s.Category = value
+	default:
+		return fmt.Errorf("unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword)
+	}
+	return nil
+}
+
 // check wants exactly one sort of names.
 func (s Selector) check() error {
 	given := 0

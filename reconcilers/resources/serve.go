@@ -30,6 +30,8 @@ type Want struct {
 type Plan struct {
 	// Watched are those whose objects are watched; Indexed those of indices, and Reviewed those of webhooks.
 	Watched, Indexed, Reviewed []Resource
+	// Ambiguous are those that share a name by which one was meant; none of them is watched.
+	Ambiguous []Resource
 	// Warnings are what users expect and do not get, one for each selector or resource.
 	Warnings []Warning
 }
@@ -69,6 +71,7 @@ func Serve(wants []Want, all []Resource) Plan {
 		meant := want.Selector.Select(all)
 		if want.Use != Reviewing && want.Selector.Specific() && len(meant) > 1 {
 			p.warn(want.Selector, fmt.Sprintf("it is ambiguous, and nobody handles any of %v: name the group, too", meant))
+			p.Ambiguous = add(p.Ambiguous, meant)
 			p.Watched = without(p.Watched, func(r Resource) bool { return contains(meant, r) })
 		}
 	}

@@ -1,0 +1,99 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
+)
+
+// Everything is the name for [ForResource] that means all resources. Kopf: EVERYTHING.
+const Everything = "*"
+
+// Resource is a kind in one version, as the API server lists it.
+type Resource = resources.Resource
+
+// ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
+//
+//	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name
+//	ForResource(op, "kopfexamples.kopf.dev")            // with the group
+//	ForResource(op, "kopfexamples.v1.kopf.dev")         // with group and version
+//	ForResource(op, "kopf.dev", "kopfexamples")
+//	ForResource(op, "kopf.dev/v1", "kopfexamples")
+//	ForResource(op, "kopf.dev", "v1", "kopfexamples")
+//	ForResource(op, "v1", "pods")                       // the core group
+//	ForResource(op, "kind=KopfExample")                 // by keywords, as Kopf's: group, version, and one of kind, plural,
+//	ForResource(op, "group=kopf.dev", "shortcut=kex")   // singular, shortcut, category
+//
+// These mean several resources, all of which get the handlers:
+//
+//	ForResource(op, "category=all")                     // as kubectl get all
+//	ForResource(op, "kopf.dev", Everything)             // all of a group
+//	ForResource(op, Everything)                         // all, but Kubernetes events: they would be events on events
+//
+// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when CRDs
+// come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of the core
+// group is meant; if there is none, the name is ambiguous, and none of them is handled, by whatever name: a line in the log
+// says so. Of several resources that are selected at once, those that cannot be listed, watched and patched are left out, the
+// last only if there are handlers that remember something in the object, which those of events do not. One that the
+// operator may not list or watch is named in the log, and the others are handled.
+//
+// The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without it, new
+// kinds are looked for at intervals.
+func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
+	selector, err := reconcilers.Spelled(spelling...)
+	if err != nil {
+		err = fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err)
+	}
+	return dynamic(op, "facade.ForResource", selector, err)
+}
+
+// ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource in
+// every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it is handled
+// in one. It must be fast, and always say the same of the same resource; a panic is a false. Kopf: a callable in the place of the
+// resource.
+func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
+	var err error
+	if meant == nil {
+		err = errors.New("facade.ForResourceFunc: the function is nil")
+	}
+	return dynamic(op, "facade.ForResourceFunc", reconcilers.Chosen(func(r Resource) (yes bool) {
+		failed := guarded(func() { yes = meant(r) })
+		if failed != nil {
+			logf.Log.WithName(op.name).Error(failed, "The function of facade.ForResourceFunc panicked; the resource is not selected", "resource", r.String())
+		}
+		return yes && failed == nil
+	}), err)
+}
+
+// dynamic is a selection of objects without a Go type.
+func dynamic(op *Operator, by string, selector reconcilers.Selector, err error) Selection[*unstructured.Unstructured] {
+	k := &kind{op: op, location: location()}
+	switch {
+	case !op.made():
+		k.mistake(fmt.Errorf("%s: %w", by, errNoOperator))
+	case err != nil:
+		k.mistake(err)
+	default:
+		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) { return selector, nil }
+	}
+	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
+		kind: k, form: newForm[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),
+	}}
+}
+
+func spelled(texts []string) string {
+	all := make([]string, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, strconv.Quote(text))
+	}
+	return strings.Join(all, ", ")
+}

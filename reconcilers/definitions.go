@@ -1,0 +1,146 @@
+package reconcilers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	// definitionsAccept leaves the schemas out, which may be large. Servers that cannot do so send them.
+	definitionsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+	// definitionsPause lets the API server's own lists follow, and takes many changes for one.
+	definitionsPause = time.Second
+)
+
+// definitions watches the CRDs, to know when a review is due. None of them is kept.
+type definitions struct{ discovery.DiscoveryInterface }
+
+// mayChange tells whether CRDs can make a difference to what the selectors mean. Groups without a dot are the server's own.
+func mayChange(selectors []Selector) bool {
+	for _, s := range selectors {
+		if s.searched() || strings.Contains(s.Group, ".") {
+			return true
+		}
+	}
+	return false
+}
+
+// follow has a doubt soon after something has happened to any CRD, until the context ends. An operator that may not see them
+// is told once, and lives by reviews.
+func (d definitions) follow(ctx context.Context, doubt func()) {
+	changed := make(chan struct{}, 1)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() {
+		d.read(ctx, func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(definitionsPause):
+			doubt()
+		}
+	}
+}
+
+// read calls back for every change.
+func (d definitions) read(ctx context.Context, changed func()) {
+	version, said := "", ""
+	pause := patience()
+	for ctx.Err() == nil {
+		var err error
+		if version == "" {
+			if version, err = d.list(ctx); err == nil {
+				changed() // what has happened before is not known
+			}
+		}
+		if err == nil {
+			if version, err = d.watch(ctx, version, changed); err == nil {
+				pause = patience()
+			}
+		}
+		after := pause.Step()
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
+			after = reviewInterval
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			logf.FromContext(ctx).Info("CRDs cannot be watched now; kinds that come or go are noticed later, by reviews",
+				"reason", said, "within", reviewInterval.String())
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(after):
+		}
+	}
+}
+
+// list gives the version from which to watch.
+func (d definitions) list(ctx context.Context) (string, error) {
+	data, err := d.request("PartialObjectMetadataList").Param("limit", "1").DoRaw(ctx)
+	if err != nil {
+		return "", fmt.Errorf("listing CRDs: %w", err)
+	}
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(data, &list); err != nil {
+		return "", fmt.Errorf("reading the list of CRDs: %w", err)
+	}
+	return list.ResourceVersion, nil
+}
+
+func (d definitions) request(as string) *rest.Request {
+	return d.RESTClient().Get().AbsPath(definitionsPath).SetHeader("Accept", fmt.Sprintf(definitionsAccept, as))
+}
+
+// watch reads events until the server ends that, which is no error, and gives the version from which to go on; an empty one
+// is to begin anew.
+func (d definitions) watch(ctx context.Context, version string, changed func()) (string, error) {
+	stream, err := d.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", version).Stream(ctx)
+	if err != nil {
+		return "", fmt.Errorf("watching CRDs: %w", err)
+	}
+	defer func() { _ = stream.Close() }()
+	for events := json.NewDecoder(stream); ; {
+		var event struct {
+			Type   watch.EventType
+			Object metav1.PartialObjectMetadata
+		}
+		switch err := events.Decode(&event); {
+		case errors.Is(err, io.EOF):
+			return version, nil
+		case err != nil:
+			return version, fmt.Errorf("reading changes of CRDs: %w", err)
+		case event.Type == watch.Error:
+			return "", nil // the version is too old
+		case event.Type != watch.Bookmark:
+			changed()
+		}
+		version = event.Object.ResourceVersion
+	}
+}
