@@ -78,6 +78,11 @@ func (i inquiry) discovered(ctx context.Context, group *string) ([]resources.Res
 	if i.server != nil {
 		heard.found, heard.err = resources.Discover(ctx, i.server, groups...)
 	}
+	for at, r := range heard.found {
+		if leaving(r.Verbs) {
+			heard.found[at].Verbs = append(slices.Clone(r.Verbs), "patch")
+		}
+	}
 	i.scans[key] = heard
 	return heard.found, heard.err
 }

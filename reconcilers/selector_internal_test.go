@@ -58,6 +58,13 @@ func TestResolve(t *testing.T) {
 		"NoList":          {reason: "what cannot be listed cannot be known", kind: "Review", list: served(), wantError: `does not support "list"`},
 		"NoPatch":         {reason: "what cannot be patched cannot be remembered", name: "relics", list: served(), wantError: `does not support "patch"`},
 		"NoPatchToRead":   {reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(), want: Resource{GroupVersionKind: exampleV1.WithKind("Relic"), Plural: "relics"}},
+		"Leaving": {
+			reason: "a CRD that is being deleted waits for objects with finalizers, which only a patch removes", name: "leavers",
+			list: served(func(l *metav1.APIResourceList) {
+				l.APIResources = append(l.APIResources, metav1.APIResource{Name: "leavers", Kind: "Leaver", Verbs: metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}})
+			}),
+			want: Resource{GroupVersionKind: exampleV1.WithKind("Leaver"), Plural: "leavers"},
+		},
 		"AmbiguousName": {
 			reason: "one resource's plural is another one's singular: nobody knows which was meant", name: "widgets",
 			list:      served(withAnother(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"})),
