@@ -4,7 +4,7 @@
 //
 // It builds the example's operator, starts etcd and kube-apiserver, installs the kinds of config/crd, runs the
 // operator, applies the example's object.yaml, and shows what the operator says until Ctrl-C. With -once it changes
-// and deletes the object as well, and fails if a handler did not fire. Everything it starts ends with it. An example
+// and deletes the object as well, as the example's expected.txt says, and fails if a handler did not fire. Everything it starts ends with it. An example
 // with kinds of its own has them in crd.yaml.
 package main
 
@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&d.root, "root", ".", "folder of the repository")
 	flag.StringVar(&d.example, "example", "examples/01-minimal", "folder of the example, relative to the root")
 	flag.BoolVar(&d.once, "once", false, "change and delete the object as well, and end; fail if a handler did not fire")
-	flag.StringVar(&d.change, "change", change, "merge patch that changes the object, with -once")
+	flag.StringVar(&d.change, "change", change, "merge patch that changes the object, with -once, unless the example has an expected.txt")
 	flag.StringVar(&d.fired, "fired", session.Fired, "regular expression for the line of a handler that fired; %s is the reason")
 	flag.DurationVar(&d.patience, "patience", time.Minute, "how long a handler may take to fire, with -once")
 	flag.Parse()
@@ -73,6 +73,10 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if object := filepath.Join(example, "object.yaml"); !exists(object) {
 		return fmt.Errorf("there is no %s: what can be shown is a folder with a program and its object.yaml", object)
 	}
+	acts, err := session.Script(example)
+	if err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "kopf-runtime-demo-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the operator: %w", err)
@@ -98,7 +102,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 		Kubectl: found.Path("kubectl"), Kubeconfig: plane.Kubeconfig(), Scratch: scratch,
 		Kinds: kinds(root, example), Example: example,
 		Operator: append([]string{operator}, d.operatorArgs...),
-		Change:   d.change, Fired: d.fired, Patience: d.patience, Out: os.Stdout, Report: report,
+		Acts:     acts, Change: d.change, Fired: d.fired, Patience: d.patience, Out: os.Stdout, Report: report,
 	}
 	return d.play(ctx, plane, s)
 }

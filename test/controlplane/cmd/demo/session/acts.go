@@ -42,34 +42,36 @@ func (s *Session) start(log *Transcript) (*process.Process, error) {
 	return operator, nil
 }
 
-// step does one thing to the object and waits for the handler of its reason.
-func (s *Session) step(ctx context.Context, log *Transcript, operator *process.Process, reason string, args []string) error {
-	template := s.Fired
-	if template == "" {
-		template = Fired
+// step does one thing to the object and waits for all lines of the operator that are to follow.
+func (s *Session) step(ctx context.Context, log *Transcript, operator *process.Process, act Act) error {
+	var awaited []<-chan string
+	for _, line := range act.Lines {
+		pattern, err := regexp.Compile(line)
+		if err != nil {
+			return fmt.Errorf("reading the pattern of the lines to wait for: %w", err)
+		}
+		seen, end := log.Watch(pattern.MatchString) // before the act, so that no line is too early
+		defer end()
+		awaited = append(awaited, seen)
 	}
-	pattern, err := regexp.Compile(fmt.Sprintf(template, reason))
-	if err != nil {
-		return fmt.Errorf("reading the pattern of the lines to wait for: %w", err)
-	}
-	seen, end := log.Watch(pattern.MatchString) // before the act, so that no line is too early
-	defer end()
-	if err := s.kubectl(ctx, args...); err != nil {
+	if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
 		return err
 	}
-	defer s.Report.Waiting("waiting for the handler of reason "+reason, "")()
+	defer s.Report.Waiting("waiting for the handler of "+act.Verb, "")()
 	timer := time.NewTimer(s.patience())
 	defer timer.Stop()
-	select {
-	case <-seen:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("no handler fired for reason %q within %s: no line of the operator matched %q", reason, s.patience(), pattern)
-	case <-operator.Done():
-		return fmt.Errorf("waiting for the handler of reason %q: %w: %w", reason, ErrOperatorEnded, ending(operator))
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the handler of reason %q: %w", reason, context.Cause(ctx))
+	for i, seen := range awaited {
+		select {
+		case <-seen:
+		case <-timer.C:
+			return fmt.Errorf("no handler fired for %q within %s: no line of the operator matched %q", act.Verb, s.patience(), act.Lines[i])
+		case <-operator.Done():
+			return fmt.Errorf("waiting for the handler of %q: %w: %w", act.Verb, ErrOperatorEnded, ending(operator))
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the handler of %q: %w", act.Verb, context.Cause(ctx))
+		}
 	}
+	return nil
 }
 
 // kubectl runs one command, shown as the user would type it, and shows its output.

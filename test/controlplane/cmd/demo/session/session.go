@@ -34,7 +34,10 @@ type Session struct {
 	Operator []string
 	// Example is the folder of the example; its object is in object.yaml there.
 	Example string
-	// Change is the merge patch that the demonstration changes the object with.
+	// Acts are what the demonstration does; none is to create the object, to change it by Change, and to delete it, where
+	// each has a handler that fires.
+	Acts []Act
+	// Change is the merge patch that the demonstration changes the object with, unless there are Acts.
 	Change string
 	// Fired is a regular expression for the line of the log that tells that a handler has done its work, with %s in
 	// the place of the reason ("create", "update", "delete"). Empty means the constant [Fired].
@@ -63,20 +66,12 @@ func (s *Session) Run(ctx context.Context) error {
 	})
 }
 
-// Demonstrate plays the example through: its object is applied, changed and deleted, and each time a handler has to
-// fire. The first that does not is the error.
+// Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to say
+// what it is expected to. The first thing that it does not say is the error.
 func (s *Session) Demonstrate(ctx context.Context) error {
-	object := s.object()
 	return s.play(ctx, func(ctx context.Context, log *Transcript, operator *process.Process) error {
-		for _, step := range []struct {
-			reason string
-			args   []string
-		}{
-			{"create", []string{"apply", "-f", object}},
-			{"update", []string{"patch", "-f", object, "--type", "merge", "-p", s.Change}},
-			{"delete", []string{"delete", "-f", object, "--wait", "--timeout", s.patience().String()}},
-		} {
-			if err := s.step(ctx, log, operator, step.reason, step.args); err != nil {
+		for _, act := range s.acts() {
+			if err := s.step(ctx, log, operator, act); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,45 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/controlplane/cmd/demo/session"
+)
+
+func TestScript(t *testing.T) {
+	tests := map[string]struct {
+		reason, text string
+		want         []session.Act
+		fails        string
+	}{
+		"Nothing": {reason: "not every example says", text: ""},
+		"NoStep":  {reason: "a line must be under a step", text: "Seen\n", fails: "under no step"},
+		"AllSteps": {
+			reason: "a demonstration restarts nothing", text: "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\n",
+			want: []session.Act{{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`}, {Verb: "delete", Lines: []string{"E"}}},
+		},
+		"Words": {
+			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
+			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it"}}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.WriteFile(filepath.Join(folder, "expected.txt"), []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := session.Script(folder)
+			if tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) || tc.fails == "" && err != nil || !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("%s: got %+v, error %v", tc.reason, got, err)
+			}
+		})
+	}
+	if got, err := session.Script(t.TempDir()); got != nil || err != nil {
+		t.Errorf("no file is no script: got %+v, error %v", got, err)
+	}
+}
