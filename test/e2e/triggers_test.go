@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+var _ = Describe("What handlers are not for", func() {
+	It("is left alone: no line, no annotation, no finalizer, no request", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("stealth.example.org", facade.InNamespaces(ns))
+		call := func(_ context.Context, c *gadgetChange) error { seen.add("%s %s", c.ID, c.Object.Name); return nil }
+		gadgets := facade.For(op, &v1.Gadget{})
+		gadgets.Labelled("mine").OnCreate("c", call)
+		gadgets.Label("tier", facade.Absent).Annotation("mine", facade.Present).OnUpdate("u", call)
+		gadgets.When(func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 10 }).OnDelete("d", call)
+		gadgets.OnResume("r", call, facade.InField("spec.owner"), facade.Value("me"))
+		running := start(op)
+		obj := gadget(ns, "stranger", map[string]any{"size": int64(1), "owner": "you"})
+		obj.SetLabels(map[string]string{"tier": "gold"})
+		create(ctx, obj)
+		merge(ctx, obj, `{"spec":{"size":2}}`)
+		merge(ctx, obj, `{"metadata":{"labels":{"other":"yes"}}}`)
+		acquainted := gadget(ns, "mine", map[string]any{"size": int64(1)})
+		acquainted.SetLabels(map[string]string{"mine": "yes"})
+		create(ctx, acquainted)
+		Eventually(annotation(ctx, acquainted, "stealth.example.org"+lastHandled)).ShouldNot(BeNil(), "the events before were seen by then")
+		Expect(field(ctx, obj, "metadata", "annotations")()).To(BeNil())
+		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(running.requests.of("stranger")).To(BeEmpty())
+		Expect(string(running.logs.Contents())).NotTo(ContainSubstring("stranger"))
+		Expect(seen.list()).To(Equal([]string{"c mine"}))
+	})
+})
+
+var _ = Describe("Raw events", func() {
+	It("come in order, the last one with the last state", func(ctx context.Context) {
+		const edits = 100
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("raw.example.org", facade.InNamespaces(ns))
+		facade.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *facade.Event[*v1.Gadget]) error {
+			seen.add("%s %d", e.Type, e.Object.Spec.Size)
+			if e.Type == facade.EventAdded {
+				return errors.New("of no consequence")
+			}
+			return nil
+		})
+		listed := gadget(ns, "listed", map[string]any{"size": int64(-1)})
+		create(ctx, listed)
+		running := start(op)
+		Eventually(seen.list).Should(Equal([]string{" -1"}), "what was there has no type")
+		obj := gadget(ns, "quick", map[string]any{"size": int64(0)})
+		create(ctx, obj)
+		for i := range edits {
+			merge(ctx, obj, fmt.Sprintf(`{"spec":{"size":%d}}`, i+1))
+		}
+		remove(ctx, obj)
+		Eventually(seen.list).Should(ContainElement(fmt.Sprintf("DELETED %d", edits)))
+		expected := []string{" -1", "ADDED 0"}
+		for i := range edits {
+			expected = append(expected, fmt.Sprintf("MODIFIED %d", i+1))
+		}
+		Expect(seen.list()).To(Equal(append(expected, fmt.Sprintf("DELETED %d", edits))), "none is lost, or late, or comes twice")
+		Expect(running.requests.of("quick")).To(BeEmpty(), "nothing of it is remembered")
+		Expect(strings.Count(string(running.logs.Contents()), "of no consequence")).To(Equal(1), "an error is a line, and no retry")
+	})
+})

@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+var _ = Describe("Many kinds at once", func() {
+	note := func(seen *calls) facade.ChangeFunc[*unstructuredObject] {
+		return func(_ context.Context, c *unstructuredChange) error {
+			seen.add("%s %s", c.Object.GetKind(), c.Object.GetName())
+			return nil
+		}
+	}
+
+	It("name the one that the operator may not see, and handle the others", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		role := allow(ctx, "gadgeteer", "get", "list", "watch", "patch")
+		role.Rules[0].Resources = []string{"gadgets"}
+		Expect(api.Update(ctx, role)).To(Succeed())
+		user, err := environment.AddUser(envtest.User{Name: "gadgeteer"}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		op := facade.New("many.example.org", facade.InNamespaces(ns))
+		facade.ForResource(op, "e2e.example.org", facade.Everything).OnCreate("note", note(seen))
+		running := startAs(user.Config(), op)
+		Eventually(running.logs).Should(gbytes.Say(`cannot be listed or watched now.*"kind":"Widget".*"handlers":\["note"\].*widgets.e2e.example.org is forbidden`))
+		create(ctx, widget(ns, "unseen", map[string]any{"size": int64(1)}))
+		create(ctx, gadget(ns, "seen", map[string]any{"size": int64(1)}))
+		Eventually(seen.list).Should(Equal([]string{"Gadget seen"}))
+		Expect(strings.Count(string(running.logs.Contents()), "CRDs cannot be watched now")).To(Equal(1), "that is not allowed either")
+
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"e2e.example.org"}, Resources: []string{"widgets"}, Verbs: role.Rules[0].Verbs})
+		Expect(api.Update(ctx, role)).To(Succeed())
+		Eventually(seen.list).Should(Equal([]string{"Gadget seen", "Widget unseen"}), "it may, from now on")
+	})
+
+	It("come and go with their CRDs, at once", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("meteors.example.org", facade.InNamespaces(ns))
+		facade.ForResourceFunc(op, func(r facade.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" }).
+			OnCreate("note", note(seen))
+		running := start(op)
+		Eventually(running.logs).Should(gbytes.Say("A kind is not served"))
+		for _, name := range []string{"first", "second"} {
+			definition := crd("Meteor", true)
+			installed(definition)
+			create(ctx, raw("robustness.example.org/v1", "Meteor", ns, name, map[string]any{"size": int64(1)}))
+			Eventually(seen.list).Should(ContainElement("Meteor " + name))
+			Expect(envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})).To(Succeed())
+			Eventually(running.logs).Should(gbytes.Say("is no more.*Kind=Meteor"))
+			Eventually(func() error {
+				return api.Get(ctx, client.ObjectKeyFromObject(definition), &apiextensionsv1.CustomResourceDefinition{})
+			}).ShouldNot(Succeed())
+		}
+	})
+
+	It("leave out Kubernetes events, which would be events on events", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("everything.example.org", facade.InNamespaces(ns))
+		facade.ForResource(op, facade.Everything).OnEvent("note", func(_ context.Context, e *facade.Event[*unstructuredObject]) error {
+			if e.Object.GetNamespace() == ns {
+				seen.add("%s %s", e.Object.GetKind(), e.Object.GetName())
+			}
+			e.Info("Seen", "by the handler of everything")
+			return nil
+		})
+		start(op)
+		for _, obj := range []*unstructuredObject{gadget(ns, "one", map[string]any{}), widget(ns, "two", map[string]any{}), raw("v1", "ConfigMap", ns, "three", nil)} {
+			if obj.GetKind() == "ConfigMap" {
+				delete(obj.Object, "spec")
+			}
+			create(ctx, obj)
+			Eventually(seen.list).Should(ContainElement(obj.GetKind() + " " + obj.GetName()))
+		}
+		Consistently(seen.list, "1s").ShouldNot(ContainElement(HavePrefix("Event ")))
+	})
+})
