@@ -31,6 +31,7 @@ type engine struct {
 	serving *serving
 
 	memories sync.Map // of *objects, by scope
+	dropped  sync.Map // fields that the API server does not keep
 }
 
 // scope is one kind in one namespace, or in all.

@@ -32,7 +32,7 @@ func (e *engine) rawEvents(r Resource, own []*handlers.Handler) *rawEvents {
 	}
 	return &rawEvents{
 		Handling: events.Handling{
-			Handlers: watching, Chain: e.chain, Writer: e.writer, StatusSubresource: r.StatusSubresource, Events: e.poster,
+			Handlers: watching, Chain: e.chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
 		},
 		log: e.log.WithValues("kind", r.Kind), dropped: e.metrics.Dropped(r.Kind),
 	}

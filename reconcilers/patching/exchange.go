@@ -108,7 +108,11 @@ func (x *exchange) merge(ctx context.Context, status bool, payload map[string]an
 		}
 		guards["resourceVersion"] = version
 	}
-	return x.write(ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)})
+	proceed, err = x.write(ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)})
+	if proceed && (!status || x.result.StatusRefused == nil) {
+		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
+	}
+	return proceed, err
 }
 
 // operate sends a JSON-patch of operations that were made from the current body.

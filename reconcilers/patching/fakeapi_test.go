@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type fakeAPI struct {
 	plural        string
 	clusterScoped bool
 	hasStatus     bool
+	knows         []string // the fields of the status that are kept; nil keeps all
 
 	mu     sync.Mutex
 	stored map[string]any // nil: there is no such object
@@ -182,7 +184,7 @@ func (f *fakeAPI) store(patched map[string]any, onStatus bool) any {
 	if f.hasStatus {
 		delete(next, "status")
 		if value, ok := status["status"]; ok {
-			next["status"] = value
+			next["status"] = f.pruned(value)
 		}
 	}
 	metadata := next["metadata"].(map[string]any)
@@ -194,6 +196,20 @@ func (f *fakeAPI) store(patched map[string]any, onStatus bool) any {
 	}
 	f.commit(next)
 	return f.stored
+}
+
+func (f *fakeAPI) pruned(status any) any {
+	held, mapping := status.(map[string]any)
+	if f.knows == nil || !mapping {
+		return status
+	}
+	kept := map[string]any{}
+	for key, value := range held {
+		if slices.Contains(f.knows, key) {
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // commit gives a new version to what has changed, and only to that.

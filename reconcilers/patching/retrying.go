@@ -79,6 +79,7 @@ func renewed(ctx context.Context, seen map[string]any, refetch Refetch, attempt 
 // joined is the result of two attempts, one after another.
 func joined(earlier, later Result) Result {
 	later.Requests += earlier.Requests
+	later.Dropped = append(earlier.Dropped, later.Dropped...)
 	if later.Body == nil {
 		later.Body = earlier.Body
 	}

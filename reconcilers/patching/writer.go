@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // A Client is what the Writer needs of controller-runtime's client.Client. Get must read live, not from a cache, as the
@@ -58,6 +60,8 @@ type Result struct {
 	// StatusRefused is why /status was not written although the rest was: an error of class ErrRefused or a forbidden
 	// request. It concerns the status alone and is for the caller to report.
 	StatusRefused error
+	// Dropped are the fields that the server took, and did not keep: its schema does not have them.
+	Dropped []diff.Path
 	// Remaining is what was not written because of an ErrConflict. It is empty otherwise.
 	Remaining Patch
 }
