@@ -39,9 +39,13 @@ type settings struct {
 	checkpoint  time.Duration
 	lifecycle   HandlerLifecycle
 	errorDelays []time.Duration // nil for the default ones
-	schemes     []func(*runtime.Scheme) error
-	memory      memory
-	digests     reconcilers.Digests
+	apiBackoffs []time.Duration
+
+	obeyRetryAfter bool
+
+	schemes []func(*runtime.Scheme) error
+	memory  memory
+	digests reconcilers.Digests
 }
 
 func defaults(name string) settings {

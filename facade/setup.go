@@ -85,7 +85,7 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
 		Diffbase: s.diffbase, Progress: s.progress, Registrations: plan,
 		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
-		Metrics: metrics.Registry, Digests: s.digests,
+		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
 	}
 }
 

@@ -135,11 +135,12 @@ func TestOperators(t *testing.T) {
 		"namespaces": {"one given twice would be handled twice", []facade.OperatorOption{facade.InNamespaces("b", "a", "b")},
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
 		"numbers": {"they go to the engine as they are", []facade.OperatorOption{
-			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour),
+			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour), facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
 		},
 			with(func(o *reconcilers.Options) {
 				o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, facade.ASAP
 				o.ErrorDelays = []time.Duration{time.Hour}
+				o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
 			})},
 		"no error delays": {"they are none, not the default ones", []facade.OperatorOption{facade.ErrorDelays()},
 			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
@@ -173,10 +174,10 @@ func TestWrongOperators(t *testing.T) {
 			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") }, []string{"more than 63 characters"}},
 		"wrong options": {"each names itself and its value",
 			func() *facade.Operator {
-				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0), facade.ErrorDelays(0), facade.Checkpoint(0), facade.Lifecycle(99), facade.InNamespaces("Team_A"),
+				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0), facade.ErrorDelays(0), facade.APIBackoffs(0), facade.Checkpoint(0), facade.Lifecycle(99), facade.InNamespaces("Team_A"),
 					facade.InNamespaces(), facade.AddToScheme(nil), nil)
 			},
-			[]string{"9 mistakes", "ErrorDelays: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)", "Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
+			[]string{"10 mistakes", "ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)", "Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
 				"InNamespaces: no namespaces", "AddToScheme: a function is nil", "<nil> is no option"}},
 	}
 	for name, c := range cases {

@@ -114,7 +114,7 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 }
 
 // operate runs an operator with one handler.
-func operate(t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler) (stop func()) {
+func operate(t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration) (stop func()) {
 	t.Helper()
 	selector, err := reconcilers.Spelled(spelling)
 	if err != nil {
@@ -127,7 +127,7 @@ func operate(t *testing.T, connection http.RoundTripper, spelling string, h *han
 	const name = "coming.example.org"
 	if err := reconcilers.SetupWithManager(m, reconcilers.Options{
 		Name: name, Prefix: name, Finalizer: name + "/finalizer", Diffbase: diffbase.Annotations{Prefix: name}, Progress: progress.Annotations{Prefix: name},
-		Registrations: []reconcilers.Registration{{Selector: selector, Handler: h}},
+		Registrations: []reconcilers.Registration{{Selector: selector, Handler: h}}, APIBackoffs: backoffs,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,4 +141,3 @@ func operate(t *testing.T, connection http.RoundTripper, spelling string, h *han
 	}()
 	return func() { cancel(); <-done }
 }
-

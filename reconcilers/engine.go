@@ -53,7 +53,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		return fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
 	}
 	// Writes go past the manager's cache, and so do the live reads after conflicts.
-	direct, err := client.New(config, client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
+	direct, err := client.New(config, client.Options{HTTPClient: o.repeating(m.GetHTTPClient()), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}

@@ -23,6 +23,6 @@ func (e *engine) handling(r Resource, own []*handlers.Handler) *changes.Handling
 		Handlers: changing, Lens: &cause.Lens{Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra, Redaction: e.Digests.redaction(r, own)},
 		Progress: e.Progress, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
 		Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: e.chain, Events: e.poster, Backoff: e.Backoff,
-		Checkpoint: e.Checkpoint, Lifecycle: e.Lifecycle,
+		Checkpoint: e.Checkpoint, Lifecycle: e.Lifecycle, WriteTimeout: e.writeTimeout(),
 	}
 }

@@ -1,12 +1,16 @@
 package reconcilers
 
 import (
+	"cmp"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/repeating"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -59,6 +63,10 @@ type Options struct {
 	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that failed
 	// waits for its next event.
 	ErrorDelays []time.Duration
+	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
+	APIBackoffs []time.Duration
+	// ObeyRetryAfter takes the API server's own delay even if it is shorter than the backoff.
+	ObeyRetryAfter bool
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
 }
@@ -68,6 +76,25 @@ func (o Options) workers() int {
 		return o.Workers
 	}
 	return DefaultWorkers
+}
+
+// writeTimeout has time for all attempts.
+func (o Options) writeTimeout() time.Duration {
+	timeout := changes.DefaultWriteTimeout
+	for _, delay := range o.APIBackoffs {
+		timeout += delay
+	}
+	return timeout
+}
+
+// repeating is the connection with the attempts that are wanted.
+func (o Options) repeating(connection *http.Client) *http.Client {
+	if len(o.APIBackoffs) == 0 {
+		return connection
+	}
+	own := *connection
+	own.Transport = &repeating.Transport{Next: cmp.Or(connection.Transport, http.DefaultTransport), Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	return &own
 }
 
 func (o Options) errorDelays() []time.Duration {

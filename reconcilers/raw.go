@@ -33,6 +33,7 @@ func (e *engine) rawEvents(r Resource, own []*handlers.Handler) *rawEvents {
 	return &rawEvents{
 		Handling: events.Handling{
 			Handlers: watching, Chain: e.chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
+			WriteTimeout: e.writeTimeout(),
 		},
 		log: e.log.WithValues("kind", r.Kind), dropped: e.metrics.Dropped(r.Kind),
 	}

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -18,6 +19,9 @@ import (
 
 // DefaultCheckpoint is how long an outcome may wait for its write while the next handler is running.
 const DefaultCheckpoint = time.Second
+
+// DefaultWriteTimeout is for requests that are made once.
+const DefaultWriteTimeout = 10 * time.Second
 
 // rounds limits how often a pass starts over on the answer to its own write: twice is usual for a creation.
 const rounds = 8
@@ -55,6 +59,9 @@ type Handling struct {
 	Lifecycle execution.Lifecycle
 	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
 	Checkpoint time.Duration
+	// WriteTimeout limits a write, which does not end with the pass: what was done is written while the operator exits. Zero is
+	// DefaultWriteTimeout.
+	WriteTimeout time.Duration
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
@@ -94,6 +101,8 @@ func (h *Handling) now() time.Time {
 	}
 	return time.Now().UTC().Truncate(time.Microsecond)
 }
+
+func (h *Handling) writeTimeout() time.Duration { return cmp.Or(h.WriteTimeout, DefaultWriteTimeout) }
 
 func (h *Handling) checkpoint() time.Duration {
 	if h.Checkpoint > 0 {

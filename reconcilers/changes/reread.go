@@ -16,7 +16,7 @@ func (p *pass) reread(ctx context.Context) (verdict, error) {
 	if !p.memory.uncertain {
 		return goOn, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.writeTimeout())
 	defer cancel()
 	body, err := p.get(ctx, p.body)
 	switch {

@@ -9,9 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// writeTimeout limits a write. It does not end with the pass: what was done is written while the operator exits.
-const writeTimeout = 10 * time.Second
-
 // save writes the account as it is now, with what the attempts remembered and their results. What cannot be written
 // is kept in memory, so that the handlers are not called again for it.
 func (p *pass) save(ctx context.Context, attempts []*execution.Attempt) error {
@@ -74,7 +71,7 @@ func (p *pass) send(ctx context.Context, patch patching.Patch) error {
 	if patch.Empty() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.writeTimeout())
 	defer cancel()
 	seen := p.body
 	var fresh map[string]any

@@ -15,9 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// writeTimeout limits a write, which does not end with the operator.
-const writeTimeout = 10 * time.Second
-
 var errNoReturn = errors.New("the function ended its goroutine instead of returning")
 
 // Writer sends patches of one object.
@@ -34,6 +31,8 @@ type Handling struct {
 	// Writer sends what the handlers wrote; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
+	// WriteTimeout limits a write, which does not end with the operator.
+	WriteTimeout time.Duration
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 }
@@ -103,7 +102,7 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	if patch.Empty() {
 		return patching.Result{}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
 	defer cancel()
 	result, err := h.Writer.ApplyRetrying(ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {

@@ -15,7 +15,9 @@ import (
 
 // put sets a field of the object as it will be written.
 func put(value any, path ...string) func(*unstructuredObject) {
-	return func(o *unstructuredObject) { Expect(unstructured.SetNestedField(o.Object, value, path...)).To(Succeed()) }
+	return func(o *unstructuredObject) {
+		Expect(unstructured.SetNestedField(o.Object, value, path...)).To(Succeed())
+	}
 }
 
 var _ = Describe("What handlers patch", func() {

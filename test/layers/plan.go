@@ -49,6 +49,7 @@ var House = Plan{
 
 	{Dir: "reconcilers/cause", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
+	{Dir: "reconcilers/repeating", Layer: 2},
 	{Dir: "reconcilers/resources", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 

@@ -44,16 +44,11 @@ func (s *Session) start(log *Transcript) (*process.Process, error) {
 
 // step does one thing to the object and waits for all lines of the operator that are to follow.
 func (s *Session) step(ctx context.Context, log *Transcript, operator *process.Process, act Act) error {
-	var awaited []<-chan string
-	for _, line := range act.Lines {
-		pattern, err := regexp.Compile(line)
-		if err != nil {
-			return fmt.Errorf("reading the pattern of the lines to wait for: %w", err)
-		}
-		seen, end := log.Watch(pattern.MatchString) // before the act, so that no line is too early
-		defer end()
-		awaited = append(awaited, seen)
+	awaited, end, err := watch(log, act.Lines) // before the act, so that no line is too early
+	if err != nil {
+		return err
 	}
+	defer end()
 	if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
 		return err
 	}
@@ -72,6 +67,24 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 		}
 	}
 	return nil
+}
+
+// watch gives a channel for each of the lines.
+func watch(log *Transcript, lines []string) (awaited []<-chan string, end func(), err error) {
+	var ends []func()
+	for _, line := range lines {
+		pattern, err := regexp.Compile(line)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the pattern of the lines to wait for: %w", err)
+		}
+		seen, end := log.Watch(pattern.MatchString)
+		awaited, ends = append(awaited, seen), append(ends, end)
+	}
+	return awaited, func() {
+		for _, end := range ends {
+			end()
+		}
+	}, nil
 }
 
 // kubectl runs one command, shown as the user would type it, and shows its output.

@@ -1,0 +1,89 @@
+package reconcilers_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// flaky refuses the first patches, and notes when they come.
+type flaky struct {
+	http.RoundTripper
+	refuse int
+
+	mu    sync.Mutex
+	began time.Time
+	at    []string
+}
+
+func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPatch {
+		return f.RoundTripper.RoundTrip(r)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = append(f.at, time.Since(f.began).Round(time.Second).String())
+	if len(f.at) <= f.refuse {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+	}
+	return f.RoundTripper.RoundTrip(r)
+}
+
+func (f *flaky) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.began = time.Now()
+}
+
+func TestRequestsAreRepeated(t *testing.T) {
+	tests := map[string]struct {
+		reason   string
+		backoffs []time.Duration
+		want     []string
+	}{
+		"ByDefault":       {"the object waits, by the delays of errors: 1, 1 and 2 seconds, and its place is free", nil, []string{"0s", "1s", "2s", "4s"}},
+		"OnTheSpot":       {"the request waits, longer than a single attempt may take", []time.Duration{2 * time.Second, 20 * time.Second, time.Minute}, []string{"0s", "2s", "22s", "1m22s"}},
+		"ThenByTheObject": {"when the last attempt has failed, the object waits", []time.Duration{10 * time.Second}, []string{"0s", "10s", "11s", "21s"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				connection := &flaky{RoundTripper: server, refuse: 3, began: time.Now()}
+				called := 0
+				stop := operate(t, connection, "configmaps", &handlers.Handler{
+					ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { called++; return nil },
+				}, tc.backoffs...)
+				defer stop()
+				people, err := client.New(memapi.Config(server), client.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				connection.begin()
+				object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default"}}}
+				if err := people.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				stop()
+				if d := cmp.Diff(tc.want, connection.at); d != "" || called != 1 {
+					t.Errorf("%s: %d calls; the patches: -want, +got:\n%s", tc.reason, called, d)
+				}
+			})
+		})
+	}
+}
