@@ -21,7 +21,8 @@ func (r *cycleRun) handlers() []*handlers.Handler {
 	var all []*handlers.Handler
 	for _, item := range r.input.List("handlers") {
 		all = append(all, r.handler(vectors.Known(r.t, item, "on", "id", "fn", "behave", "labels", "backoff", "errors", "retries", "timeout",
-			"field", "optional", "deleted")))
+			"field", "optional", "deleted", "interval", "sharp", "idle", "initial_delay", "cancellation_backoff", "cancellation_timeout",
+			"cancellation_polling")))
 	}
 	return all
 }
@@ -51,6 +52,8 @@ func (r *cycleRun) handler(d vectors.Fields) *handlers.Handler {
 		h.NeedsChange = true
 	case "event":
 		h.Family = handlers.Watching
+	case "timer", "daemon":
+		return r.spawning(h, on == "daemon", d)
 	default:
 		r.t.Fatalf("the harness does not know handlers on %q", on)
 	}
@@ -87,7 +90,8 @@ func (r *cycleRun) behaviour(id string, d vectors.Fields) vectors.Fields {
 	defer r.mu.Unlock()
 	n := min(r.behaviours[id], len(behave)-1)
 	r.behaviours[id]++
-	return vectors.Known(r.t, behave[n], "raise", "message", "delay", "return", "patch", "fns", "subs", "execute", "takes", "note_spec")
+	return vectors.Known(r.t, behave[n], "raise", "message", "delay", "return", "patch", "fns", "subs", "execute", "takes", "note_spec",
+		"until", "lingers", "lingers_cancelled", "note_patch")
 }
 
 func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
@@ -135,6 +139,10 @@ func (r *cycleRun) declare(call *handlers.Call, subs []any) error {
 // entry is the call as it is logged.
 func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
+	if call.Handler.Family == handlers.Spawning {
+		entry["runtime"] = time.Since(call.Started).Seconds()
+		return entry
+	}
 	if call.Handler.Family != handlers.Changing {
 		entry["type"] = call.Cause.Type
 		return entry

@@ -33,9 +33,11 @@ type cycleRun struct {
 	began           time.Time
 	behaviours      map[string]int // how often each function was called
 	stop            func()
+	gate            *reconcilers.Gate
 
-	mu  sync.Mutex
-	log []any
+	mu     sync.Mutex
+	log    []any
+	closed bool
 }
 
 func newRun(t *testing.T, input vectors.Fields) *cycleRun {
@@ -94,6 +96,9 @@ func (r *cycleRun) options() reconcilers.Options {
 		Lifecycle: r.lifecycle(),
 		Diffbase:  diffbaseOf(r.t, r.input["diffbase"]), Progress: progressOf(r.t, r.input["progress"]),
 	}
+	r.gate = &reconcilers.Gate{}
+	o.Gate = r.gate
+	o.CancelPolling = r.setting("background.cancellation_polling")
 	for _, h := range r.handlers() {
 		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: kopfexamples, Handler: h})
 	}
@@ -129,6 +134,11 @@ func (r *cycleRun) play(ctx context.Context, step vectors.Fields) {
 		stale := runtime.DeepCopyJSON(r.original)
 		stale["metadata"].(map[string]any)["resourceVersion"] = "100"
 		r.line.inject(stale)
+	case "pause", "resume":
+		r.gate.Set(op == "pause")
+	case "exit":
+		r.stop()
+		r.stop = func() {}
 	case "restart":
 		r.stop()
 		r.note(map[string]any{"what": "restarted"})
@@ -162,9 +172,18 @@ func (r *cycleRun) request(ctx context.Context, method, path string, patch any) 
 	}
 }
 
+func (r *cycleRun) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
 func (r *cycleRun) note(entry map[string]any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	entry["t"] = time.Since(r.began).Seconds()
 	r.log = append(r.log, entry)
 }

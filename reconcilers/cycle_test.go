@@ -34,7 +34,7 @@ func TestVectorsCycle(t *testing.T) {
 
 func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs", "interferences",
-		"diffbase", "progress", "latency")
+		"diffbase", "progress", "latency", "settings")
 	r := newRun(t, input)
 	timeline := input.List("timeline")
 	first := vectors.Known(t, timeline[0], "at", "op", "patch")
@@ -57,6 +57,8 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 		r.play(t.Context(), step)
 	}
 	time.Sleep(time.Until(r.at(input["until"])))
+	synctest.Wait()
+	r.close() // Kopf's runs are cut off
 	r.stop()
 	object := r.server.Object(r.resource, r.namespace, r.name)
 	if object == nil {
@@ -70,7 +72,7 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 func calls(log []any, ofEvents bool) (some []map[string]any) {
 	for _, item := range log {
 		entry, _ := item.(map[string]any)
-		if entry["what"] != "call" && entry["what"] != "restarted" {
+		if what := entry["what"]; what != "call" && what != "restarted" && what != "exit" && what != "cancelled" {
 			continue
 		}
 		if _, isEvent := entry["type"]; isEvent != ofEvents {

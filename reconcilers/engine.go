@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
@@ -31,6 +32,9 @@ type engine struct {
 	serving *serving
 
 	memories sync.Map // of *objects, by scope
+	crews    sync.Map // of *background.Crew, by scope
+	ticks    background.Limit
+	daemons  background.Limit
 	dropped  sync.Map // fields that the API server does not keep
 }
 
@@ -70,6 +74,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		writer: &patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		poster: posting.New(direct, o.Name), metrics: metrics,
 	}
+	e.ticks.Most, e.daemons.Most = cmp.Or(o.Ticks, background.DefaultTicks), o.Daemons
 	e.serving.run, e.serving.server = e.serve, getter{lister}
 	if mayChange(selectorsOf(o.Registrations)) {
 		e.serving.watch = definitions{lister}.follow
@@ -92,7 +97,7 @@ func (e *engine) Start(ctx context.Context) error {
 	background.Go(func() { _ = e.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
-	e.serving.discover(ctx)
+	e.Gate.pass(ctx, e.serving.discover)
 	return nil
 }
 

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -35,9 +38,12 @@ type kind struct {
 	namespace string
 	log       logr.Logger
 	handling  *changes.Handling
+	own       []*handlers.Handler
 	objects   *objects
 	store     store
 	slots     slots
+	crew      *background.Crew
+	queue     atomic.Pointer[priorityqueue.PriorityQueue[source.Request]]
 }
 
 // slots are for objects of one kind being handled at once. Its namespaces share them: each has workers of its own.
@@ -51,10 +57,15 @@ func (s slots) take() (free func()) {
 
 func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, free slots) *kind {
 	k := &kind{
-		engine: e, Resource: r, namespace: namespace, slots: free, log: e.log.WithValues("kind", r.Kind),
+		engine: e, Resource: r, namespace: namespace, slots: free, own: own, log: e.log.WithValues("kind", r.Kind),
 		handling: e.handling(r, own), objects: e.memory(scope{r.GroupVersionKind, namespace}, own),
+		crew: e.crew(scope{r.GroupVersionKind, namespace}),
 	}
 	k.objects.raw = e.rawEvents(r, own)
+	if len(spawning(own)) > 0 {
+		k.handling.Background = k.crew
+	}
+	k.objects.forgotten = k.forget
 	return k
 }
 
@@ -113,6 +124,7 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 		return fmt.Errorf("the informer of %s has no index: %T", k.GroupVersionKind, informer)
 	}
 	k.store = indexed.GetIndexer()
+	defer k.staff(ctx)()
 	c, err := k.newController()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", k.GroupVersionKind, err)

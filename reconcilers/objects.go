@@ -11,8 +11,9 @@ import (
 // objects is the memory of one kind, by uid. The queue never runs two passes over one object at once, so only the map
 // needs the lock.
 type objects struct {
-	resuming bool // there are handlers that want to know which objects were there at the start
-	raw      *rawEvents
+	forgotten func(types.UID) // is told of the end of every object; nil is not
+	resuming  bool            // there are handlers that want to know which objects were there at the start
+	raw       *rawEvents
 
 	mu    sync.Mutex
 	done  bool // the first listing is over: what is listed after that is not met for the first time
@@ -48,7 +49,12 @@ func (s *objects) endListing() {
 }
 
 // Deleted forgets the object.
-func (s *objects) Deleted(obj source.Object) { s.forget(obj.GetUID()) }
+func (s *objects) Deleted(obj source.Object) {
+	s.forget(obj.GetUID())
+	if s.forgotten != nil {
+		s.forgotten(obj.GetUID())
+	}
+}
 
 func (s *objects) entry(uid types.UID) *object {
 	o := s.byUID[uid]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -63,6 +64,16 @@ type Options struct {
 	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that failed
 	// waits for its next event.
 	ErrorDelays []time.Duration
+	// Ticks is how many ticks of timers run at once, in all kinds; zero is background.DefaultTicks.
+	Ticks int
+	// Daemons is how many daemons run at once; zero is any number.
+	Daemons int
+	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
+	CancelPolling time.Duration
+	// Gate pauses the operator; nil never does.
+	Gate *Gate
+	// Forget is told of every object that is gone; nil is not. It must be quick.
+	Forget func(uid types.UID)
 	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
 	APIBackoffs []time.Duration
 	// ObeyRetryAfter takes the API server's own delay even if it is shorter than the backoff.

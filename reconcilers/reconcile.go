@@ -19,6 +19,10 @@ var _ reconcile.TypedReconciler[source.Request] = (*kind)(nil)
 
 // Reconcile makes one pass over one object. Errors never leave it: they are logged once, and delay this object alone.
 func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	if request.Handler != "" {
+		k.fire(request)
+		return reconcile.Result{}, nil
+	}
 	defer k.slots.take()()
 	// The version comes first, so that the object is at least as new.
 	complete := k.store.LastStoreSyncResourceVersion()

@@ -68,8 +68,8 @@ func (s *serving) adjust(ctx context.Context) {
 // start serves a resource with all its handlers. If its objects were served before, it goes over without an overlap.
 func (s *serving) start(ctx context.Context, w wanted) {
 	before := s.before(w.Resource)
-	ctx, stop := context.WithCancel(ctx)
-	now := service{wanted: w, stop: stop, done: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := service{wanted: w, stop: func() { cancel(errMoved) }, done: make(chan struct{})}
 	s.services[w.GroupVersionKind] = now
 	s.running.Go(func() {
 		defer close(now.done)

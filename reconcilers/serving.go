@@ -73,7 +73,7 @@ func patience() wait.Backoff {
 
 // discover serves what the selectors mean until the context ends, and returns when the last handler has returned.
 func (s *serving) discover(ctx context.Context) {
-	defer s.running.Wait()
+	defer s.rest()
 	if s.watch != nil {
 		s.running.Go(func() { s.watch(ctx, s.doubt) })
 	}
@@ -101,6 +101,13 @@ func (s *serving) discover(ctx context.Context) {
 		case <-reviews.C:
 		}
 	}
+}
+
+// rest waits for the last handler, and forgets what was served: the next time, all is looked for anew.
+func (s *serving) rest() {
+	s.running.Wait()
+	clear(s.services)
+	clear(s.meanings)
 }
 
 // round asks what the selectors mean now, and serves that. A server that does not answer proves nothing.

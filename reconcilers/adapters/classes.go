@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // unpresentable is an error of an object that cannot be shown to the function as it is, such as one that does not
@@ -30,7 +31,7 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return a.Limits.Judge(nil)
-	case errors.Is(cause, execution.ErrExiting):
+	case errors.Is(cause, execution.ErrExiting), a.Call.Handler.Family == handlers.Spawning && execution.Stopped(cause):
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
 		return execution.Outcome{Err: pending, Delay: &pending.Delay}

@@ -26,6 +26,8 @@ func Logging(next Reconciler) Reconciler {
 		switch {
 		case o.Blocked:
 			log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
+		case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
+			log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
 		case o.Aborted:
 			log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
 		case errors.As(o.Err, &pending) && !o.Final:
@@ -34,8 +36,8 @@ func Logging(next Reconciler) Reconciler {
 			log.Error(o.Ignored, "Handler failed; its errors are ignored")
 		case o.Err == nil && !o.Final:
 			log.Info("Handler is not finished yet")
-		case o.Err == nil && a.Call.Handler.Family == handlers.Watching:
-			log.V(1).Info("Handler succeeded") // there may be any number of events
+		case o.Err == nil && a.Call.Handler.Family != handlers.Changing:
+			log.V(1).Info("Handler succeeded") // there may be any number of events and ticks
 		case o.Err == nil:
 			log.Info("Handler succeeded")
 		case o.Final:
@@ -54,6 +56,9 @@ func naming(log logr.Logger, a *execution.Attempt) logr.Logger {
 	log = log.WithValues("handler", a.Call.Handler.ID)
 	if a.Call.Handler.Family == handlers.Watching {
 		return log.WithValues("type", a.Call.Cause.Type)
+	}
+	if a.Call.Handler.Family != handlers.Changing {
+		return log.WithValues("attempt", a.Call.Retry+1)
 	}
 	return log.WithValues("reason", a.Call.Cause.Reason, "attempt", a.Call.Retry+1)
 }

@@ -32,6 +32,13 @@ type Writer interface {
 	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
 }
 
+// Background is what runs beside the changes of objects.
+type Background interface {
+	// Attend starts and stops what is to run for the object, and tells whether the object must be held on its deletion for that; one that is
+	// being deleted, until all has ended.
+	Attend(ctx context.Context, c *cause.Cause) (holds bool, err error)
+}
+
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
 type Handling struct {
 	// Handlers are the changing handlers of the kind, in the order of registration.
@@ -53,6 +60,8 @@ type Handling struct {
 	Chain adapters.Reconciler
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Background runs daemons and timers; nil if there are none.
+	Background Background
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.

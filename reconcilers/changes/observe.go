@@ -71,6 +71,20 @@ func (p *pass) weigh(ctx context.Context) (verdict, error) {
 	return goOn, filtering(err)
 }
 
+// attend starts and stops what runs in the background, which may hold the object, too.
+func (p *pass) attend(ctx context.Context) (verdict, error) {
+	if p.Background == nil {
+		return goOn, nil
+	}
+	holds, err := p.Background.Attend(ctx, p.cause)
+	if err != nil {
+		return stop, filtering(err)
+	}
+	p.interest.Finalizer = p.interest.Finalizer || holds
+	p.busy = p.cause.Deleting && holds
+	return goOn, nil
+}
+
 // hold adds the finalizer before any handler is called, or removes one that nobody needs.
 func (p *pass) hold(ctx context.Context) (verdict, error) {
 	held := patching.HasFinalizer(p.body, p.Finalizer)

@@ -33,6 +33,7 @@ type pass struct {
 	attempts []*execution.Attempt // those with something that is not written yet
 	pending  time.Time            // since when an outcome waits for its write; zero if none does
 	written  map[string]any       // the last answer to a write
+	busy     bool                 // the object is being deleted, and something still runs for it
 	exiting  bool
 	gone     bool
 	released bool  // our write let the object go for good
@@ -56,6 +57,7 @@ var steps = []step{
 	(*pass).observe,
 	(*pass).deliver,
 	(*pass).weigh,
+	(*pass).attend,
 	(*pass).spread,
 	(*pass).hold,
 	(*pass).settle,

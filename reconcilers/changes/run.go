@@ -2,7 +2,6 @@ package changes
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,7 +12,7 @@ import (
 )
 
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
-var ErrDeleted = errors.New("the object is deleted")
+var ErrDeleted = execution.ErrDeleted
 
 // run calls the handlers that are due, in order, each on a copy of the object with the changes of those before it.
 func (p *pass) run(ctx context.Context) (verdict, error) {

@@ -60,7 +60,7 @@ func (p *pass) saveOnce(ctx context.Context, attempts []*execution.Attempt) erro
 }
 
 func (p *pass) compose(ctx context.Context, patch *patching.Patch) error {
-	if p.state.Done() {
+	if p.state.Done() && !p.busy {
 		return p.close(ctx, patch)
 	}
 	return p.continued(patch)

@@ -10,6 +10,19 @@ import (
 // ErrExiting is the cancellation cause of a running function when the operator exits.
 var ErrExiting = errors.New("the operator is exiting")
 
+// These are further ones, of functions that run in the background: the object is deleted or gone, it left the filters, or the operator
+// pauses.
+var (
+	ErrDeleted   = errors.New("the object is deleted")
+	ErrUnmatched = errors.New("the object does not match the filters any more")
+	ErrPaused    = errors.New("the operator is paused")
+)
+
+// Stopped tells whether an error is one of those, or that of the exit.
+func Stopped(err error) bool {
+	return errors.Is(err, ErrExiting) || errors.Is(err, ErrPaused) || errors.Is(err, ErrUnmatched) || errors.Is(err, ErrDeleted)
+}
+
 // ErrTimeout is the cancellation cause of a running function at the deadline of its handler.
 var ErrTimeout = errors.New("the handler has timed out")
 

@@ -29,6 +29,16 @@ type Subs interface {
 	Run(ctx context.Context) error
 }
 
+// Live is what a function in the background sees of its object, and of its own end.
+type Live interface {
+	// Object is the newest state that is known; nil if the object is gone. It is shared: nobody modifies it.
+	Object() map[string]any
+	// Stopping is closed when the function has to end.
+	Stopping() <-chan struct{}
+	// StopReason is why; nil before.
+	StopReason() error
+}
+
 // Poster posts Kubernetes events about an object.
 type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
@@ -52,4 +62,6 @@ type Call struct {
 	Subs Subs
 	// Events posts Kubernetes events about the object.
 	Events Poster
+	// Live is the object as it goes on, for spawning handlers.
+	Live Live
 }

@@ -84,6 +84,8 @@ type Handler struct {
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they share
 	// its memory.
 	Redacted []diff.Path
+	// Background says when a spawning handler runs.
+	Background *Background
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Policy limits and spaces the attempts.

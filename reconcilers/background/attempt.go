@@ -1,0 +1,122 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+var errNoReturn = errors.New("the function ended its goroutine instead of returning")
+
+// attempt calls the function once, and writes what it wants to be written.
+func (k *task) attempt(ctx context.Context) execution.Outcome {
+	settings, _ := k.crew.current()
+	k.mu.Lock()
+	body := k.latest()
+	k.mu.Unlock()
+	if body == nil {
+		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: new(time.Second)}
+	}
+	a := &execution.Attempt{
+		Call: handlers.Call{
+			Handler: k.handler, Cause: &cause.Cause{Body: body}, Object: runtime.DeepCopyJSON(body), Retry: k.retries, Started: k.started,
+			Events: settings.Events, Live: live{k},
+		},
+		Limits: execution.Limits{
+			ID: k.handler.ID, Policy: k.handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: settings.Backoff, Retries: k.retries,
+			Runtime: time.Since(k.started),
+		},
+		Now: time.Now,
+	}
+	a.Call.Writes = a
+	a.FlushNow = func(ctx context.Context) error { return k.write(ctx, a) }
+	a.Outcome = a.Limits.Judge(errNoReturn)
+	done := make(chan struct{})
+	go func() { // a function may end its goroutine
+		defer close(done)
+		defer a.End()
+		_, _ = settings.Chain.Reconcile(ctx, a)
+	}()
+	<-done
+	k.deliver(ctx, a)
+	return a.Outcome
+}
+
+// deliver writes until that has worked, or nobody wants it any more: the object is gone, or refuses it.
+func (k *task) deliver(ctx context.Context, a *execution.Attempt) {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		err := k.write(ctx, a)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, patching.ErrRefused) || errors.Is(err, patching.ErrReplaced) || k.isStopping() {
+			k.fault(ctx, err, "What the handler wrote is lost")
+			return
+		}
+		k.fault(ctx, err, "What the handler wrote cannot be written now; it will be tried again")
+		k.sleep(pause)
+	}
+}
+
+// write sends what is remembered, and the result of an attempt that has ended.
+func (k *task) write(ctx context.Context, a *execution.Attempt) error {
+	settings, _ := k.crew.current()
+	remembered := a.Remembered()
+	patch := patching.Patch{Transforms: remembered}
+	if err := patch.AddResult(k.handler.ID, a.Result()); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	body := k.latest()
+	k.mu.Unlock()
+	if patch.Empty() || body == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.WriteTimeout)
+	defer cancel()
+	result, err := settings.Writer.ApplyRetrying(ctx, patching.Target{Body: body, StatusSubresource: settings.StatusSubresource}, patch, nil)
+	if err == nil {
+		a.Written(len(remembered))
+		err = result.StatusRefused
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if result.Body != nil && !result.Released && !result.Gone {
+		k.written = result.Body
+	}
+	return err
+}
+
+// live is what a running function sees of its object.
+type live struct{ *task }
+
+// Object is the newest state.
+func (l live) Object() map[string]any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest()
+}
+
+// Stopping is closed when the function has to end.
+func (l live) Stopping() <-chan struct{} { return l.stopping }
+
+// StopReason is why; nil before.
+func (l live) StopReason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason.Err()
+}
+
+// Flags are the reason as Kopf has it.
+func (l live) Flags() Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason
+}

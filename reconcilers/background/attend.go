@@ -1,0 +1,98 @@
+package background
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Attend starts and stops what runs beside the object, as it is now. It tells whether its deletion must be held for that: as long as
+// there is something to be stopped then, and afterwards as long as that has not ended.
+func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds bool, err error) {
+	settings, service := c.current()
+	if len(settings.Handlers) == 0 {
+		return false, nil
+	}
+	if what.Deleting {
+		t := c.of(what, false)
+		if t == nil {
+			return false, nil
+		}
+		t.stop(Deleted)
+		return t.ending(), nil
+	}
+	matching, err := handlers.Matching(ctx, settings.Handlers, handlers.Spawning, what)
+	if err != nil {
+		return false, err
+	}
+	t := c.of(what, len(matching) > 0 && service != nil)
+	if t == nil {
+		return false, nil
+	}
+	if idling(settings.Handlers) {
+		t.seen(what)
+	}
+	return t.align(matching, service != nil), nil
+}
+
+func idling(all []*handlers.Handler) bool {
+	for _, h := range all {
+		if h.Background.Idle > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// seen begins the time of idling anew if what matters of the object has changed.
+func (t *tasks) seen(what *cause.Cause) {
+	data, err := json.Marshal(what.New)
+	if err != nil {
+		return // an essence is JSON
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(data)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if was := t.digest; was != 0 && was != sum.Sum64() {
+		t.reset = time.Now()
+		for _, k := range t.list {
+			k.wakeIdle()
+		}
+	}
+	t.digest = sum.Sum64()
+}
+
+// align starts those that match and do not run, and stops the others. True if any has to be stopped on deletion.
+func (t *tasks) align(matching []*handlers.Handler, starts bool) (holds bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range append([]*task{}, t.list...) {
+		if !among(matching, k.handler) {
+			k.stop(Unmatched)
+		}
+	}
+	for _, h := range matching {
+		if t.isDone(h.ID) {
+			continue
+		}
+		holds = true
+		if starts && t.task(h.ID) == nil {
+			t.start(h)
+		}
+	}
+	return holds
+}
+
+func among(list []*handlers.Handler, h *handlers.Handler) bool {
+	for _, other := range list {
+		if other.ID == h.ID {
+			return true
+		}
+	}
+	return false
+}
