@@ -49,7 +49,7 @@ func (k *kind) staff(ctx context.Context) (end func()) {
 		return background.Exiting
 	}
 	// At once, while handlers of changes are still waited for.
-	stop := context.AfterFunc(ctx, func() { k.crew.End(reason()) })
+	stop := context.AfterFunc(ctx, func() { k.crew.Stop(reason()) })
 	return func() {
 		stop()
 		k.crew.End(reason())

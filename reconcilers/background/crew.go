@@ -82,8 +82,14 @@ func (c *Crew) Begin(settings Settings, service Service) {
 	}
 }
 
-// End stops all handlers, and waits for them as long as their settings say.
+// End stops all handlers, and waits for them as long as their settings say. Nothing may be started any more.
 func (c *Crew) End(reason Reason) {
+	c.Stop(reason)
+	c.running.Wait()
+}
+
+// Stop has all handlers end.
+func (c *Crew) Stop(reason Reason) {
 	c.mu.Lock()
 	c.service = nil
 	all := make([]*tasks, 0, len(c.byUID))
@@ -94,7 +100,6 @@ func (c *Crew) End(reason Reason) {
 	for _, t := range all {
 		t.stop(reason)
 	}
-	c.running.Wait()
 }
 
 // Fire is the entry of a timer that has come up in the queue.

@@ -43,7 +43,8 @@ func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Q
 	add(q, ev.Object, priority)
 }
 
-// Update asks for a look at a changed object; not at one that was only synchronized again.
+// Update asks for a look at a changed object. One that was only synchronized again is looked at last, as it may have been left with
+// something that nobody needs any more; but that is no event.
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
 	if ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID() {
 		e.Watcher.Deleted(ev.ObjectOld)
@@ -52,6 +53,7 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	} else if ev.ObjectOld.GetResourceVersion() != ev.ObjectNew.GetResourceVersion() {
 		e.Watcher.Seen("MODIFIED", ev.ObjectNew)
 	} else {
+		add(q, ev.ObjectNew, PriorityResume)
 		return
 	}
 	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))

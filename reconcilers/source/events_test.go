@@ -89,7 +89,8 @@ func TestEvents(t *testing.T) {
 		queued []request
 	}{
 		"Resync": {
-			reason: "an object that did not change is not looked at",
+			reason: "an object that did not change is looked at last, and told to nobody",
+			queued: []request{{"ns/a", "", source.PriorityResume}},
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: v1()}, q)
 			},
