@@ -16,6 +16,10 @@ var (
 	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written. It is found
 	// out at the next write, such as a Flush, not at once.
 	ErrDeleted = changes.ErrDeleted
+	// ErrUnmatched: the object of a daemon or timer is not selected any more.
+	ErrUnmatched = execution.ErrUnmatched
+	// ErrPaused: the operator pauses, as another one with a higher priority runs.
+	ErrPaused = execution.ErrPaused
 	// ErrTimeout: the handler's [Timeout] is over. With an error, the handler has failed for good; nil is a success still.
 	ErrTimeout = execution.ErrTimeout
 )

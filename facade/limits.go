@@ -9,7 +9,7 @@ import (
 
 // Retries sets how many times the handler is called at most for one cause; when they are used up, it has failed for good.
 // Default: without a limit. Kopf: retries=.
-func Retries(n int) ChangeOption {
+func Retries(n int) LimitOption {
 	o := option{name: "Retries", set: func(h *handlers.Handler) { h.Policy.Retries = &n }}
 	if n < 1 {
 		o.err = fmt.Errorf("Retries(%d): it counts the calls, so it must be at least 1", n)
@@ -20,7 +20,7 @@ func Retries(n int) ChangeOption {
 // Timeout sets when the handler has failed for good, counted from the moment it was first due for the cause: waits between
 // attempts and downtimes of the operator are included. A call that is running then is cancelled with [ErrTimeout].
 // Default: none. Kopf: timeout=, which does not cancel.
-func Timeout(limit time.Duration) ChangeOption {
+func Timeout(limit time.Duration) LimitOption {
 	o := option{name: "Timeout", set: func(h *handlers.Handler) { h.Policy.Timeout = &limit }}
 	if limit <= 0 {
 		o.err = fmt.Errorf("Timeout(%s): it must be positive", limit)
@@ -30,7 +30,7 @@ func Timeout(limit time.Duration) ChangeOption {
 
 // Backoff sets the delay after an ordinary error; that of a [Temporary] error is its own. Default: that of the operator, see
 // [DefaultBackoff]. Kopf: backoff=.
-func Backoff(delay time.Duration) ChangeOption {
+func Backoff(delay time.Duration) LimitOption {
 	o := option{name: "Backoff", set: func(h *handlers.Handler) { h.Policy.Backoff = &delay }}
 	if delay < 0 {
 		o.err = fmt.Errorf("Backoff(%s): it must not be negative", delay)
@@ -39,7 +39,7 @@ func Backoff(delay time.Duration) ChangeOption {
 }
 
 // Errors sets what an ordinary error means. Default: [ErrorsTemporary]. Kopf: errors=.
-func Errors(mode ErrorsMode) ChangeOption {
+func Errors(mode ErrorsMode) LimitOption {
 	o := option{name: "Errors", set: func(h *handlers.Handler) { h.Policy.Errors = mode }}
 	switch mode {
 	case ErrorsTemporary, ErrorsPermanent, ErrorsIgnored:

@@ -9,10 +9,11 @@ import (
 // Option is any option of any verb, for [Policy].
 type Option interface{ anyOption() }
 
-// FilterOption is an option of every verb that has objects: those for changes, and OnEvent.
+// FilterOption is an option of every verb that has objects: those for changes, OnEvent, and those in the background.
 type FilterOption interface {
 	ChangeOption
 	EventOption
+	BackgroundOption
 }
 
 // ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of sub-handlers.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -26,7 +24,7 @@ func (k *task) attempt(ctx context.Context) execution.Outcome {
 	}
 	a := &execution.Attempt{
 		Call: handlers.Call{
-			Handler: k.handler, Cause: &cause.Cause{Body: body}, Object: runtime.DeepCopyJSON(body), Retry: k.retries, Started: k.started,
+			Handler: k.handler, Cause: &cause.Cause{Body: body}, Retry: k.retries, Started: k.started,
 			Events: settings.Events, Live: live{k},
 		},
 		Limits: execution.Limits{

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -47,6 +49,9 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	defer a.mu.Unlock()
 	if a.ended {
 		return errEnded
+	}
+	if a.Call.Object == nil { // nobody has looked at it yet
+		a.Call.Object = runtime.DeepCopyJSON(a.Call.Cause.Body)
 	}
 	if err := transform(a.Call.Object); err != nil {
 		return err

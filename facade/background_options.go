@@ -1,0 +1,113 @@
+package facade
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// DaemonOption is an option of Daemon.
+type DaemonOption interface {
+	Option
+	daemonOption()
+}
+
+// TimerOption is an option of Timer.
+type TimerOption interface {
+	Option
+	timerOption()
+}
+
+// BackgroundOption is an option of both.
+type BackgroundOption interface {
+	DaemonOption
+	TimerOption
+}
+
+// LimitOption is an option of all verbs with attempts: those for changes, and those in the background.
+type LimitOption interface {
+	ChangeOption
+	BackgroundOption
+}
+
+func (option) daemonOption() {}
+func (option) timerOption()  {}
+
+// duration is an option that sets one of the durations of background handlers.
+func duration(name string, value time.Duration, least time.Duration, field func(*handlers.Background) *time.Duration) option {
+	o := option{name: name, set: func(h *handlers.Handler) { *field(h.Background) = value }}
+	if value < least {
+		o.err = fmt.Errorf("%s(%s): it must be at least %s", name, value, least)
+	}
+	return o
+}
+
+// InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again. Default: not at all.
+// Kopf: initial_delay=.
+func InitialDelay(delay time.Duration) BackgroundOption {
+	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
+		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
+	}}
+	if delay < 0 {
+		o.err = fmt.Errorf("InitialDelay(%s): it must not be negative", delay)
+	}
+	return o
+}
+
+// InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a function.
+func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration) BackgroundOption {
+	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
+		h.Background.InitialDelay = func(body map[string]any) (wait time.Duration, err error) {
+			object := &unstructured.Unstructured{Object: body}
+			err = guarded(func() { wait = delay(object.DeepCopy()) })
+			return wait, err
+		}
+	}}
+	if delay == nil {
+		o.err = fmt.Errorf("InitialDelayOf: the function is nil")
+	}
+	return o
+}
+
+// Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but for labels and
+// annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
+func Idle(idle time.Duration) TimerOption {
+	return duration("Idle", idle, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.Idle })
+}
+
+// Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times that have passed.
+// Kopf: sharp=True.
+func Sharp() TimerOption {
+	return option{name: "Sharp", set: func(h *handlers.Handler) { h.Background.Sharp = true }}
+}
+
+// Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift apart: 0.1 is up to
+// a tenth. Default: none.
+func Jitter(share float64) TimerOption {
+	o := option{name: "Jitter", set: func(h *handlers.Handler) { h.Background.Jitter = share }}
+	if !(share > 0 && share <= 1) {
+		o.err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1", share)
+	}
+	return o
+}
+
+// CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends. Default: practically
+// not at all. Kopf: cancellation_backoff=.
+func CancelBackoff(backoff time.Duration) DaemonOption {
+	return duration("CancelBackoff", backoff, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff })
+}
+
+// CancelTimeout is how long a daemon may go on when its context has ended before it is abandoned, with a line in the log: its object is let go
+// then, or the operator exits. Default: none, so the object is held until the daemon has ended; an operator that exits waits for 5 seconds.
+// Kopf: cancellation_timeout=.
+func CancelTimeout(timeout time.Duration) DaemonOption {
+	return duration("CancelTimeout", timeout, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout })
+}
+
+// CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf: cancellation_polling=.
+func CancelPolling(interval time.Duration) DaemonOption {
+	return duration("CancelPolling", interval, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelPolling })
+}
