@@ -1,0 +1,65 @@
+// Command 14-daemons has a function that goes on for as long as its object is there.
+package main
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Run = facade.Run[*unstructured.Unstructured]
+
+func main() {
+	op := facade.New("daemons.kopf.dev")
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
+	examples.Daemon("watch", watch, facade.CancelTimeout(10*time.Second))
+	examples.Label("paused", facade.Absent).Daemon("work", work, facade.CancelBackoff(2*time.Second))
+}
+
+// watch looks at its object all the time: what r.Object gives is always the newest state.
+func watch(ctx context.Context, r *Run) error {
+	seen := ""
+	for {
+		if value := field(r.Object()); value != seen {
+			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
+			seen = value
+			r.Patch(func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, value, "status", "watched")
+			})
+			if err := r.Flush(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			log.FromContext(ctx).Info("The watch ends", "why", context.Cause(ctx).Error())
+			return nil
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// work is asked to stop before its context ends, so it can put things in order. It does not run while the object is paused.
+func work(ctx context.Context, r *Run) error {
+	log.FromContext(ctx).Info("The work begins")
+	select {
+	case <-r.Stopping():
+		log.FromContext(ctx).Info("The work is put away in order", "why", r.StopReason().Error())
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+func field(o *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
+	return value
+}

@@ -1,0 +1,55 @@
+// Command 15-timers has functions that are called again and again for every object.
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Run = facade.Run[*unstructured.Unstructured]
+
+func main() {
+	op := facade.New("timers.kopf.dev")
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
+	// Every second, from the beginning of one call to that of the next, a little later for every object.
+	examples.Timer("probe", time.Second, probe, facade.Sharp(), facade.Jitter(0.1))
+	// When the object was left alone for two seconds: once for each such time.
+	examples.Timer("settle", 0, settle, facade.Idle(2*time.Second))
+	// An hour after the object was seen; until that works, every second.
+	examples.Timer("retry", time.Hour, retry, facade.Retries(5))
+}
+
+func probe(ctx context.Context, r *Run) error {
+	r.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
+	log.FromContext(ctx).Info("Probed", "field", field(r.Object()))
+	return nil
+}
+
+func settle(ctx context.Context, r *Run) error {
+	log.FromContext(ctx).Info("The object has settled", "field", field(r.Object()))
+	return nil
+}
+
+func retry(ctx context.Context, r *Run) error {
+	if r.Retry < 2 {
+		return facade.Temporary(errors.New("not yet"), time.Second)
+	}
+	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
+	return nil
+}
+
+func field(o *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
+	return value
+}
