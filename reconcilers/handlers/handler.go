@@ -86,6 +86,8 @@ type Handler struct {
 	Redacted []diff.Path
 	// Background says when a spawning handler runs.
 	Background *Background
+	// Index is what an indexing handler does; it has no Call.
+	Index *Index
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Policy limits and spaces the attempts.

@@ -1,0 +1,156 @@
+package indexes
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Index maps keys to values, each of which belongs to an object. It may be used concurrently.
+type Index struct {
+	mu       sync.RWMutex
+	byKey    map[any]*bucket
+	byOrigin map[types.UID][]place
+}
+
+// bucket is all values under one key.
+type bucket struct {
+	key      any
+	values   []any
+	origins  []types.UID
+	snapshot []any // of the values, never modified; nil if it has to be made
+}
+
+// place is where one value of an object is.
+type place struct {
+	*bucket
+	at int
+}
+
+// New makes an empty index.
+func New() *Index {
+	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]place{}}
+}
+
+// Get gives the values under a key, in no order; nil if there is none. What it gives never changes, and is shared: nobody modifies it.
+func (i *Index) Get(key any) []any {
+	i.mu.RLock()
+	b := i.byKey[key]
+	if b == nil || b.snapshot != nil {
+		defer i.mu.RUnlock()
+		if b == nil {
+			return nil
+		}
+		return b.snapshot
+	}
+	i.mu.RUnlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if b = i.byKey[key]; b == nil {
+		return nil
+	}
+	if b.snapshot == nil {
+		b.snapshot = append(make([]any, 0, len(b.values)), b.values...)
+	}
+	return b.snapshot
+}
+
+// Has tells whether there is any value under the key.
+func (i *Index) Has(key any) bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.byKey[key] != nil
+}
+
+// Len is the number of keys.
+func (i *Index) Len() int {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return len(i.byKey)
+}
+
+// Keys are all keys as they are now, in no order.
+func (i *Index) Keys() []any {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	keys := make([]any, 0, len(i.byKey))
+	for key := range i.byKey {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Replace makes these all values of the object.
+func (i *Index) Replace(origin types.UID, entries map[any]any) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var kept []place
+	for _, p := range i.byOrigin[origin] {
+		value, still := entries[p.key]
+		if !still {
+			i.drop(p)
+			continue
+		}
+		p.values[p.at], p.snapshot = value, nil
+		kept = append(kept, p)
+	}
+	for key, value := range entries {
+		if i.placed(kept, key) {
+			continue
+		}
+		kept = append(kept, i.add(origin, key, value))
+	}
+	if len(kept) == 0 {
+		delete(i.byOrigin, origin)
+		return
+	}
+	i.byOrigin[origin] = kept
+}
+
+// Remove takes all values of the object away.
+func (i *Index) Remove(origin types.UID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range i.byOrigin[origin] {
+		i.drop(p)
+	}
+	delete(i.byOrigin, origin)
+}
+
+func (i *Index) placed(places []place, key any) bool {
+	for _, p := range places {
+		if p.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (i *Index) add(origin types.UID, key, value any) place {
+	b := i.byKey[key]
+	if b == nil {
+		b = &bucket{key: key}
+		i.byKey[key] = b
+	}
+	b.values, b.origins, b.snapshot = append(b.values, value), append(b.origins, origin), nil
+	return place{b, len(b.values) - 1}
+}
+
+// drop puts the last value in the place of the dropped one.
+func (i *Index) drop(p place) {
+	b, last := p.bucket, len(p.values)-1
+	if p.at != last {
+		moved := b.origins[last]
+		b.values[p.at], b.origins[p.at] = b.values[last], moved
+		for n, other := range i.byOrigin[moved] {
+			if other.bucket == b {
+				i.byOrigin[moved][n].at = p.at
+			}
+		}
+	}
+	b.values[last] = nil
+	b.values, b.origins, b.snapshot = b.values[:last], b.origins[:last], nil
+	if last == 0 {
+		delete(i.byKey, b.key)
+	}
+}

@@ -1,0 +1,87 @@
+package indexes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// slow is from when on a call is worth a warning: all events of the kind wait for it.
+const slow = 100 * time.Millisecond
+
+const deleted = "DELETED"
+
+// Indexer fills the indices from the events of one kind.
+type Indexer struct {
+	// Handlers are those that index, in the order of registration.
+	Handlers []*handlers.Handler
+	// Backoff is the default delay after temporary errors; zero is 60 seconds.
+	Backoff time.Duration
+	// Log names the kind.
+	Log logr.Logger
+
+	mu       sync.Mutex
+	listing  int               // counts the first listings
+	known    map[types.UID]int // in which one, or after which one, an object was seen last
+	accounts map[account]*history
+}
+
+type account struct {
+	uid     types.UID
+	handler string
+}
+
+// Begin is before the first listing of a service of the kind.
+func (x *Indexer) Begin() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.listing++
+}
+
+// Listed is after it: what it does not have is gone.
+func (x *Indexer) Listed() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for uid, listing := range x.known {
+		if listing != x.listing {
+			x.forget(uid)
+		}
+	}
+}
+
+// Seen brings the indices up to date with an event, on the goroutine of the informer.
+func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	uid := object.GetUID()
+	if kind == deleted {
+		x.forget(uid)
+		return
+	}
+	if x.known == nil {
+		x.known, x.accounts = map[types.UID]int{}, map[account]*history{}
+	}
+	x.known[uid] = x.listing
+	log := x.Log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
+	ctx := logf.IntoContext(context.Background(), log)
+	c := &cause.Cause{Type: kind, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
+	for _, h := range x.Handlers {
+		x.index(ctx, h, c, uid)
+	}
+}
+
+func (x *Indexer) forget(uid types.UID) {
+	for _, h := range x.Handlers {
+		h.Index.Into.Remove(uid)
+		delete(x.accounts, account{uid, h.ID})
+	}
+	delete(x.known, uid)
+}
