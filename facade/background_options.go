@@ -27,10 +27,11 @@ type BackgroundOption interface {
 	TimerOption
 }
 
-// LimitOption is an option of all verbs with attempts: those for changes, and those in the background.
+// LimitOption is an option of all verbs with attempts: those for changes, those in the background, and indices.
 type LimitOption interface {
 	ChangeOption
 	BackgroundOption
+	IndexOption
 }
 
 func (option) daemonOption() {}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,6 +21,7 @@ type Operator struct {
 
 	mu            sync.Mutex
 	registrations []registration
+	memos         []func(types.UID)
 	mistakes      mistakes
 	stage         stage
 	filled        *runtime.Scheme // the last one that has our types

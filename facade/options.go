@@ -14,6 +14,7 @@ type FilterOption interface {
 	ChangeOption
 	EventOption
 	BackgroundOption
+	IndexOption
 }
 
 // ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of sub-handlers.

@@ -33,6 +33,8 @@ type engine struct {
 
 	memories sync.Map // of *objects, by scope
 	crews    sync.Map // of *background.Crew, by scope
+	indexers sync.Map // of *indexes.Indexer, by scope
+	ready    *readiness
 	ticks    background.Limit
 	daemons  background.Limit
 	dropped  sync.Map // fields that the API server does not keep
@@ -75,7 +77,8 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		poster: posting.New(direct, o.Name), metrics: metrics,
 	}
 	e.ticks.Most, e.daemons.Most = cmp.Or(o.Ticks, background.DefaultTicks), o.Daemons
-	e.serving.run, e.serving.server = e.serve, getter{lister}
+	e.ready = newReadiness()
+	e.serving.run, e.serving.server, e.serving.announce = e.serve, getter{lister}, e.await
 	if mayChange(selectorsOf(o.Registrations)) {
 		e.serving.watch = definitions{lister}.follow
 	}

@@ -66,6 +66,7 @@ func (k *kind) watchFailed() toolscache.WatchErrorHandlerWithContext {
 	var last, seen string
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		version := r.LastSyncResourceVersion()
+		k.unlistable(err)
 		switch {
 		case ctx.Err() != nil:
 			return

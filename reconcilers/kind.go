@@ -129,7 +129,8 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", k.GroupVersionKind, err)
 	}
-	if err := c.Watch(ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: k.objects})); err != nil {
+	k.objects.indexer = k.indexer(scope{k.GroupVersionKind, k.namespace}, k.own)
+	if err := c.Watch(synced{ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: k.objects}), k.listed}); err != nil {
 		return fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	defer func() {

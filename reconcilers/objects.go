@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -14,6 +15,7 @@ type objects struct {
 	forgotten func(types.UID) // is told of the end of every object; nil is not
 	resuming  bool            // there are handlers that want to know which objects were there at the start
 	raw       *rawEvents
+	indexer   *indexes.Indexer // nil if there is nothing to be indexed
 
 	mu    sync.Mutex
 	done  bool // the first listing is over: what is listed after that is not met for the first time
@@ -26,8 +28,13 @@ func newObjects(resuming bool) *objects {
 	return &objects{resuming: resuming, byUID: map[types.UID]*object{}}
 }
 
-// Seen keeps an event for the handlers of events, if there are any.
-func (s *objects) Seen(kind string, obj source.Object) { s.raw.add(kind, obj) }
+// Seen brings the indices up to date, then keeps the event for the handlers of events, if there are any.
+func (s *objects) Seen(kind string, obj source.Object) {
+	if s.indexer != nil {
+		s.indexer.Seen(kind, obj)
+	}
+	s.raw.add(kind, obj)
+}
 
 // Listed marks the objects that were there at the start.
 func (s *objects) Listed(obj source.Object) {

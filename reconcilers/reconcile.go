@@ -19,6 +19,9 @@ var _ reconcile.TypedReconciler[source.Request] = (*kind)(nil)
 
 // Reconcile makes one pass over one object. Errors never leave it: they are logged once, and delay this object alone.
 func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	if !k.ready.wait(ctx) {
+		return reconcile.Result{}, nil
+	}
 	if request.Handler != "" {
 		k.fire(request)
 		return reconcile.Result{}, nil

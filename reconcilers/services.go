@@ -58,6 +58,9 @@ func (s *serving) adjust(ctx context.Context) {
 		is.ended = true
 		s.services[gvk] = is
 	}
+	if s.announce != nil {
+		s.announce(ctx, all)
+	}
 	for _, w := range all {
 		if is := s.services[w.GroupVersionKind]; is.stop == nil || is.ended || !slices.Equal(is.own, w.own) {
 			s.start(ctx, w)

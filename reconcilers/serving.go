@@ -27,6 +27,8 @@ type serving struct {
 	server        resources.Getter // for selectors that say less than a group and a version
 	// run serves a resource until the context ends, and returns when its last handler has returned.
 	run func(ctx context.Context, r Resource, own []*handlers.Handler)
+	// announce is told what is to be served, before any of it is; nil is not.
+	announce func(ctx context.Context, all []wanted)
 	// watch has doubts whenever a CRD changes; nil is for none.
 	watch func(ctx context.Context, doubt func())
 	// doubts ask for a review: a kind was not found where it had been, or may be found now.

@@ -63,7 +63,7 @@ func (x *Indexer) index(ctx context.Context, h *handlers.Handler, c *cause.Cause
 }
 
 func (x *Indexer) limits(h *handlers.Handler, past *history, now time.Time) execution.Limits {
-	limits := execution.Limits{ID: h.ID, Policy: h.Policy, Mode: handlers.ErrorsIgnored, Backoff: x.Backoff}
+	limits := execution.Limits{ID: h.ID, Policy: h.Policy, Mode: handlers.ErrorsIgnored, Backoff: x.backoff}
 	if past != nil {
 		limits.Retries, limits.Runtime = past.retries, now.Sub(past.started)
 	}

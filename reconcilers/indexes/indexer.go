@@ -21,14 +21,10 @@ const deleted = "DELETED"
 
 // Indexer fills the indices from the events of one kind.
 type Indexer struct {
-	// Handlers are those that index, in the order of registration.
-	Handlers []*handlers.Handler
-	// Backoff is the default delay after temporary errors; zero is 60 seconds.
-	Backoff time.Duration
-	// Log names the kind.
-	Log logr.Logger
-
 	mu       sync.Mutex
+	handlers []*handlers.Handler
+	backoff  time.Duration
+	log      logr.Logger
 	listing  int               // counts the first listings
 	known    map[types.UID]int // in which one, or after which one, an object was seen last
 	accounts map[account]*history
@@ -39,10 +35,12 @@ type account struct {
 	handler string
 }
 
-// Begin is before the first listing of a service of the kind.
-func (x *Indexer) Begin() {
+// Begin is before the first listing of a service of the kind. The handlers are those that index, in the order of registration; the backoff is
+// the default delay after temporary errors, zero is 60 seconds; the logger names the kind.
+func (x *Indexer) Begin(own []*handlers.Handler, backoff time.Duration, log logr.Logger) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.handlers, x.backoff, x.log = own, backoff, log
 	x.listing++
 }
 
@@ -70,16 +68,16 @@ func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
 		x.known, x.accounts = map[types.UID]int{}, map[account]*history{}
 	}
 	x.known[uid] = x.listing
-	log := x.Log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
+	log := x.log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
 	ctx := logf.IntoContext(context.Background(), log)
 	c := &cause.Cause{Type: kind, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
-	for _, h := range x.Handlers {
+	for _, h := range x.handlers {
 		x.index(ctx, h, c, uid)
 	}
 }
 
 func (x *Indexer) forget(uid types.UID) {
-	for _, h := range x.Handlers {
+	for _, h := range x.handlers {
 		h.Index.Into.Remove(uid)
 		delete(x.accounts, account{uid, h.ID})
 	}

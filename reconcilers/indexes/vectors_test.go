@@ -46,7 +46,8 @@ func TestVectorsIndex(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
-			x := &indexes.Indexer{Handlers: own, Log: logr.Discard()}
+			x := &indexes.Indexer{}
+			x.Begin(own, 0, logr.Discard())
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")

@@ -1,0 +1,125 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+)
+
+// KeepEntries is what an index function returns as its error if the entries of the object shall stay as they are.
+var KeepEntries = errors.New("the entries of the object stay as they are")
+
+// IndexOption is an option of NewIndex.
+type IndexOption interface {
+	Option
+	indexOption()
+}
+
+func (option) indexOption() {}
+
+// IndexFunc says what is to be found of an object, under which keys: nothing for nil or an empty map. See [NewIndex].
+type IndexFunc[T client.Object, K comparable, V any] func(ctx context.Context, object T) (map[K]V, error)
+
+// Index is a lookup of all selected objects by keys of any kind. It may be used by any number of goroutines. Make it with [NewIndex].
+type Index[K comparable, V any] struct{ index *indexes.Index }
+
+// NewIndex registers an index of the selected objects: for every object, the function says what is to be found under which keys.
+//
+//	byOwner := facade.NewIndex(dbs, "by-owner", func(_ context.Context, db *v1.Database) (map[string]string, error) {
+//		return map[string]string{db.Spec.Owner: db.Name}, nil
+//	})
+//
+// Kopf: on.index; handlers have the handle in their closures instead of an argument.
+//
+// # Flow
+//
+// The function is called for every event of an object, before any handler is: a handler never sees an index that is older than its object. No
+// handler of the operator is called before all objects of all indexed kinds are through their functions, but for kinds that cannot be
+// listed. An object that is gone, or is not selected any more, has no entries.
+//
+// # Assumptions
+//
+// The function is fast: all events of the kind wait for it. It writes nothing.
+//
+// # Errors
+//
+// An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a temporary error, the
+// object is left out until its first event after the delay; after a permanent one, until the operator restarts. [KeepEntries] is none.
+func NewIndex[T client.Object, K comparable, V any](s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption) *Index[K, V] {
+	held := indexes.New()
+	h := handlers.Handler{ID: id, Family: handlers.Indexing}
+	if prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, widened(opts), nil) {
+		h.Function = reflect.ValueOf(fn).Pointer()
+		h.Index = &handlers.Index{Into: held, Call: func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
+			object, err := s.form.decode(call.Object)
+			if err != nil {
+				return nil, false, err
+			}
+			entries, err := fn(ctx, object)
+			if errors.Is(err, KeepEntries) {
+				return nil, true, nil
+			}
+			return loosened(entries), false, err
+		}}
+		s.kind.op.add(registration{kind: s.kind, verb: "NewIndex", handler: &h})
+	}
+	return &Index[K, V]{held}
+}
+
+func loosened[K comparable, V any](entries map[K]V) map[any]any {
+	loose := make(map[any]any, len(entries))
+	for key, value := range entries {
+		loose[key] = value
+	}
+	return loose
+}
+
+// Get gives the values under the key, one for each object that has one, in no order. The slice is the caller's. It is what was there at one
+// moment.
+func (i *Index[K, V]) Get(key K) []V {
+	found := i.index.Get(key)
+	if len(found) == 0 {
+		return nil
+	}
+	values := make([]V, 0, len(found))
+	for _, value := range found {
+		typed, _ := value.(V)
+		values = append(values, typed)
+	}
+	return values
+}
+
+// All iterates over the values under the key as they are when it begins. Kopf: iterating over a Store.
+func (i *Index[K, V]) All(key K) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for _, value := range i.index.Get(key) {
+			typed, _ := value.(V)
+			if !yield(typed) {
+				return
+			}
+		}
+	}
+}
+
+// Has tells whether there is any value under the key.
+func (i *Index[K, V]) Has(key K) bool { return i.index.Has(key) }
+
+// Len is the number of keys.
+func (i *Index[K, V]) Len() int { return i.index.Len() }
+
+// Keys are all keys as they are now, in no order. The slice is the caller's.
+func (i *Index[K, V]) Keys() []K {
+	found := i.index.Keys()
+	keys := make([]K, 0, len(found))
+	for _, key := range found {
+		typed, _ := key.(K)
+		keys = append(keys, typed)
+	}
+	return keys
+}

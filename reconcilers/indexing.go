@@ -1,0 +1,86 @@
+package reconcilers
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	ownsource "github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// indexing are the handlers that fill indices.
+func indexing(own []*handlers.Handler) (all []*handlers.Handler) {
+	for _, h := range own {
+		if h.Family == handlers.Indexing {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// indexer is that of a scope; nil if there is nothing to be indexed. It outlives the service of the kind.
+func (e *engine) indexer(s scope, own []*handlers.Handler) *indexes.Indexer {
+	filling := indexing(own)
+	if len(filling) == 0 {
+		return nil
+	}
+	held, _ := e.indexers.LoadOrStore(s, &indexes.Indexer{})
+	x, _ := held.(*indexes.Indexer)
+	x.Begin(filling, e.Backoff, e.log.WithValues("kind", s.Kind))
+	return x
+}
+
+// await makes all handlers wait for the indices of what is about to be served.
+func (e *engine) await(ctx context.Context, all []wanted) {
+	var kinds []string
+	for _, w := range all {
+		if len(indexing(w.own)) == 0 {
+			continue
+		}
+		for _, namespace := range e.scopes(w.Namespaced) {
+			kinds = append(kinds, scope{w.GroupVersionKind, namespace}.String())
+		}
+	}
+	e.ready.begin(ctx, kinds)
+}
+
+// String names the scope in messages.
+func (s scope) String() string {
+	if s.namespace == "" {
+		return s.GroupVersionKind.String()
+	}
+	return s.GroupVersionKind.String() + " in " + s.namespace
+}
+
+// synced is a source that tells when the first listing is through.
+type synced struct {
+	source.TypedSyncingSource[ownsource.Request]
+	done func()
+}
+
+// WaitForSync is that of the source.
+func (s synced) WaitForSync(ctx context.Context) error {
+	err := s.TypedSyncingSource.WaitForSync(ctx)
+	if err == nil {
+		s.done()
+	}
+	return err
+}
+
+// listed is called when the first listing of the kind is through.
+func (k *kind) listed() {
+	if k.objects.indexer != nil {
+		k.objects.indexer.Listed()
+	}
+	k.ready.done(scope{k.GroupVersionKind, k.namespace}.String())
+}
+
+// unlistable gives the indices up that could only be filled by somebody's doing: the others must not wait for that.
+func (k *kind) unlistable(err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		k.ready.done(scope{k.GroupVersionKind, k.namespace}.String())
+	}
+}

@@ -1,0 +1,92 @@
+package reconcilers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// patienceForIndices is when it is said what the handlers wait for.
+const patienceForIndices = 10 * time.Second
+
+// readiness holds all handlers back until the first listings of the indexed kinds are through their index functions. It opens once, and
+// stays open.
+type readiness struct {
+	mu      sync.Mutex
+	began   bool
+	waiting []string
+	open    chan struct{}
+}
+
+func newReadiness() *readiness { return &readiness{open: make(chan struct{})} }
+
+// begin says what is to be waited for, at the first time. Kinds that are served later are not waited for.
+func (r *readiness) begin(ctx context.Context, kinds []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.began {
+		return
+	}
+	r.began, r.waiting = true, kinds
+	if len(kinds) == 0 {
+		close(r.open)
+		return
+	}
+	go r.remind(ctx)
+}
+
+// done ticks a kind off: it is indexed, or cannot be.
+func (r *readiness) done(kind string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.Index(r.waiting, kind)
+	if at < 0 {
+		return
+	}
+	r.waiting = slices.Delete(r.waiting, at, at+1)
+	if len(r.waiting) == 0 {
+		close(r.open)
+	}
+}
+
+// wait is false if the context ends before. Nil is open.
+func (r *readiness) wait(ctx context.Context) bool {
+	if r == nil {
+		return true
+	}
+	select {
+	case <-r.open:
+		return true
+	default:
+	}
+	select {
+	case <-r.open:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *readiness) remind(ctx context.Context) {
+	reminder := time.NewTicker(patienceForIndices)
+	defer reminder.Stop()
+	for {
+		select {
+		case <-r.open:
+			return
+		case <-ctx.Done():
+			return
+		case <-reminder.C:
+			r.mu.Lock()
+			waiting := slices.Clone(r.waiting)
+			r.mu.Unlock()
+			logf.FromContext(ctx).Info("The handlers wait for indices: these kinds are not listed yet", "kinds", waiting)
+		}
+	}
+}
