@@ -1,0 +1,71 @@
+// Command 16-indexing looks things up in memory that others would ask the API server for.
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type (
+	Change = facade.Change[*unstructured.Unstructured]
+	Run    = facade.Run[*unstructured.Unstructured]
+)
+
+// operator is what the handlers look things up in.
+type operator struct {
+	phases  *facade.Index[string, corev1.NamespacePhase] // of namespaces, by name
+	byField *facade.Index[string, string]                // names of examples, by spec.field
+	looks   *facade.Memo[int]                            // how often the timer has looked at an example
+}
+
+func main() {
+	op := facade.New("indexing.kopf.dev")
+	register(op)
+	facade.Main(op)
+}
+
+func register(op *facade.Operator) {
+	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
+	o := &operator{
+		phases:  facade.NewIndex(facade.For(op, &corev1.Namespace{}), "phases", phaseOf),
+		byField: facade.NewIndex(examples, "by-field", fieldOf),
+		looks:   facade.NewMemo[int](examples),
+	}
+	examples.On("report", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonResume}, o.report)
+	examples.Timer("look", time.Second, o.look)
+}
+
+func phaseOf(_ context.Context, n *corev1.Namespace) (map[string]corev1.NamespacePhase, error) {
+	return map[string]corev1.NamespacePhase{n.Name: n.Status.Phase}, nil
+}
+
+func fieldOf(_ context.Context, o *unstructured.Unstructured) (map[string]string, error) {
+	value, found, err := unstructured.NestedString(o.Object, "spec", "field")
+	if !found {
+		return nil, err // nothing is to be found of it
+	}
+	return map[string]string{value: o.GetNamespace() + "/" + o.GetName()}, nil
+}
+
+// report is never called before all namespaces and all examples are in the indices, also after a restart.
+func (o *operator) report(ctx context.Context, c *Change) error {
+	value, _, _ := unstructured.NestedString(c.Object.Object, "spec", "field")
+	log.FromContext(ctx).Info("Looked up", "phase", o.phases.Get(c.Object.GetNamespace()), "field", value,
+		"itself", slices.Contains(o.byField.Get(value), c.Object.GetNamespace()+"/"+c.Object.GetName()), "fields", o.byField.Len() > 0)
+	return nil
+}
+
+// look counts: a timer never runs twice at once for one object, so the number needs no lock.
+func (o *operator) look(ctx context.Context, r *Run) error {
+	count := o.looks.Of(r.Object())
+	*count++
+	log.FromContext(ctx).Info("Looked at it", "times", *count)
+	return nil
+}
