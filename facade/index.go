@@ -12,8 +12,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// KeepEntries is what an index function returns as its error if the entries of the object shall stay as they are.
-var KeepEntries = errors.New("the entries of the object stay as they are")
+var errKeep = errors.New("the entries of the object stay as they are")
+
+// KeepEntries is the error of an index function for an object whose entries shall stay as they are.
+func KeepEntries() error { return errKeep }
 
 // IndexOption is an option of NewIndex.
 type IndexOption interface {
@@ -62,7 +64,7 @@ func NewIndex[T client.Object, K comparable, V any](s Selection[T], id string, f
 				return nil, false, err
 			}
 			entries, err := fn(ctx, object)
-			if errors.Is(err, KeepEntries) {
+			if errors.Is(err, errKeep) {
 				return nil, true, nil
 			}
 			return loosened(entries), false, err

@@ -9,11 +9,16 @@ import (
 // Option is any option of any verb, for [Policy].
 type Option interface{ anyOption() }
 
-// FilterOption is an option of every verb that has objects: those for changes, OnEvent, and those in the background.
+// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, and those in the background.
 type FilterOption interface {
 	ChangeOption
-	EventOption
+	watchOption
 	BackgroundOption
+}
+
+// watchOption is an option of the verbs that look at objects as they are.
+type watchOption interface {
+	EventOption
 	IndexOption
 }
 

@@ -131,12 +131,12 @@ func (c *Crew) current() (Settings, Service) {
 }
 
 // of are the tasks of an object; made if they are wanted.
-func (c *Crew) of(what *cause.Cause, make bool) *tasks {
+func (c *Crew) of(what *cause.Cause, wanted bool) *tasks {
 	object := unstructured.Unstructured{Object: what.Body}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.byUID[object.GetUID()]
-	if t == nil && make {
+	if t == nil && wanted {
 		t = &tasks{crew: c, uid: object.GetUID(), key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, reset: time.Now()}
 		c.byUID[t.uid] = t
 	}

@@ -102,8 +102,8 @@ func (k *task) wakeIdle() {
 	if k.handler.Background.Daemon || k.running || !k.due.IsZero() || k.ended.IsZero() || idle <= 0 {
 		return
 	}
-	looks := (max(0, k.reset.Sub(k.ended)) + idle - 1) / idle
-	k.anew(k.ended.Add(looks * idle))
+	since := max(0, k.reset.Sub(k.ended))
+	k.anew(k.ended.Add(since + (idle-since%idle)%idle))
 	k.ended = time.Time{}
 	k.enqueue(time.Now())
 }
