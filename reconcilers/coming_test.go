@@ -116,19 +116,29 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 // operate runs an operator with one handler.
 func operate(t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration) (stop func()) {
 	t.Helper()
+	return operateAll(t, connection, reconcilers.Options{APIBackoffs: backoffs}, to(t, spelling, h))
+}
+
+func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
+	t.Helper()
 	selector, err := reconcilers.Spelled(spelling)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return reconcilers.Registration{Selector: selector, Handler: h}
+}
+
+// operateAll runs an operator with handlers.
+func operateAll(t *testing.T, connection http.RoundTripper, o reconcilers.Options, registrations ...reconcilers.Registration) (stop func()) {
+	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const name = "coming.example.org"
-	if err := reconcilers.SetupWithManager(m, reconcilers.Options{
-		Name: name, Prefix: name, Finalizer: name + "/finalizer", Diffbase: diffbase.Annotations{Prefix: name}, Progress: progress.Annotations{Prefix: name},
-		Registrations: []reconcilers.Registration{{Selector: selector, Handler: h}}, APIBackoffs: backoffs,
-	}); err != nil {
+	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
+	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
+	if err := reconcilers.SetupWithManager(m, o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,61 @@
+package background_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// host is a kind without a cache: nothing is called here.
+type host struct {
+	queue priorityqueue.PriorityQueue[source.Request]
+}
+
+func (host) Latest(types.NamespacedName, types.UID) map[string]any { return nil }
+
+func (h host) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
+	h.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, source.Request{NamespacedName: key, Handler: handler})
+}
+
+// An idle timer is an entry in a queue, and some words of memory.
+func TestIdleTimersCostLittle(t *testing.T) {
+	const many, limit = 100_000, 150 << 20
+	h := host{priorityqueue.New[source.Request]("")}
+	defer h.queue.ShutDown()
+	crew := &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
+	crew.Begin(background.Settings{Log: logr.Discard(), Handlers: []*handlers.Handler{
+		{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour}},
+	}}, h)
+	used, goroutines := heap(), runtime.NumGoroutine()
+	for n := range many {
+		body := map[string]any{"metadata": map[string]any{"namespace": "default", "name": fmt.Sprint("object-", n), "uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n)}}
+		holds, err := crew.Attend(t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}})
+		if err != nil || !holds {
+			t.Fatalf("object %d: held %v, error %v", n, holds, err)
+		}
+	}
+	added, more := heap()-used, runtime.NumGoroutine()-goroutines
+	t.Logf("%d idle timers: %d MB of heap, %d bytes for each; %d more goroutines", many, added>>20, added/many, more)
+	if added > limit || more > 0 {
+		t.Errorf("%d bytes for %d idle timers, and %d goroutines more", added, many, more)
+	}
+	crew.End(background.Exiting)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
