@@ -72,6 +72,7 @@ func (s synced) WaitForSync(ctx context.Context) error {
 
 // listed is called when the first listing of the kind is through.
 func (k *kind) listed() {
+	k.objects.missed(k.store.List())
 	if k.objects.indexer != nil {
 		k.objects.indexer.Listed()
 	}

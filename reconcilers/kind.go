@@ -27,6 +27,7 @@ const restartPause = 10 * time.Second
 // store is the part of an informer's index that is read.
 type store interface {
 	GetByKey(key string) (item any, exists bool, err error)
+	List() []any
 	// LastStoreSyncResourceVersion is the version up to which the index is complete, deletions included.
 	LastStoreSyncResourceVersion() string
 }
@@ -136,6 +137,7 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 	defer func() {
 		if indexed.HasSynced() {
 			k.objects.endListing()
+			k.objects.leave(k.store.List())
 		}
 	}()
 	return c.Start(ctx)

@@ -17,6 +17,8 @@ type objects struct {
 	raw       *rawEvents
 	indexer   *indexes.Indexer // nil if there is nothing to be indexed
 
+	before map[types.UID]bool // what was there when the kind was served last
+
 	mu    sync.Mutex
 	done  bool // the first listing is over: what is listed after that is not met for the first time
 	byUID map[types.UID]*object
@@ -56,11 +58,39 @@ func (s *objects) endListing() {
 }
 
 // Deleted forgets the object.
-func (s *objects) Deleted(obj source.Object) {
-	s.forget(obj.GetUID())
+func (s *objects) Deleted(obj source.Object) { s.gone(obj.GetUID()) }
+
+func (s *objects) gone(uid types.UID) {
+	s.forget(uid)
 	if s.forgotten != nil {
-		s.forgotten(obj.GetUID())
+		s.forgotten(uid)
 	}
+}
+
+// leave is when the kind is not served any more: of what goes from now on, nobody tells.
+func (s *objects) leave(all []any) {
+	s.before = uidsOf(all)
+}
+
+// missed forgets what has gone meanwhile, when the kind is listed again.
+func (s *objects) missed(all []any) {
+	now := uidsOf(all)
+	for uid := range s.before {
+		if !now[uid] {
+			s.gone(uid)
+		}
+	}
+	s.before = nil
+}
+
+func uidsOf(all []any) map[types.UID]bool {
+	uids := make(map[types.UID]bool, len(all))
+	for _, item := range all {
+		if obj, ok := item.(source.Object); ok {
+			uids[obj.GetUID()] = true
+		}
+	}
+	return uids
 }
 
 func (s *objects) entry(uid types.UID) *object {

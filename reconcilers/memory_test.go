@@ -1,0 +1,69 @@
+package reconcilers_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// Objects that go are forgotten, also those that go while the operator is paused: nobody tells of them.
+func TestGoneObjectsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var mu sync.Mutex
+		names, forgotten := map[types.UID]string{}, []string{}
+		gate := &reconcilers.Gate{}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate, Forget: func(uid types.UID) {
+			mu.Lock()
+			defer mu.Unlock()
+			forgotten = append(forgotten, names[uid])
+		}}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+			object := unstructured.Unstructured{Object: call.Live.Object()}
+			mu.Lock()
+			names[object.GetUID()] = object.GetName()
+			mu.Unlock()
+			<-ctx.Done()
+			return nil
+		})))
+		defer stop()
+		for _, name := range []string{"a", "b", "c"} {
+			p.create("ConfigMap", name)
+		}
+		time.Sleep(5 * time.Second)
+		p.remove("ConfigMap", "a")
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		time.Sleep(time.Second)
+		// By force: our finalizer holds it, and nobody is there to take it away.
+		patch := p.object("ConfigMap", "b")
+		if err := p.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "b"}, patch); err != nil {
+			t.Fatal(err)
+		}
+		patch.SetFinalizers(nil)
+		if err := p.Update(t.Context(), patch); err != nil {
+			t.Fatal(err)
+		}
+		p.remove("ConfigMap", "b")
+		time.Sleep(time.Minute)
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		slices.Sort(forgotten)
+		if d := cmp.Diff([]string{"a", "b"}, forgotten); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
