@@ -42,6 +42,8 @@ type settings struct {
 	apiBackoffs []time.Duration
 
 	obeyRetryAfter bool
+	daemons, ticks int
+	cancelPolling  time.Duration
 
 	schemes []func(*runtime.Scheme) error
 	memory  memory

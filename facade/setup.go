@@ -86,7 +86,7 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 		Diffbase: s.diffbase, Progress: s.progress, Registrations: plan,
 		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
 		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
-		Forget: op.forget(),
+		Forget: op.forget(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,
 	}
 }
 

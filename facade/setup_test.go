@@ -136,11 +136,13 @@ func TestOperators(t *testing.T) {
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
 		"numbers": {"they go to the engine as they are", []facade.OperatorOption{
 			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour), facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
+			facade.MostDaemons(5), facade.MostTicks(6), facade.DefaultCancelPolling(time.Hour),
 		},
 			with(func(o *reconcilers.Options) {
 				o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, facade.ASAP
 				o.ErrorDelays = []time.Duration{time.Hour}
 				o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
+				o.Daemons, o.Ticks, o.CancelPolling = 5, 6, time.Hour
 			})},
 		"no error delays": {"they are none, not the default ones", []facade.OperatorOption{facade.ErrorDelays()},
 			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
@@ -174,10 +176,10 @@ func TestWrongOperators(t *testing.T) {
 			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") }, []string{"more than 63 characters"}},
 		"wrong options": {"each names itself and its value",
 			func() *facade.Operator {
-				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0), facade.ErrorDelays(0), facade.APIBackoffs(0), facade.Checkpoint(0), facade.Lifecycle(99), facade.InNamespaces("Team_A"),
+				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0), facade.ErrorDelays(0), facade.APIBackoffs(0), facade.MostDaemons(0), facade.MostTicks(-1), facade.DefaultCancelPolling(0), facade.Checkpoint(0), facade.Lifecycle(99), facade.InNamespaces("Team_A"),
 					facade.InNamespaces(), facade.AddToScheme(nil), nil)
 			},
-			[]string{"10 mistakes", "ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)", "Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
+			[]string{"13 mistakes", "MostDaemons(0)", "MostTicks(-1)", "DefaultCancelPolling(0s)", "ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)", "Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
 				"InNamespaces: no namespaces", "AddToScheme: a function is nil", "<nil> is no option"}},
 	}
 	for name, c := range cases {
