@@ -82,7 +82,7 @@ func TestBackgroundMistakes(t *testing.T) {
 			tc.register(facade.For(op, &Widget{}))
 			_, err := facade.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: want %q, got %v", tc.reason, want, err)
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
 			}
 		})
 	}
