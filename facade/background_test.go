@@ -71,6 +71,10 @@ func TestBackgroundMistakes(t *testing.T) {
 			w.Daemon("d", goOn)
 			w.Daemon("d", goOn)
 		}, "the id is taken by Daemon"},
+		"SameIDForBoth": {"both are known by their ids alone", func(w facade.Selection[*Widget]) {
+			w.Daemon("d", goOn)
+			w.Timer("d", 1, goOn)
+		}, `Timer("d"): the id is taken by Daemon`},
 		"NoIndex":   {"there is nothing to call", func(w facade.Selection[*Widget]) { facade.NewIndex[*Widget, string, int](w, "i", nil) }, `NewIndex("i"): the function is nil`},
 		"NoMemo":    {"there is nothing to make it", func(w facade.Selection[*Widget]) { facade.NewMemo(w, nil, func() *int { return nil }) }, "NewMemo: one function"},
 		"EmptyMemo": {"it would be of nobody", func(facade.Selection[*Widget]) { facade.NewMemo[int](facade.Selection[*Widget]{}) }, "NewMemo: the selection is empty"},

@@ -40,9 +40,9 @@ type engine struct {
 	dropped  sync.Map // fields that the API server does not keep
 }
 
-// scope is one kind in one namespace, or in all.
+// scope is one kind in one namespace, or in all. Its versions are the same objects.
 type scope struct {
-	schema.GroupVersionKind
+	schema.GroupResource
 	namespace string
 }
 
@@ -70,7 +70,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		}
 	}
 	e := &engine{
-		Options: o, manager: m, serving: newServing(o.Registrations, lister),
+		Options: o, manager: m, serving: newServing(o.Registrations, getter{lister}),
 		log:    m.GetLogger().WithName(o.Name),
 		chain:  adapters.Standard(metrics),
 		writer: &patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
@@ -78,7 +78,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	}
 	e.ticks.Most, e.daemons.Most = cmp.Or(o.Ticks, background.DefaultTicks), o.Daemons
 	e.ready = newReadiness()
-	e.serving.run, e.serving.server, e.serving.announce = e.serve, getter{lister}, e.await
+	e.serving.run, e.serving.announce = e.serve, e.await
 	if mayChange(selectorsOf(o.Registrations)) {
 		e.serving.watch = definitions{lister}.follow
 	}
@@ -132,7 +132,7 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 func unambiguous(r Resource, own []*handlers.Handler) error {
 	for i, h := range own {
 		for _, other := range own[:i] {
-			if h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason && h.Initial == other.Initial && h.NeedsChange == other.NeedsChange {
+			if !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason && h.Initial == other.Initial && h.NeedsChange == other.NeedsChange {
 				return fmt.Errorf("the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID, r.GroupVersionKind, cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location)
 			}
 		}
@@ -142,7 +142,8 @@ func unambiguous(r Resource, own []*handlers.Handler) error {
 
 // memory is that of a scope. It outlives the service of the kind: what was met once is not met for the first time again.
 func (e *engine) memory(s scope, own []*handlers.Handler) *objects {
-	held, _ := e.memories.LoadOrStore(s, newObjects(hasResume(own)))
+	held, _ := e.memories.LoadOrStore(s, newObjects(false))
 	known, _ := held.(*objects)
+	known.begin(hasResume(own))
 	return known
 }

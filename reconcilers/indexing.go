@@ -21,15 +21,15 @@ func indexing(own []*handlers.Handler) (all []*handlers.Handler) {
 	return all
 }
 
-// indexer is that of a scope; nil if there is nothing to be indexed. It outlives the service of the kind.
-func (e *engine) indexer(s scope, own []*handlers.Handler) *indexes.Indexer {
-	filling := indexing(own)
+// indexer is that of the scope; nil if there is nothing to be indexed. It outlives the service of the kind.
+func (k *kind) indexer() *indexes.Indexer {
+	filling := indexing(k.own)
 	if len(filling) == 0 {
 		return nil
 	}
-	held, _ := e.indexers.LoadOrStore(s, &indexes.Indexer{})
+	held, _ := k.indexers.LoadOrStore(scope{k.GroupResource(), k.namespace}, &indexes.Indexer{})
 	x, _ := held.(*indexes.Indexer)
-	x.Begin(filling, e.Backoff, e.log.WithValues("kind", s.Kind))
+	x.Begin(filling, k.Backoff, k.log)
 	return x
 }
 
@@ -41,7 +41,7 @@ func (e *engine) await(ctx context.Context, all []wanted) {
 			continue
 		}
 		for _, namespace := range e.scopes(w.Namespaced) {
-			kinds = append(kinds, scope{w.GroupVersionKind, namespace}.String())
+			kinds = append(kinds, scope{w.GroupResource(), namespace}.String())
 		}
 	}
 	e.ready.begin(ctx, kinds)
@@ -50,9 +50,9 @@ func (e *engine) await(ctx context.Context, all []wanted) {
 // String names the scope in messages.
 func (s scope) String() string {
 	if s.namespace == "" {
-		return s.GroupVersionKind.String()
+		return s.GroupResource.String()
 	}
-	return s.GroupVersionKind.String() + " in " + s.namespace
+	return s.GroupResource.String() + " in " + s.namespace
 }
 
 // synced is a source that tells when the first listing is through.
@@ -76,12 +76,12 @@ func (k *kind) listed() {
 	if k.objects.indexer != nil {
 		k.objects.indexer.Listed()
 	}
-	k.ready.done(scope{k.GroupVersionKind, k.namespace}.String())
+	k.ready.done(scope{k.GroupResource(), k.namespace}.String())
 }
 
 // unlistable gives the indices up that could only be filled by somebody's doing: the others must not wait for that.
 func (k *kind) unlistable(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		k.ready.done(scope{k.GroupVersionKind, k.namespace}.String())
+		k.ready.done(scope{k.GroupResource(), k.namespace}.String())
 	}
 }

@@ -59,8 +59,8 @@ func (s slots) take() (free func()) {
 func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, free slots) *kind {
 	k := &kind{
 		engine: e, Resource: r, namespace: namespace, slots: free, own: own, log: e.log.WithValues("kind", r.Kind),
-		handling: e.handling(r, own), objects: e.memory(scope{r.GroupVersionKind, namespace}, own),
-		crew: e.crew(scope{r.GroupVersionKind, namespace}),
+		handling: e.handling(r, own), objects: e.memory(scope{r.GroupResource(), namespace}, own),
+		crew: e.crew(scope{r.GroupResource(), namespace}),
 	}
 	k.objects.raw = e.rawEvents(r, own)
 	if len(spawning(own)) > 0 {
@@ -130,7 +130,7 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", k.GroupVersionKind, err)
 	}
-	k.objects.indexer = k.indexer(scope{k.GroupVersionKind, k.namespace}, k.own)
+	k.objects.indexer = k.indexer()
 	if err := c.Watch(synced{ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: k.objects}), k.listed}); err != nil {
 		return fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}

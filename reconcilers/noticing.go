@@ -2,6 +2,7 @@ package reconcilers
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,12 +24,20 @@ func (n noticing) ApplyRetrying(
 ) (patching.Result, error) {
 	result, err := n.Writer.ApplyRetrying(ctx, target, patch, refetch)
 	for _, field := range result.Dropped {
+		if !custom(n.kind.Group) {
+			break // kinds of the server's own leave zeros out, and have fields that are only written
+		}
 		if _, known := n.said.LoadOrStore(n.kind.String()+" "+field.String(), true); !known {
 			logf.FromContext(ctx).Info("The API server does not keep a field: the schema of its CRD does not have it. "+
 				"Add it there, or set x-kubernetes-preserve-unknown-fields beside it; this is said once", "field", field.String(), "kind", n.kind.String())
 		}
 	}
 	return result, err
+}
+
+// custom tells whether the group is that of a CRD, as far as names tell.
+func custom(group string) bool {
+	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
 func (e *engine) writerOf(r Resource) noticing {

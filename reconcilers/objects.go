@@ -30,6 +30,15 @@ func newObjects(resuming bool) *objects {
 	return &objects{resuming: resuming, byUID: map[types.UID]*object{}}
 }
 
+// begin is before a service of the kind. The first one that wants to know begins the time of first meetings.
+func (s *objects) begin(resuming bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resuming && !s.resuming {
+		s.resuming, s.done = true, false
+	}
+}
+
 // Seen brings the indices up to date, then keeps the event for the handlers of events, if there are any.
 func (s *objects) Seen(kind string, obj source.Object) {
 	if s.indexer != nil {
@@ -40,12 +49,9 @@ func (s *objects) Seen(kind string, obj source.Object) {
 
 // Listed marks the objects that were there at the start.
 func (s *objects) Listed(obj source.Object) {
-	if !s.resuming {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.done {
+	if s.resuming && !s.done {
 		s.entry(obj.GetUID()).memory.Initial = true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -104,14 +105,14 @@ func TestInitialMarks(t *testing.T) {
 func TestMemoryOfScopes(t *testing.T) {
 	e := &engine{}
 	own := []*handlers.Handler{resuming("r")}
-	here := scope{widgets.GroupVersionKind, "here"}
+	here := scope{widgets.GroupResource(), "here"}
 	if first := e.memory(here, own); !first.resuming || first != e.memory(here, own) {
 		t.Error("a kind that is served again has another memory")
 	}
-	if e.memory(here, own) == e.memory(scope{widgets.GroupVersionKind, "there"}, own) {
+	if e.memory(here, own) == e.memory(scope{widgets.GroupResource(), "there"}, own) {
 		t.Error("two namespaces share a memory: the end of the first listing of one would be that of both")
 	}
-	if e.memory(scope{exampleV1.WithKind("Cluster"), ""}, nil).resuming {
+	if e.memory(scope{schema.GroupResource{Group: "example.org", Resource: "clusters"}, ""}, nil).resuming {
 		t.Error("a kind without resume handlers marks objects")
 	}
 }

@@ -86,6 +86,7 @@ func (r *readiness) remind(ctx context.Context) {
 			r.mu.Lock()
 			waiting := slices.Clone(r.waiting)
 			r.mu.Unlock()
+			reminder.Reset(time.Minute)
 			logf.FromContext(ctx).Info("The handlers wait for indices: these kinds are not listed yet", "kinds", waiting)
 		}
 	}

@@ -23,6 +23,11 @@ func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
+// GroupVersionResource is where its objects are.
+func (r Resource) GroupVersionResource() schema.GroupVersionResource {
+	return r.GroupVersion().WithResource(r.Plural)
+}
+
 // unservedError is what the API server's list says by what is in it, and what is not.
 type unservedError struct{ reason string }
 

@@ -2,11 +2,13 @@ package reconcilers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -133,12 +135,12 @@ func TestSelectorMayMean(t *testing.T) {
 
 func TestInquiryAsksOnce(t *testing.T) {
 	asked := 0
-	i := inquiry{answers: map[schema.GroupVersion]answer{}, lister: lister(func(context.Context, string) (*metav1.APIResourceList, error) {
+	i := newInquiry(lister(func(context.Context, string) (*metav1.APIResourceList, error) {
 		if asked++; asked == 1 {
 			return nil, errors.New("the connection is lost")
 		}
 		return served(), nil
-	})}
+	}), nil)
 	for _, name := range []string{"widgets", "widget", "Widget"} {
 		_, err := i.find(t.Context(), Selector{GroupVersion: exampleV1, Name: name}, nil)
 		if err == nil || unserved(err) {
@@ -150,9 +152,22 @@ func TestInquiryAsksOnce(t *testing.T) {
 	}
 }
 
-// lister is a function as a Lister.
+// lister answers for groups and versions.
 type lister func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 
-func (f lister) ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error) {
-	return f(ctx, groupVersion)
+// Get is for the paths of discovery.
+func (f lister) Get(ctx context.Context, path string) ([]byte, error) {
+	gv, ofGroup := strings.CutPrefix(path, "/apis/")
+	if !ofGroup {
+		return nil, nil
+	}
+	list, err := f(ctx, gv)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return json.Marshal(list)
+	}
 }

@@ -44,25 +44,25 @@ func (s *serving) idsFor(selector Selector) []string {
 // adjust stops what is no more, or is not what it was, and starts what is to be served now.
 func (s *serving) adjust(ctx context.Context) {
 	all := s.wants()
-	still := map[schema.GroupVersionKind]bool{}
+	still := map[schema.GroupVersionResource]bool{}
 	for _, w := range all {
-		is := s.services[w.GroupVersionKind]
-		still[w.GroupVersionKind] = is.stop != nil && is.Resource == w.Resource
+		is := s.services[w.GroupVersionResource()]
+		still[w.GroupVersionResource()] = is.stop != nil && is.Resource == w.Resource
 	}
-	for gvk, is := range s.services {
-		if is.ended || still[gvk] || ctx.Err() != nil {
+	for key, is := range s.services {
+		if is.ended || still[key] || ctx.Err() != nil {
 			continue
 		}
-		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", gvk.String())
+		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", is.GroupVersionKind.String())
 		is.stop()
 		is.ended = true
-		s.services[gvk] = is
+		s.services[key] = is
 	}
 	if s.announce != nil {
 		s.announce(ctx, all)
 	}
 	for _, w := range all {
-		if is := s.services[w.GroupVersionKind]; is.stop == nil || is.ended || !slices.Equal(is.own, w.own) {
+		if is := s.services[w.GroupVersionResource()]; is.stop == nil || is.ended || is.over() || !slices.Equal(is.own, w.own) {
 			s.start(ctx, w)
 		}
 	}
@@ -73,7 +73,7 @@ func (s *serving) start(ctx context.Context, w wanted) {
 	before := s.before(w.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := service{wanted: w, stop: func() { cancel(errMoved) }, done: make(chan struct{})}
-	s.services[w.GroupVersionKind] = now
+	s.services[w.GroupVersionResource()] = now
 	s.running.Go(func() {
 		defer close(now.done)
 		for _, other := range before {
@@ -87,8 +87,8 @@ func (s *serving) start(ctx context.Context, w wanted) {
 // before are the services that must end before one of the resource can begin: its own, and those of its other versions that
 // are ending.
 func (s *serving) before(r Resource) (all []service) {
-	for gvk, other := range s.services {
-		if gvk == r.GroupVersionKind || other.ended && other.GroupResource() == r.GroupResource() {
+	for key, other := range s.services {
+		if key == r.GroupVersionResource() || other.ended && other.GroupResource() == r.GroupResource() {
 			all = append(all, other)
 		}
 	}

@@ -2,6 +2,7 @@ package reconcilers
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,7 @@ const settling = 3
 // go and come back.
 type serving struct {
 	registrations []Registration
-	lister        Lister
-	server        resources.Getter // for selectors that say less than a group and a version
+	server        resources.Getter
 	// run serves a resource until the context ends, and returns when its last handler has returned.
 	run func(ctx context.Context, r Resource, own []*handlers.Handler)
 	// announce is told what is to be served, before any of it is; nil is not.
@@ -36,7 +36,7 @@ type serving struct {
 
 	running  sync.WaitGroup
 	meanings map[Selector]meaning
-	services map[schema.GroupVersionKind]service
+	services map[schema.GroupVersionResource]service
 	reported map[Selector]string
 }
 
@@ -48,16 +48,26 @@ type service struct {
 	ended bool // it was told to stop
 }
 
+// over tells whether the service has ended by itself, as it was refused: what was in its way may be gone by now.
+func (s service) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // wanted is a resource with all its handlers.
 type wanted struct {
 	Resource
 	own []*handlers.Handler
 }
 
-func newServing(registrations []Registration, lister Lister) *serving {
+func newServing(registrations []Registration, server resources.Getter) *serving {
 	return &serving{
-		registrations: registrations, lister: lister, doubts: make(chan struct{}, 1),
-		meanings: map[Selector]meaning{}, services: map[schema.GroupVersionKind]service{}, reported: map[Selector]string{},
+		registrations: registrations, server: server, doubts: make(chan struct{}, 1),
+		meanings: map[Selector]meaning{}, services: map[schema.GroupVersionResource]service{}, reported: map[Selector]string{},
 	}
 }
 
@@ -84,7 +94,9 @@ func (s *serving) discover(ctx context.Context) {
 	reviews := time.NewTicker(reviewInterval)
 	defer reviews.Stop()
 	for {
-		s.round(ctx, asked)
+		if s.round(ctx, asked) && len(asked) < len(all) {
+			s.round(ctx, all) // what is found later belongs to what was found before
+		}
 		waiting := s.waiting()
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
@@ -112,27 +124,26 @@ func (s *serving) rest() {
 	clear(s.meanings)
 }
 
-// round asks what the selectors mean now, and serves that. A server that does not answer proves nothing.
-func (s *serving) round(ctx context.Context, asked []Selector) {
-	inquiry := inquiry{
-		lister: s.lister, server: s.server, writes: writersOf(s.registrations),
-		answers: map[schema.GroupVersion]answer{}, scans: map[string]scan{},
-	}
+// round asks what the selectors mean now, and serves that. A server that does not answer proves nothing. It tells whether anything was found.
+func (s *serving) round(ctx context.Context, asked []Selector) (found bool) {
+	inquiry := newInquiry(s.server, s.registrations)
 	for _, selector := range asked {
 		before := s.meanings[selector]
-		found, err := inquiry.find(ctx, selector, before.served)
+		is, err := inquiry.find(ctx, selector, before.served)
 		if err == nil || unserved(err) {
-			s.meanings[selector] = found
+			s.meanings[selector] = is
+			found = found || !slices.Equal(before.served, is.served)
 		}
-		s.report(ctx, selector, found, err)
+		s.report(ctx, selector, is, err)
 	}
 	s.adjust(ctx)
+	return found
 }
 
-// waiting are the selectors that mean nothing yet.
+// waiting are the selectors that mean nothing yet, or of which not all is known.
 func (s *serving) waiting() (waiting []Selector) {
 	for _, selector := range selectorsOf(s.registrations) {
-		if len(s.meanings[selector].served) == 0 {
+		if m := s.meanings[selector]; len(m.served) == 0 || m.silent {
 			waiting = append(waiting, selector)
 		}
 	}

@@ -45,14 +45,27 @@ func begin(t *testing.T, list *metav1.APIResourceList, registrations ...Registra
 func beginWith(t *testing.T, list *metav1.APIResourceList, server resources.Getter, registrations ...Registration) *cluster {
 	c := &cluster{t: t, list: list, done: make(chan struct{})}
 	ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(c.say, funcr.Options{})))
-	c.serving, c.stop = newServing(registrations, lister(c.answer)), stop
-	c.run, c.server = c.serveOne, server
+	c.serving, c.stop = newServing(registrations, answers{lister(c.answer), server}), stop
+	c.run = c.serveOne
 	go func() {
 		defer close(c.done)
 		c.discover(ctx)
 	}()
 	synctest.Wait()
 	return c
+}
+
+// answers are those of example.org/v1, and documents for all the rest.
+type answers struct {
+	lister
+	documents resources.Getter
+}
+
+func (a answers) Get(ctx context.Context, path string) ([]byte, error) {
+	if a.documents == nil || path == "/apis/example.org/v1" {
+		return a.lister.Get(ctx, path)
+	}
+	return a.documents.Get(ctx, path)
 }
 
 func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceList, error) {

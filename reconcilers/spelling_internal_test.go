@@ -85,7 +85,7 @@ func TestSpellings(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := apiDocuments()
-			found, err := inquiry{server: server, scans: map[string]scan{}}.find(t.Context(), s, nil)
+			found, err := newInquiry(server, nil).find(t.Context(), s, nil)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) || !unserved(err) {
 					t.Errorf("%s: got %v, want an unserved one with %q", tc.reason, err, tc.fails)
@@ -105,7 +105,7 @@ func TestSpellingsOnABadConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = inquiry{server: &documents{err: errors.New("refused")}, scans: map[string]scan{}}.find(t.Context(), s, nil)
+	_, err = newInquiry(&documents{err: errors.New("refused")}, nil).find(t.Context(), s, nil)
 	if err == nil || unserved(err) || !strings.Contains(err.Error(), "kex") {
 		t.Errorf("no answer proves nothing: got %v", err)
 	}

@@ -10,13 +10,13 @@ import (
 // registration. What a name means that could mean others, too, is served by nobody.
 func (s *serving) wants() (all []wanted) {
 	versions := s.versions()
-	at := map[Resource]int{}
+	at := map[schema.GroupVersionResource]int{}
 	for _, registration := range s.registrations {
 		for _, r := range s.meant(registration.Selector, versions) {
-			i, known := at[r]
+			i, known := at[r.GroupVersionResource()]
 			if !known {
 				i = len(all)
-				at[r] = i
+				at[r.GroupVersionResource()] = i
 				all = append(all, wanted{Resource: r})
 			}
 			all[i].own = append(all[i].own, registration.Handler)
@@ -25,13 +25,16 @@ func (s *serving) wants() (all []wanted) {
 	return all
 }
 
-// versions choose one version of every resource: objects are the same in all of them. What names one resource goes before
-// what means many.
+// versions choose one version of every resource: objects are the same in all of them. What says a version goes before what does not, and what
+// names one resource before what means many.
 func (s *serving) versions() map[schema.GroupResource]Resource {
 	chosen := map[schema.GroupResource]Resource{}
-	for _, wide := range []bool{false, true} {
+	for _, rank := range []func(Selector) bool{
+		func(s Selector) bool { return s.Version != "" && !s.wide() }, func(s Selector) bool { return s.Version != "" },
+		func(s Selector) bool { return !s.wide() }, func(Selector) bool { return true },
+	} {
 		for _, selector := range selectorsOf(s.registrations) {
-			if selector.wide() != wide {
+			if !rank(selector) {
 				continue
 			}
 			for _, r := range s.meanings[selector].served {
@@ -44,21 +47,13 @@ func (s *serving) versions() map[schema.GroupResource]Resource {
 	return chosen
 }
 
-// meant are the resources of one selector, each in one version: the chosen one if it will do.
+// meant are the resources of one selector, each in the chosen version.
 func (s *serving) meant(selector Selector, chosen map[schema.GroupResource]Resource) (all []Resource) {
-	served := s.meanings[selector].served
-	done := map[schema.GroupResource]bool{}
-	for _, r := range served {
+	for _, r := range s.meanings[selector].served {
 		best := chosen[r.GroupResource()]
-		anyVersion := selector.wide() && selector.Version == "" && selector.Func == nil
-		switch {
-		case done[r.GroupResource()] || s.ambiguous(r):
-			continue
-		case anyVersion || slices.Contains(served, best):
-			r = best
+		if !slices.Contains(all, best) && !s.ambiguous(best) {
+			all = append(all, best)
 		}
-		done[r.GroupResource()] = true
-		all = append(all, r)
 	}
 	return all
 }
@@ -66,8 +61,10 @@ func (s *serving) meant(selector Selector, chosen map[schema.GroupResource]Resou
 // ambiguous tells whether some selector's name means the resource, and others.
 func (s *serving) ambiguous(r Resource) bool {
 	for _, m := range s.meanings {
-		if slices.Contains(m.ambiguous, r) {
-			return true
+		for _, one := range m.ambiguous {
+			if one.GroupResource() == r.GroupResource() {
+				return true
+			}
 		}
 	}
 	return false

@@ -36,7 +36,11 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds bool, err e
 	if idling(settings.Handlers) {
 		t.seen(what)
 	}
-	return t.align(matching, service != nil), nil
+	holds = t.align(matching, service != nil)
+	if !holds && !idling(settings.Handlers) {
+		c.tidy(t)
+	}
+	return holds, nil
 }
 
 func idling(all []*handlers.Handler) bool {

@@ -123,6 +123,18 @@ func (c *Crew) Forget(uid types.UID) {
 	}
 }
 
+// tidy forgets an object of which there is nothing to remember.
+func (c *Crew) tidy(t *tasks) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.list) > 0 || len(t.done) > 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byUID, t.uid)
+}
+
 // current is what is in force now.
 func (c *Crew) current() (Settings, Service) {
 	c.mu.Lock()

@@ -90,6 +90,12 @@ func Matching(ctx context.Context, all []*Handler, family Family, c *cause.Cause
 	return matching, nil
 }
 
+// Twin is true for another registration of the same thing: such as of one function by two selections that have a resource in common.
+func (h *Handler) Twin(other *Handler) bool {
+	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function && h.Family == other.Family && h.Reason == other.Reason &&
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
+}
+
 // isAmong is true if the same function is there under the same id.
 func (h *Handler) isAmong(selected []*Handler) bool {
 	for _, s := range selected {

@@ -32,8 +32,15 @@ func (e *SilentError) Error() string {
 	return strings.Join(reasons, "; ")
 }
 
-// About tells whether it is not known what there is in the version.
-func (e *SilentError) About(gv schema.GroupVersion) bool { return e.reasons[gv] != nil }
+// AboutGroup tells whether it is not known what there is in some version of the group.
+func (e *SilentError) AboutGroup(group string) bool {
+	for gv := range e.reasons {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
+}
 
 // Discover asks what there is: in the groups, if any are given, the empty one of which is the core; or in all. What can be
 // found is given together with a SilentError for the versions of which the server did not tell.
