@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +23,11 @@ const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// definitionsAccept leaves the schemas out, which may be large. Servers that cannot do so send them.
 	definitionsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	// definitionsPause lets the API server's own lists follow, and takes many changes for one.
-	definitionsPause = time.Second
+	// definitionsQuiet is after how long without changes the next one is looked into soon. The pause before that lets the API server's own
+	// lists follow, and takes many changes for one: it grows while there are ever more, as each review asks for everything.
+	definitionsQuiet = 10 * time.Second
+	// definitionsLife is how long a watch must have lived to be called a good one.
+	definitionsLife = 5 * time.Second
 )
 
 // definitions watches the CRDs, to know when a review is due. None of them is kept.
@@ -53,16 +57,21 @@ func (d definitions) follow(ctx context.Context, doubt func()) {
 			}
 		})
 	})
+	pause, last := patience(), time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
 		}
+		if time.Since(last) > definitionsQuiet {
+			pause = patience()
+		}
+		last = time.Now()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(definitionsPause):
+		case <-time.After(pause.Step()):
 			doubt()
 		}
 	}
@@ -74,15 +83,17 @@ func (d definitions) read(ctx context.Context, changed func()) {
 	pause := patience()
 	for ctx.Err() == nil {
 		var err error
+		began := time.Now()
 		if version == "" {
 			if version, err = d.list(ctx); err == nil {
 				changed() // what has happened before is not known
 			}
 		}
 		if err == nil {
-			if version, err = d.watch(ctx, version, changed); err == nil {
-				pause = patience()
-			}
+			version, err = d.watch(ctx, version, changed)
+		}
+		if time.Since(began) > definitionsLife {
+			pause, said = patience(), ""
 		}
 		after := pause.Step()
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
@@ -127,20 +138,29 @@ func (d definitions) watch(ctx context.Context, version string, changed func()) 
 	}
 	defer func() { _ = stream.Close() }()
 	for events := json.NewDecoder(stream); ; {
-		var event struct {
-			Type   watch.EventType
-			Object metav1.PartialObjectMetadata
-		}
+		var event definitionEvent
 		switch err := events.Decode(&event); {
 		case errors.Is(err, io.EOF):
 			return version, nil
 		case err != nil:
 			return version, fmt.Errorf("reading changes of CRDs: %w", err)
-		case event.Type == watch.Error:
+		case event.Type == watch.Error && event.Object.Code == http.StatusGone:
 			return "", nil // the version is too old
+		case event.Type == watch.Error:
+			return "", fmt.Errorf("watching CRDs: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: event.Object.Code, Message: event.Object.Message}})
 		case event.Type != watch.Bookmark:
 			changed()
 		}
-		version = event.Object.ResourceVersion
+		version = event.Object.Metadata.ResourceVersion
+	}
+}
+
+// definitionEvent is a CRD without its schema; or, with the type ERROR, a status.
+type definitionEvent struct {
+	Type   watch.EventType
+	Object struct {
+		Metadata metav1.ObjectMeta
+		Code     int32
+		Message  string
 	}
 }

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
+
+// documentTimeout is for one document: one group that hangs must not hold up the others for long.
+const documentTimeout = 10 * time.Second
 
 // meaning is what a selector means at the moment.
 type meaning struct {
@@ -56,6 +60,8 @@ func (i *inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 		return known.data, known.err
 	}
 	var is answer
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
 	is.data, is.err = i.server.Get(ctx, path)
 	i.heard[path] = is
 	return is.data, is.err

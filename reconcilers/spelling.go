@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -83,13 +82,8 @@ func (s Selector) parse() (resources.Selector, error) {
 // getter asks the API server for documents of discovery.
 type getter struct{ discovery.DiscoveryInterface }
 
-// documentTimeout is for one document: one group that hangs must not hold up the others for long.
-const documentTimeout = 10 * time.Second
-
 // Get gives nil for what is not there.
 func (g getter) Get(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
-	defer cancel()
 	data, err := g.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

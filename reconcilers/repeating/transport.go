@@ -3,15 +3,20 @@ package repeating
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// longest is how long a server can make us wait.
+const longest = 10 * time.Minute
 
 // retryAfter is the header by which a server says when it wants to be asked again.
 const retryAfter = "Retry-After"
@@ -35,7 +40,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, err
 		}
 		if attempt >= len(t.Backoffs) {
-			return final(response), err
+			return final(response), exhausted(attempt+1, err)
 		}
 		delay := t.delay(attempt, response)
 		logf.FromContext(request.Context()).Info("A request failed; it will be repeated", "method", request.Method, "path", request.URL.Path,
@@ -80,8 +85,8 @@ func (t *Transport) delay(attempt int, response *http.Response) time.Duration {
 
 // wish is when the server wants to be asked again: by the header, or by the details of the answer, which stays readable.
 func wish(response *http.Response) (time.Duration, bool) {
-	if seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64); err == nil {
-		return time.Duration(int64(seconds)) * time.Second, true
+	if seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64); err == nil && seconds >= 0 {
+		return time.Duration(int64(min(seconds, longest.Seconds()))) * time.Second, true
 	}
 	data, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -90,7 +95,7 @@ func wish(response *http.Response) (time.Duration, bool) {
 	if err != nil || json.Unmarshal(data, &status) != nil || status.Details == nil || status.Details.RetryAfterSeconds == 0 {
 		return 0, false
 	}
-	return time.Duration(status.Details.RetryAfterSeconds) * time.Second, true
+	return min(time.Duration(status.Details.RetryAfterSeconds)*time.Second, longest), true
 }
 
 // final takes away what would make the client repeat the request once more by itself.
@@ -99,6 +104,18 @@ func final(response *http.Response) *http.Response {
 		response.Header.Del(retryAfter)
 	}
 	return response
+}
+
+// retold are errors by which the client above knows that it should begin all over again: by their texts.
+var retold = strings.NewReplacer("connection reset by peer", "the connection was reset by the peer", "use of closed network connection",
+	"the network connection is closed", "server sent GOAWAY and closed", "server said GOAWAY and closed")
+
+// exhausted hides what an error is from the client above, which would begin all over again after some of them.
+func exhausted(attempts int, err error) error {
+	if err == nil || attempts == 1 {
+		return err
+	}
+	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + retold.Replace(err.Error()))
 }
 
 func wait(request *http.Request, delay time.Duration) bool {

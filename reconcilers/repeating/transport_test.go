@@ -6,9 +6,13 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/repeating"
 )
@@ -55,6 +59,42 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 			_ = response.Body.Close()
 		}
 	})
+}
+
+// Clients begin all over again after some errors, by themselves.
+func TestTheAttemptsAreAllThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
+		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
+			&http.Client{Transport: &repeating.Transport{Next: next, Backoffs: []time.Duration{time.Second, time.Second}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RESTClient().Get().AbsPath("/x").DoRaw(t.Context()); err == nil || attempts != 3 {
+			t.Errorf("%d attempts, error %v", attempts, err)
+		}
+	})
+}
+
+// sending is a function as a connection.
+type sending func(*http.Request) (*http.Response, error)
+
+func (f sending) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestWhatAServerMayAskFor(t *testing.T) {
+	for wish, want := range map[string]time.Duration{"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second, "7": 7 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": wish}}, map[string]any{"status": int64(200)}}, began: time.Now()}
+			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
+			response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
+			if took := time.Since(s.began); err != nil || took != want {
+				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
+				return
+			}
+			_ = response.Body.Close()
+		})
+	}
 }
 
 // The client below would begin all over again otherwise.
