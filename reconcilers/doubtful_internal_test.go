@@ -266,7 +266,7 @@ func TestDefinitionsThatFailAgainAndAgain(t *testing.T) {
 			} else {
 				lists++
 			}
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 		})
 		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn})
 		if err != nil {
