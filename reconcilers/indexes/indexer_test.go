@@ -1,0 +1,98 @@
+package indexes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+)
+
+func objectOf(uid string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}}}
+}
+
+// indexing is one handler with its index.
+func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
+	index := indexes.New()
+	return index, &handlers.Handler{ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Into: index, Call: call}}
+}
+
+// What a function does wrong is a line that names the object and the handler; the entries stay, and the informer goes on.
+func TestIndexFunctionsThatMisbehave(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		call   handlers.IndexFunc
+		want   string
+	}{
+		"Panic": {"a panic must not end the informer", func(context.Context, *handlers.Call) (map[any]any, bool, error) { panic("boo") }, "panic: boo"},
+		"Key": {"nor a key that is none", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			return map[any]any{any([]int{1}): 1}, false, nil
+		}, "unhashable"},
+		"Slow": {"all events of the kind wait for it", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			time.Sleep(time.Second)
+			return nil, true, nil
+		}, "is slow"},
+		"Filter": {"a filter that fails says nothing", nil, "cannot tell"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said := ""
+				call := func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+					return map[any]any{"k": 1}, false, nil
+				}
+				index, h := indexing(func(ctx context.Context, c *handlers.Call) (map[any]any, bool, error) { return call(ctx, c) })
+				failing := false
+				h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
+					if failing {
+						return false, errors.New("cannot tell")
+					}
+					return true, nil
+				}}
+				x := &indexes.Indexer{}
+				x.Begin([]*handlers.Handler{h}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+				x.Seen("ADDED", objectOf("a"))
+				if failing = tc.call == nil; !failing {
+					call = tc.call
+				}
+				x.Seen("MODIFIED", objectOf("a"))
+				if !index.Has("k") {
+					t.Errorf("%s: the entries are gone", tc.reason)
+				}
+				for _, want := range []string{tc.want, `"name"="a"`, `"handler"`} {
+					if !strings.Contains(said, want) {
+						t.Errorf("%s: want %q in the log, got: %s", tc.reason, want, said)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An object that is not in a later first listing has gone in between.
+func TestIndexerForgetsWhatWasMissed(t *testing.T) {
+	index, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {
+		return map[any]any{(&unstructured.Unstructured{Object: c.Object}).GetName(): 1}, false, nil
+	})
+	x := &indexes.Indexer{}
+	for _, listing := range []string{"a b", "b c"} {
+		x.Begin([]*handlers.Handler{h}, 0, logr.Discard())
+		for name := range strings.FieldsSeq(listing) {
+			x.Seen("", objectOf(name))
+		}
+		x.Listed()
+	}
+	if index.Has("a") || !index.Has("b") || !index.Has("c") {
+		t.Errorf("got %v", index.Keys())
+	}
+}
