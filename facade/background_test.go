@@ -209,3 +209,35 @@ func TestNewMemo(t *testing.T) {
 		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
 	}
 }
+
+func TestLookupsAllocateTheResultAlone(t *testing.T) {
+	op := facade.New("test.example.org")
+	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner", func(_ context.Context, w *Widget) (map[string]string, error) {
+		return map[string]string{w.Spec.Owner: w.Name}, nil
+	})
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []types.UID{"u1", "u2", "u3"} {
+		plan[0].Handler.Index.Into.Replace(uid, map[any]any{"me": "name"})
+	}
+	key := strings.Repeat("m", 1) + "e"
+	for what, lookup := range map[string]struct {
+		most float64
+		call func()
+	}{
+		"Get": {1, func() { byOwner.Get(key) }},
+		"Has": {0, func() { byOwner.Has(key) }},
+		"All": {0, func() {
+			for range byOwner.All(key) {
+				continue
+			}
+		}},
+	} {
+		lookup.call()
+		if n := testing.AllocsPerRun(100, lookup.call); n > lookup.most {
+			t.Errorf("%s: %v allocations, want %v", what, n, lookup.most)
+		}
+	}
+}
