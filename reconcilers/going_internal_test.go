@@ -88,6 +88,24 @@ func TestReconcileAnObjectThatGoes(t *testing.T) {
 				w.wantForgotten("the cache knows of the deletion")
 			},
 		},
+		"ReleasedAndToldOfDuringTheLook": {
+			reason: "an object that was found in the cache may be gone, and forgotten, before its memory is looked for",
+			play: func(w *world, _ *handlers.Handler) {
+				w.pass()
+				w.deliver()
+				w.edit(`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+				w.deliver()
+				w.pass()
+				looks := 0
+				w.kind.store = moving{w.cache, nothing, func() {
+					if looks++; looks == 2 { // the version comes first, then the object
+						w.deliver()
+					}
+				}}
+				w.pass()
+				w.wantCalls("the cache had it a moment ago", "c", "d")
+			},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

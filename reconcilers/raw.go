@@ -60,7 +60,7 @@ func (k *kind) deliver(ctx context.Context, request source.Request, cached *unst
 		return
 	}
 	o := k.objects.take(cached.GetUID())
-	if o.past(cached) {
+	if o.past(cached) || !k.still(request, cached.GetUID()) {
 		return
 	}
 	result := raw.Write(ctx, o.newest(cached, complete), patch)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -36,7 +37,7 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	}
 	uid := cached.GetUID()
 	o := k.objects.take(uid)
-	if o.past(cached) {
+	if o.past(cached) || !k.still(request, uid) {
 		return reconcile.Result{}, nil
 	}
 	if wait := o.throttle.wait(time.Now()); wait > 0 {
@@ -53,6 +54,13 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 		k.objects.forget(uid)
 	}
 	return result, nil
+}
+
+// still tells whether the cache has the object still. The memory of an object ends after the cache has lost it: if it was found in the cache
+// before, but no memory of it was found after that, it may be gone, and handled.
+func (k *kind) still(request source.Request, uid types.UID) bool {
+	cached := k.cached(request)
+	return cached != nil && cached.GetUID() == uid
 }
 
 // cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.

@@ -45,6 +45,7 @@ func (s *supervision) run(ctx context.Context) error {
 		_, _ = s.Chain.Reconcile(running, s.attempt)
 	}()
 	s.wait(ctx)
+	s.exiting = s.exiting || ctx.Err() != nil // the function may have heard of it first
 	return s.finish(s.attempt)
 }
 

@@ -2,6 +2,7 @@ package indexes
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"time"
 
@@ -83,16 +84,25 @@ func (x *Indexer) excluded(a account, past *history, now time.Time, o execution.
 	}
 }
 
-// call makes a panic an error: the informer must go on.
+var errNoReturn = errors.New("the function ended its goroutine instead of returning")
+
+// call makes a panic an error, and the end of the goroutine, which is the function's own: the informer must go on.
 func (x *Indexer) call(ctx context.Context, h *handlers.Handler, c *cause.Cause, past *history) (entries map[any]any, keep bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &execution.PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
 	call := &handlers.Call{Handler: h, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: time.Now()}
 	if past != nil {
 		call.Retry, call.Started = past.retries, past.started
 	}
-	return h.Index.Call(ctx, call)
+	done := make(chan struct{})
+	err = errNoReturn
+	go func() {
+		defer close(done)
+		defer func() {
+			if value := recover(); value != nil {
+				err = &execution.PanicError{Value: value, Stack: debug.Stack()}
+			}
+		}()
+		entries, keep, err = h.Index.Call(ctx, call)
+	}()
+	<-done
+	return entries, keep, err
 }

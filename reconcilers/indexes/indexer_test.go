@@ -3,6 +3,7 @@ package indexes_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,10 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 		want   string
 	}{
 		"Panic": {"a panic must not end the informer", func(context.Context, *handlers.Call) (map[any]any, bool, error) { panic("boo") }, "panic: boo"},
+		"Goexit": {"nor may the end of a goroutine", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			runtime.Goexit()
+			return nil, false, nil
+		}, "ended its goroutine"},
 		"Key": {"nor a key that is none", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
 			return map[any]any{any([]int{1}): 1}, false, nil
 		}, "unhashable"},
