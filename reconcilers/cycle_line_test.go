@@ -16,6 +16,8 @@ type line struct {
 	next    http.RoundTripper
 	latency time.Duration
 
+	writing sync.RWMutex // while a write is made, and is not known to be our own yet
+
 	mu            sync.Mutex
 	interferences []any
 	own           map[string]bool // versions that are its own
@@ -25,6 +27,8 @@ type line struct {
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodPatch {
 		l.interfere(r)
+		l.writing.Lock()
+		defer l.writing.Unlock()
 	}
 	response, err := l.next.RoundTrip(r)
 	switch {
@@ -108,6 +112,8 @@ func (l *line) watch(body io.ReadCloser) io.ReadCloser {
 func (l *line) isOwn(text []byte) bool {
 	var event struct{ Object json.RawMessage }
 	_ = json.Unmarshal(text, &event)
+	l.writing.RLock()
+	defer l.writing.RUnlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.own[versionIn(event.Object)]

@@ -3,6 +3,7 @@ package reconcilers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -115,6 +116,7 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 			leave()
 		}
 		e.log.Error(err, "A kind is not served", "handlers", idsOf(own))
+		e.unawait(r)
 		return
 	}
 	defer leave()
@@ -125,6 +127,9 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 		scopes.Go(func() { k.serve(ctx) })
 	}
 	scopes.Wait()
+	if errors.Is(context.Cause(ctx), errMoved) {
+		e.unawait(r) // nobody must wait for what is not served any more
+	}
 }
 
 // unambiguous tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not known

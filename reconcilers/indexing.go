@@ -47,6 +47,13 @@ func (e *engine) await(ctx context.Context, all []wanted) {
 	e.ready.begin(ctx, kinds)
 }
 
+// unawait is for a resource that is not served after all.
+func (e *engine) unawait(r Resource) {
+	for _, namespace := range e.scopes(r.Namespaced) {
+		e.ready.done(scope{r.GroupResource(), namespace}.String())
+	}
+}
+
 // String names the scope in messages.
 func (s scope) String() string {
 	if s.namespace == "" {
@@ -64,7 +71,7 @@ type synced struct {
 // WaitForSync is that of the source.
 func (s synced) WaitForSync(ctx context.Context) error {
 	err := s.TypedSyncingSource.WaitForSync(ctx)
-	if err == nil {
+	if err == nil && ctx.Err() == nil { // the end of the context is no error to the source
 		s.done()
 	}
 	return err
@@ -72,16 +79,22 @@ func (s synced) WaitForSync(ctx context.Context) error {
 
 // listed is called when the first listing of the kind is through.
 func (k *kind) listed() {
+	if !k.synced() {
+		return
+	}
 	k.objects.missed(k.store.List())
 	if k.objects.indexer != nil {
 		k.objects.indexer.Listed()
 	}
-	k.ready.done(scope{k.GroupResource(), k.namespace}.String())
+	k.indexed()
 }
+
+// indexed ticks the kind off those that are waited for.
+func (k *kind) indexed() { k.ready.done(scope{k.GroupResource(), k.namespace}.String()) }
 
 // unlistable gives the indices up that could only be filled by somebody's doing: the others must not wait for that.
 func (k *kind) unlistable(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		k.ready.done(scope{k.GroupResource(), k.namespace}.String())
+		k.indexed()
 	}
 }

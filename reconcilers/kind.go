@@ -42,6 +42,7 @@ type kind struct {
 	own       []*handlers.Handler
 	objects   *objects
 	store     store
+	synced    func() bool // whether the store is complete
 	slots     slots
 	crew      *background.Crew
 	queue     atomic.Pointer[priorityqueue.PriorityQueue[source.Request]]
@@ -124,7 +125,7 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 	if !ok {
 		return fmt.Errorf("the informer of %s has no index: %T", k.GroupVersionKind, informer)
 	}
-	k.store = indexed.GetIndexer()
+	k.store, k.synced = indexed.GetIndexer(), indexed.HasSynced
 	defer k.staff(ctx)()
 	c, err := k.newController()
 	if err != nil {

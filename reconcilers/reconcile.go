@@ -50,8 +50,8 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	result := k.judge(ctx, o, next, err)
 	k.objects.put(uid, o)
 	// If the object went during the pass, nobody else forgets what the pass kept.
-	if last := k.cached(request); last == nil || last.GetUID() != uid {
-		k.objects.forget(uid)
+	if !k.still(request, uid) {
+		k.objects.gone(uid)
 	}
 	return result, nil
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// goneDelay is for an object that is not in the cache: soon somebody tells that it is gone.
+const goneDelay = time.Second
+
 var errNoReturn = errors.New("the function ended its goroutine instead of returning")
 
 // attempt calls the function once, and writes what it wants to be written.
@@ -20,7 +23,7 @@ func (k *task) attempt(ctx context.Context) execution.Outcome {
 	body := k.latest()
 	k.mu.Unlock()
 	if body == nil {
-		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: new(time.Second)}
+		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: new(goneDelay)}
 	}
 	a := &execution.Attempt{
 		Call: handlers.Call{
@@ -54,7 +57,10 @@ func (k *task) deliver(ctx context.Context, a *execution.Attempt) {
 		if err == nil {
 			return
 		}
-		if errors.Is(err, patching.ErrRefused) || errors.Is(err, patching.ErrReplaced) || k.isStopping() {
+		if errors.Is(err, execution.ErrDeleted) {
+			return
+		}
+		if patching.Hopeless(err) || k.isStopping() {
 			k.fault(ctx, err, "What the handler wrote is lost")
 			return
 		}
@@ -65,17 +71,22 @@ func (k *task) deliver(ctx context.Context, a *execution.Attempt) {
 
 // write sends what is remembered, and the result of an attempt that has ended.
 func (k *task) write(ctx context.Context, a *execution.Attempt) error {
+	k.writing.Lock()
+	defer k.writing.Unlock()
 	settings, _ := k.crew.current()
 	remembered := a.Remembered()
-	patch := patching.Patch{Transforms: remembered}
+	patch := patching.Patch{Transforms: patching.Contained(remembered)}
 	if err := patch.AddResult(k.handler.ID, a.Result()); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	body := k.latest()
 	k.mu.Unlock()
-	if patch.Empty() || body == nil {
+	switch {
+	case patch.Empty():
 		return nil
+	case body == nil:
+		return execution.ErrDeleted
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.WriteTimeout)
 	defer cancel()
@@ -86,7 +97,7 @@ func (k *task) write(ctx context.Context, a *execution.Attempt) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if result.Body != nil && !result.Released && !result.Gone {
+	if result.Body != nil && !result.Released && !result.Gone && (k.written == nil || older(k.written, result.Body)) {
 		k.written = result.Body
 	}
 	return err

@@ -31,7 +31,7 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds bool, err e
 	}
 	t := c.of(what, len(matching) > 0 && service != nil)
 	if t == nil {
-		return false, nil
+		return len(matching) > 0, nil
 	}
 	if idling(settings.Handlers) {
 		t.seen(what)

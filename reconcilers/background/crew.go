@@ -55,6 +55,8 @@ type Settings struct {
 	Backoff time.Duration
 	// Polling is the default of the handlers; zero is DefaultPolling.
 	Polling time.Duration
+	// Forgotten is told of an object that is gone when its last handler has ended; nil is not. It must be quick.
+	Forgotten func(types.UID)
 	// Log names the kind.
 	Log logr.Logger
 }
@@ -67,16 +69,18 @@ type Crew struct {
 
 	mu       sync.Mutex
 	settings Settings
-	service  Service // nil while the kind is not served
+	service  Service
+	open     bool // while the kind is served
 	byUID    map[types.UID]*tasks
-	running  sync.WaitGroup // what is waited for in the end
+	leaving  map[*tasks]bool // of objects that are gone, until they have ended
+	running  sync.WaitGroup  // what is waited for in the end
 }
 
 // Begin serves, with these settings from now on.
 func (c *Crew) Begin(settings Settings, service Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settings, c.service = settings, service
+	c.settings, c.service, c.open = settings, service, true
 	if c.byUID == nil {
 		c.byUID = map[types.UID]*tasks{}
 	}
@@ -91,9 +95,12 @@ func (c *Crew) End(reason Reason) {
 // Stop has all handlers end.
 func (c *Crew) Stop(reason Reason) {
 	c.mu.Lock()
-	c.service = nil
+	c.open = false
 	all := make([]*tasks, 0, len(c.byUID))
 	for _, t := range c.byUID {
+		all = append(all, t)
+	}
+	for t := range c.leaving {
 		all = append(all, t)
 	}
 	c.mu.Unlock()
@@ -117,29 +124,61 @@ func (c *Crew) Forget(uid types.UID) {
 	c.mu.Lock()
 	t := c.byUID[uid]
 	delete(c.byUID, uid)
-	c.mu.Unlock()
 	if t != nil {
-		t.stop(Deleted)
+		if c.leaving == nil {
+			c.leaving = map[*tasks]bool{}
+		}
+		c.leaving[t] = true
 	}
+	c.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	t.forgotten = true
+	t.mu.Unlock()
+	t.stop(Deleted)
+	c.tidy(t)
 }
 
 // tidy forgets an object of which there is nothing to remember.
 func (c *Crew) tidy(t *tasks) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.list) > 0 || len(t.done) > 0 {
+	c.tidied(t)
+}
+
+// tidied is tidy with the object's lock held. What is done for good is remembered as long as the object is there.
+func (c *Crew) tidied(t *tasks) {
+	if len(t.list) > 0 || len(t.done) > 0 && !t.forgotten {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.byUID, t.uid)
+	if c.byUID[t.uid] == t {
+		delete(c.byUID, t.uid)
+	}
+	delete(c.leaving, t)
+	if t.forgotten && c.settings.Forgotten != nil {
+		c.settings.Forgotten(t.uid)
+	}
 }
 
-// current is what is in force now.
+// current is what is in force now. While the kind is not served, there is no service, and nothing is started.
 func (c *Crew) current() (Settings, Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.open {
+		return c.settings, nil
+	}
 	return c.settings, c.service
+}
+
+// reading is where the newest objects are, also for those who have to end.
+func (c *Crew) reading() Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.service
 }
 
 // of are the tasks of an object; made if they are wanted.

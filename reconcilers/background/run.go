@@ -12,7 +12,7 @@ import (
 // begin makes ready for a run of the function. The lock is held.
 func (k *task) begin() context.Context {
 	ctx, cancel := context.WithCancelCause(k.logged(context.Background()))
-	k.running, k.stopping, k.cancel, k.gone = true, make(chan struct{}), cancel, false
+	k.running, k.stopping, k.cancel, k.gone, k.pressing = true, make(chan struct{}), cancel, false, false
 	k.crew.running.Add(1)
 	return ctx
 }

@@ -7,8 +7,11 @@ import (
 // stop asks the task to end: at its first word, by the handler's own insight; then, after the cancellation backoff, by its context;
 // and at last without it. The lock is held.
 func (k *task) stop(reason Reason) {
-	if k.reason != 0 {
+	if was := k.reason; was != 0 {
 		k.reason |= reason
+		if (was^k.reason)&(Exiting|Pausing) != 0 && k.pressing && k.running && !k.gone {
+			k.interrupt() // it was waited for without an end, and the operator does not
+		}
 		return
 	}
 	k.reason = reason
@@ -46,6 +49,7 @@ func (k *task) signal() {
 
 // interrupt ends the context: that of a tick only if the operator does not go on, as ticks end by themselves. The lock is held.
 func (k *task) interrupt() {
+	k.pressing = true
 	operator := k.reason&(Exiting|Pausing) != 0
 	timeout := k.handler.Background.CancelTimeout
 	if k.handler.Background.Daemon || operator {
@@ -74,6 +78,9 @@ func (k *task) polling() time.Duration {
 
 // remind tells that the object waits. The lock is held.
 func (k *task) remind() {
+	if k.reason&(Exiting|Pausing) != 0 {
+		return // it is about to be abandoned
+	}
 	settings, _ := k.crew.current()
 	settings.Log.Info("A handler does not end, and its object waits for it; a cancellation timeout would limit that",
 		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID, "reason", k.reason.String())

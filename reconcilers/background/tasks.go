@@ -27,6 +27,8 @@ type tasks struct {
 	reset   time.Time      // since when nothing that matters has changed
 	digest  uint64         // of what matters
 	written map[string]any // our own last write, which the cache may not have yet
+
+	forgotten bool // the object is gone
 }
 
 // task is one handler of one object. The fields are guarded by the object's lock.
@@ -39,11 +41,13 @@ type task struct {
 	due     time.Time // of a timer: its next tick, idling aside; zero if that is not known
 	ended   time.Time // of a timer that only idles: when the last tick was over
 
+	writing  sync.Mutex // one write at a time
 	running  bool
 	reason   Reason
 	stopping chan struct{}
 	cancel   context.CancelCauseFunc
 	gone     bool // it is not waited for any more
+	pressing bool // the cancellation backoff is over
 }
 
 func (t *tasks) task(id string) *task {
@@ -103,9 +107,8 @@ func (t *tasks) ending() bool {
 
 // latest is the newest that is known of the object.
 func (t *tasks) latest() map[string]any {
-	_, service := t.crew.current()
 	var cached map[string]any
-	if service != nil {
+	if service := t.crew.reading(); service != nil {
 		cached = service.Latest(t.key, t.uid)
 	}
 	switch {
@@ -133,11 +136,14 @@ func (k *task) leave() {
 		k.done = append(k.done, k.handler.ID)
 	}
 	k.notify()
+	if k.forgotten {
+		k.crew.tidied(k.tasks)
+	}
 }
 
 // notify has the object looked at, if it may wait for the end of the task: to be let go, or to have another one started.
 func (k *task) notify() {
-	if k.reason&(Deleted|Unmatched) == 0 {
+	if k.reason == 0 {
 		return
 	}
 	if _, service := k.crew.current(); service != nil {

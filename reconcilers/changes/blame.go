@@ -12,18 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// transformError is a function of a handler that does not fit the object as it is when it is written.
-type transformError struct{ err error }
-
-// Error tells what the function said.
-func (e *transformError) Error() string { return e.err.Error() }
-
-// Unwrap gives that.
-func (e *transformError) Unwrap() error { return e.err }
-
 // atFault tells whether it is the content that failed, so that the same write would fail again.
 func atFault(err error) bool {
-	var transform *transformError
+	var transform *patching.TransformError
 	return errors.Is(err, patching.ErrRefused) || errors.As(err, &transform) ||
 		apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
@@ -31,27 +22,8 @@ func atFault(err error) bool {
 // include adds to the patch what the attempt has to say, and tells how many functions that are.
 func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
 	remembered := a.Remembered()
-	patch.Transforms = append(patch.Transforms, contained(remembered)...)
+	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
 	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result())
-}
-
-// contained makes a panic of a user's function its error: here it runs on our goroutine, out of its handler's reach.
-func contained(transforms []patching.Transform) []patching.Transform {
-	out := make([]patching.Transform, len(transforms))
-	for i, transform := range transforms {
-		out[i] = func(body map[string]any) (err error) {
-			defer func() {
-				if value := recover(); value != nil {
-					err = &transformError{fmt.Errorf("panic: %v", value)}
-				}
-			}()
-			if err := transform(body); err != nil {
-				return &transformError{err}
-			}
-			return nil
-		}
-	}
-	return out
 }
 
 // sift finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of its

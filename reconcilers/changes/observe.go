@@ -68,6 +68,7 @@ func (p *pass) weigh(ctx context.Context) (verdict, error) {
 	}
 	interest, err := handlers.InterestIn(ctx, p.Handlers, p.cause)
 	p.interest = interest
+	p.interest.Finalizer = p.interest.Finalizer || p.holds
 	return goOn, filtering(err)
 }
 
@@ -80,8 +81,7 @@ func (p *pass) attend(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, filtering(err)
 	}
-	p.interest.Finalizer = p.interest.Finalizer || holds
-	p.busy = p.cause.Deleting && holds
+	p.holds, p.busy = holds, p.cause.Deleting && holds
 	return goOn, nil
 }
 

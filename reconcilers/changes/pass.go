@@ -33,6 +33,7 @@ type pass struct {
 	attempts []*execution.Attempt // those with something that is not written yet
 	pending  time.Time            // since when an outcome waits for its write; zero if none does
 	written  map[string]any       // the last answer to a write
+	holds    bool                 // something in the background needs the object to be held
 	busy     bool                 // the object is being deleted, and something still runs for it
 	exiting  bool
 	gone     bool
@@ -55,9 +56,9 @@ type step func(*pass, context.Context) (verdict, error)
 var steps = []step{
 	(*pass).reread,
 	(*pass).observe,
+	(*pass).attend,
 	(*pass).deliver,
 	(*pass).weigh,
-	(*pass).attend,
 	(*pass).spread,
 	(*pass).hold,
 	(*pass).settle,

@@ -75,7 +75,7 @@ func (p *pass) attempt(handler *handlers.Handler, entry *execution.Entry) *execu
 // withChanges is the object with what an attempt did to it. A function that does not fit it will be judged when it is
 // written; here it changes nothing.
 func withChanges(object map[string]any, a *execution.Attempt, transforms []patching.Transform) map[string]any {
-	patch := patching.Patch{Transforms: contained(transforms)}
+	patch := patching.Patch{Transforms: patching.Contained(transforms)}
 	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
 		return object
 	}

@@ -50,14 +50,22 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	if a.ended {
 		return errEnded
 	}
-	if a.Call.Object == nil { // nobody has looked at it yet
-		a.Call.Object = runtime.DeepCopyJSON(a.Call.Cause.Body)
+	if a.Call.Live != nil { // the object goes on: what is remembered is rehearsed on what it is like now
+		a.Call.Object = runtime.DeepCopyJSON(a.present())
 	}
 	if err := transform(a.Call.Object); err != nil {
 		return err
 	}
 	a.transforms = append(a.transforms, transform)
 	return nil
+}
+
+// present is the object as it is now, or was at the beginning.
+func (a *Attempt) present() map[string]any {
+	if body := a.Call.Live.Object(); body != nil {
+		return body
+	}
+	return a.Call.Cause.Body
 }
 
 // SetResult keeps the value for the end of a successful attempt; the last one counts. A value that cannot be JSON is
@@ -79,8 +87,14 @@ func (a *Attempt) SetResult(value any) error {
 
 // Flush writes what was remembered so far.
 func (a *Attempt) Flush(ctx context.Context) error {
-	if a.FlushNow == nil {
+	a.mu.Lock()
+	ended := a.ended
+	a.mu.Unlock()
+	switch {
+	case a.FlushNow == nil:
 		return nil
+	case ended:
+		return errEnded
 	}
 	return a.FlushNow(ctx)
 }
@@ -110,6 +124,10 @@ func (a *Attempt) Made() []patching.Transform {
 func (a *Attempt) Written(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.Call.Live != nil { // such an attempt may go on for ever, and nobody asks it for all that it has made
+		a.transforms = slices.Clone(a.transforms[n:])
+		return
+	}
 	a.written += n
 }
 

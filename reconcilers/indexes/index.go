@@ -1,6 +1,7 @@
 package indexes
 
 import (
+	"math"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -95,7 +96,7 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 		kept = append(kept, p)
 	}
 	for key, value := range entries {
-		if i.placed(kept, key) {
+		if i.placed(kept, key) || isNaN(key) {
 			continue
 		}
 		kept = append(kept, i.add(origin, key, value))
@@ -115,6 +116,18 @@ func (i *Index) Remove(origin types.UID) {
 		i.drop(p)
 	}
 	delete(i.byOrigin, origin)
+}
+
+// isNaN tells a key that is not even equal to itself: nobody could find it, or remove it again.
+func isNaN(key any) bool {
+	switch number := key.(type) {
+	case float64:
+		return math.IsNaN(number)
+	case float32:
+		return math.IsNaN(float64(number))
+	default:
+		return false
+	}
 }
 
 func (i *Index) placed(places []place, key any) bool {
