@@ -127,7 +127,7 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 		scopes.Go(func() { k.serve(ctx) })
 	}
 	scopes.Wait()
-	if errors.Is(context.Cause(ctx), errMoved) {
+	if cause := context.Cause(ctx); errors.Is(cause, errMoved) || errors.Is(cause, errVanished) {
 		e.unawait(r) // nobody must wait for what is not served any more
 	}
 }

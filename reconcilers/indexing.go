@@ -82,7 +82,11 @@ func (k *kind) listed() {
 	if !k.synced() {
 		return
 	}
-	k.objects.missed(k.store.List())
+	for _, uid := range k.objects.missed(k.store.List()) {
+		if k.Forget != nil {
+			k.Forget(uid)
+		}
+	}
 	if k.objects.indexer != nil {
 		k.objects.indexer.Listed()
 	}

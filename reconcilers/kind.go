@@ -140,6 +140,9 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 			k.objects.endListing()
 			k.objects.leave(k.store.List())
 		}
+		if errors.Is(context.Cause(ctx), errVanished) {
+			k.vanish()
+		}
 	}()
 	return c.Start(ctx)
 }

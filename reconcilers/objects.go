@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,8 @@ type objects struct {
 	raw       *rawEvents
 	indexer   *indexes.Indexer // nil if there is nothing to be indexed
 
-	before map[types.UID]bool // what was there when the kind was served last
+	before    map[types.UID]bool                   // what was there when the kind was served last
+	farewells map[types.NamespacedName][]types.UID // what has gone, until all have been told
 
 	mu    sync.Mutex
 	done  bool // the first listing is over: what is listed after that is not met for the first time
@@ -63,8 +65,26 @@ func (s *objects) endListing() {
 	s.done = true
 }
 
-// Deleted forgets the object.
-func (s *objects) Deleted(obj source.Object) { s.gone(obj.GetUID()) }
+// Deleted forgets the object. Others may be told of its end yet: what they remember of it stays until then.
+func (s *objects) Deleted(obj source.Object) {
+	s.gone(obj.GetUID())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if s.farewells == nil {
+		s.farewells = map[types.NamespacedName][]types.UID{}
+	}
+	s.farewells[key] = append(s.farewells[key], obj.GetUID())
+}
+
+// farewell gives the objects of this name that have gone.
+func (s *objects) farewell(key types.NamespacedName) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := s.farewells[key]
+	delete(s.farewells, key)
+	return gone
+}
 
 func (s *objects) gone(uid types.UID) {
 	s.forget(uid)
@@ -75,18 +95,23 @@ func (s *objects) gone(uid types.UID) {
 
 // leave is when the kind is not served any more: of what goes from now on, nobody tells.
 func (s *objects) leave(all []any) {
-	s.before = uidsOf(all)
+	if s.before == nil {
+		s.before = map[types.UID]bool{}
+	}
+	maps.Copy(s.before, uidsOf(all))
 }
 
-// missed forgets what has gone meanwhile, when the kind is listed again.
-func (s *objects) missed(all []any) {
+// missed forgets what has gone meanwhile, when the kind is listed again, and gives it.
+func (s *objects) missed(all []any) (gone []types.UID) {
 	now := uidsOf(all)
 	for uid := range s.before {
 		if !now[uid] {
 			s.gone(uid)
+			gone = append(gone, uid)
 		}
 	}
 	s.before = nil
+	return gone
 }
 
 func uidsOf(all []any) map[types.UID]bool {

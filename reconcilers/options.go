@@ -72,7 +72,7 @@ type Options struct {
 	CancelPolling time.Duration
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
-	// Forget is told of every object that is gone; nil is not. It must be quick.
+	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not. It must be quick.
 	Forget func(uid types.UID)
 	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
 	APIBackoffs []time.Duration

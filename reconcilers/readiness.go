@@ -23,11 +23,12 @@ type readiness struct {
 
 func newReadiness() *readiness { return &readiness{open: make(chan struct{})} }
 
-// begin says what is to be waited for, at the first time. Kinds that are served later are not waited for.
+// begin says what is to be waited for, at the first time. Kinds that are served later are not waited for, nor those that are not any more.
 func (r *readiness) begin(ctx context.Context, kinds []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.began {
+		r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(kind string) bool { return !slices.Contains(kinds, kind) }))
 		return
 	}
 	r.began, r.waiting = true, kinds
@@ -45,14 +46,15 @@ func (r *readiness) done(kind string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slices.Index(r.waiting, kind)
-	if at < 0 {
-		return
-	}
-	r.waiting = slices.Delete(r.waiting, at, at+1)
-	if len(r.waiting) == 0 {
+	r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(other string) bool { return other == kind }))
+}
+
+// waitFor goes on with those of the kinds that are left. The lock is held.
+func (r *readiness) waitFor(left []string) {
+	if len(r.waiting) > 0 && len(left) == 0 {
 		close(r.open)
 	}
+	r.waiting = left
 }
 
 // wait is false if the context ends before. Nil is open.

@@ -28,6 +28,7 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 		return reconcile.Result{}, nil
 	}
 	defer k.slots.take()()
+	defer k.farewell(request)
 	// The version comes first, so that the object is at least as new.
 	complete := k.store.LastStoreSyncResourceVersion()
 	cached := k.cached(request)

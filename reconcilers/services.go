@@ -54,7 +54,7 @@ func (s *serving) adjust(ctx context.Context) {
 			continue
 		}
 		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", is.GroupVersionKind.String())
-		is.stop()
+		is.stop(reasonFor(is.Resource, all))
 		is.ended = true
 		s.services[key] = is
 	}
@@ -68,16 +68,24 @@ func (s *serving) adjust(ctx context.Context) {
 	}
 }
 
+// reasonFor is why a service ends: its objects are served another way, or not at all.
+func reasonFor(r Resource, all []wanted) error {
+	if slices.ContainsFunc(all, func(w wanted) bool { return w.GroupResource() == r.GroupResource() }) {
+		return errMoved
+	}
+	return errVanished
+}
+
 // start serves a resource with all its handlers. If its objects were served before, it goes over without an overlap.
 func (s *serving) start(ctx context.Context, w wanted) {
 	before := s.before(w.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
-	now := service{wanted: w, stop: func() { cancel(errMoved) }, done: make(chan struct{})}
+	now := service{wanted: w, stop: cancel, done: make(chan struct{})}
 	s.services[w.GroupVersionResource()] = now
 	s.running.Go(func() {
 		defer close(now.done)
 		for _, other := range before {
-			other.stop()
+			other.stop(errMoved)
 			<-other.done
 		}
 		s.run(ctx, w.Resource, w.own)

@@ -43,7 +43,7 @@ type serving struct {
 // service is a resource being served, or one that was.
 type service struct {
 	wanted
-	stop  context.CancelFunc
+	stop  context.CancelCauseFunc
 	done  chan struct{}
 	ended bool // it was told to stop
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
-// errMoved ends the service of a kind that is no more, or is served another way from now on.
-var errMoved = errors.New("the kind is not served this way any more")
+// These end the service of a kind: it is served another way from now on, or is no more.
+var (
+	errMoved    = errors.New("the kind is not served this way any more")
+	errVanished = errors.New("the kind is not served any more")
+)
 
 var _ background.Service = (*kind)(nil)
 
@@ -40,10 +43,10 @@ func (e *engine) crew(s scope) *background.Crew {
 func (k *kind) staff(ctx context.Context) (end func()) {
 	k.crew.Begin(background.Settings{
 		Handlers: spawning(k.own), Chain: k.chain, Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
-		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling, Log: k.log,
+		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling, Forgotten: k.Forget, Log: k.log,
 	}, k)
 	reason := func() background.Reason {
-		if cause := context.Cause(ctx); cause == nil || errors.Is(cause, errMoved) || errors.Is(cause, execution.ErrPaused) {
+		if cause := context.Cause(ctx); cause == nil || errors.Is(cause, errMoved) || errors.Is(cause, errVanished) || errors.Is(cause, execution.ErrPaused) {
 			return background.Pausing
 		}
 		return background.Exiting
@@ -64,10 +67,27 @@ func (k *kind) fire(request source.Request) {
 }
 
 // forget is for an object that is gone.
-func (k *kind) forget(uid types.UID) {
-	k.crew.Forget(uid)
-	if k.Forget != nil {
-		k.Forget(uid)
+func (k *kind) forget(uid types.UID) { k.crew.Forget(uid) }
+
+// farewell is when all have been told of objects that are gone.
+func (k *kind) farewell(request source.Request) {
+	if gone := k.objects.farewell(request.NamespacedName); k.Forget != nil {
+		for _, uid := range gone {
+			k.Forget(uid)
+		}
+	}
+}
+
+// vanish forgets all objects of a kind that is no more: nobody may tell of their end.
+func (k *kind) vanish() {
+	for _, uid := range k.objects.missed(nil) {
+		if k.Forget != nil {
+			k.Forget(uid)
+		}
+	}
+	if k.objects.indexer != nil {
+		k.objects.indexer.Begin(indexing(k.own), k.Backoff, k.log)
+		k.objects.indexer.Listed()
 	}
 }
 

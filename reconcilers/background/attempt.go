@@ -71,8 +71,8 @@ func (k *task) deliver(ctx context.Context, a *execution.Attempt) {
 
 // write sends what is remembered, and the result of an attempt that has ended.
 func (k *task) write(ctx context.Context, a *execution.Attempt) error {
-	k.writing.Lock()
-	defer k.writing.Unlock()
+	k.writing <- struct{}{}
+	defer func() { <-k.writing }()
 	settings, _ := k.crew.current()
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}

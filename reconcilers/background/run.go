@@ -13,6 +13,7 @@ import (
 func (k *task) begin() context.Context {
 	ctx, cancel := context.WithCancelCause(k.logged(context.Background()))
 	k.running, k.stopping, k.cancel, k.gone, k.pressing = true, make(chan struct{}), cancel, false, false
+	k.writing = make(chan struct{}, 1)
 	k.crew.running.Add(1)
 	return ctx
 }

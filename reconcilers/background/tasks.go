@@ -41,7 +41,7 @@ type task struct {
 	due     time.Time // of a timer: its next tick, idling aside; zero if that is not known
 	ended   time.Time // of a timer that only idles: when the last tick was over
 
-	writing  sync.Mutex // one write at a time
+	writing  chan struct{} // has room for one write at a time
 	running  bool
 	reason   Reason
 	stopping chan struct{}

@@ -1,0 +1,246 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// failing answers 500 to some requests.
+type failing struct {
+	http.RoundTripper
+	refuse func(r *http.Request, body string) int
+}
+
+func (f failing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPatch {
+		data, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(data)))
+		if code := f.refuse(r, string(data)); code != 0 {
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		}
+	}
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// A write that comes late does not let an object go while its daemon runs.
+func TestReleasedWhileDaemonRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var down atomic.Bool
+		var deletes, ended atomic.Int64
+		stop := operateAll(t, failing{server, func(*http.Request, string) int {
+			if down.Load() {
+				return 500
+			}
+			return 0
+		}}, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute}, func(ctx context.Context, call *handlers.Call) error {
+				<-call.Live.Stopping()
+				time.Sleep(5 * time.Minute)
+				ended.Add(1)
+				return nil
+			})),
+			to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { deletes.Add(1); return nil }}))
+		defer stop()
+		p.create("ConfigMap", "c")
+		time.Sleep(5 * time.Second)
+		down.Store(true)
+		p.remove("ConfigMap", "c")
+		time.Sleep(30 * time.Second)
+		down.Store(false)
+		time.Sleep(3 * time.Minute)
+		if p.count("ConfigMap") != 1 || deletes.Load() != 1 {
+			t.Errorf("%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs", p.count("ConfigMap"), ended.Load(), deletes.Load())
+		}
+		time.Sleep(10 * time.Minute)
+		if p.count("ConfigMap") != 0 || deletes.Load() != 1 {
+			t.Errorf("at last: %d objects, %d deletes", p.count("ConfigMap"), deletes.Load())
+		}
+	})
+}
+
+// What can never be written is lost, and the ticks go on.
+func TestTickWithWriteThatNeverWorks(t *testing.T) {
+	for _, code := range []int{403, 0} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				p.create("ConfigMap", "c")
+				var ticks atomic.Int64
+				stop := operateAll(t, failing{server, func(_ *http.Request, body string) int {
+					if strings.Contains(body, "forbidden") {
+						return code
+					}
+					return 0
+				}}, reconcilers.Options{},
+					to(t, "configmaps", timer("t", 10*time.Second, func(ctx context.Context, call *handlers.Call) error {
+						n := ticks.Add(1)
+						calls := 0
+						return call.Writes.Remember(func(body map[string]any) error {
+							if calls++; code == 0 && n == 1 && calls > 1 {
+								return errors.New("does not fit")
+							}
+							if n == 1 {
+								return unstructured.SetNestedField(body, "forbidden", "data", "x")
+							}
+							return nil
+						})
+					})))
+				defer stop()
+				time.Sleep(time.Hour)
+				if ticks.Load() < 100 {
+					t.Errorf("code %d: %d ticks in an hour, every 10 s", code, ticks.Load())
+				}
+			})
+		})
+	}
+}
+
+// Two goroutines of one function may flush at once.
+func TestFlushTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		slow := failing{server, func(_ *http.Request, body string) int {
+			if strings.Contains(body, "count") {
+				time.Sleep(time.Second)
+			}
+			return 0
+		}}
+		stop := operateAll(t, slow, reconcilers.Options{},
+			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Call) error {
+				_ = call.Writes.Remember(func(body map[string]any) error {
+					now, _, _ := unstructured.NestedString(body, "data", "count")
+					return unstructured.SetNestedField(body, now+"x", "data", "count")
+				})
+				done := make(chan struct{})
+				go func() { defer close(done); _ = call.Writes.Flush(ctx) }()
+				_ = call.Writes.Flush(ctx)
+				<-done
+				return nil
+			})))
+		defer stop()
+		time.Sleep(time.Minute)
+		if got, _, _ := unstructured.NestedString(p.get("ConfigMap", "c").Object, "data", "count"); got != "x" {
+			t.Errorf("written %q", got)
+		}
+	})
+}
+
+// What a daemon writes when it is asked to stop is written.
+func TestLastWriteOfADaemon(t *testing.T) {
+	for _, pause := range []bool{false, true} {
+		t.Run(fmt.Sprint(pause), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				p.create("ConfigMap", "c")
+				gate := &reconcilers.Gate{}
+				var flushed atomic.Value
+				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: time.Minute}, func(ctx context.Context, call *handlers.Call) error {
+					<-call.Live.Stopping()
+					_ = call.Writes.Remember(func(body map[string]any) error { return unstructured.SetNestedField(body, "x", "data", "bye") })
+					flushed.Store([]any{call.Writes.Flush(ctx), call.Live.Object() != nil})
+					return nil
+				})))
+				time.Sleep(5 * time.Second)
+				if pause {
+					gate.Set(true)
+					time.Sleep(10 * time.Second)
+				} else {
+					stop()
+				}
+				if got, _, _ := unstructured.NestedString(p.get("ConfigMap", "c").Object, "data", "bye"); got != "x" {
+					t.Errorf("pause %v: the last write is lost; Flush returned %v", pause, flushed.Load())
+				}
+				if pause {
+					stop()
+				}
+			})
+		})
+	}
+}
+
+// A patch of a daemon is rehearsed on the object as it is now.
+func TestStaleWorkingCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		var got atomic.Value
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+			time.Sleep(time.Minute)
+			live := (&unstructured.Unstructured{Object: call.Live.Object()}).GetLabels()["l"]
+			err := call.Writes.Remember(func(body map[string]any) error {
+				if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
+					return fmt.Errorf("patched object has label %q, Live has %q", l, live)
+				}
+				return nil
+			})
+			if err != nil {
+				got.Store(err)
+			}
+			<-ctx.Done()
+			return nil
+		})))
+		defer stop()
+		time.Sleep(5 * time.Second)
+		p.label("ConfigMap", "c", "edited")
+		time.Sleep(5 * time.Minute)
+		if got.Load() != nil {
+			t.Error(got.Load())
+		}
+	})
+}
+
+// What a daemon has written is not kept.
+func TestFlushLeak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		var left, freed atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+			for n := range 50 {
+				big := make([]byte, 1<<20)
+				runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
+				_ = call.Writes.Remember(func(body map[string]any) error {
+					_ = big[0]
+					return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
+				})
+				_ = call.Writes.Flush(ctx)
+				time.Sleep(time.Second)
+			}
+			runtime.GC()
+			runtime.GC()
+			time.Sleep(time.Second)
+			left.Store(50 - freed.Load())
+			<-ctx.Done()
+			return nil
+		})))
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		if left.Load() > 5 {
+			t.Errorf("%d of 50 written transformations are still held", left.Load())
+		}
+	})
+}
