@@ -17,7 +17,8 @@ type Memo[V any] struct {
 	byUID map[types.UID]*V
 }
 
-// NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone, and when the operator ends.
+// NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone and its
+// handlers have been told, and when the operator ends.
 // Every value begins as a zero one; or as what the function makes, if one is given. Kopf: memo, which is one for all handlers of an object;
 // here, each has a type and an owner.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {

@@ -1,0 +1,58 @@
+package reconcilers
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// What the handlers wait for is named after ten seconds, then now and then; what is not served any more is not waited for.
+func TestReadiness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})))
+		defer stop()
+		r := newReadiness()
+		r.begin(ctx, []string{"pods", "secrets", "widgets.example.org"})
+		r.done("pods")
+		r.done("nobody waits for this")
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		if len(said) != 0 {
+			t.Errorf("too early: %q", said)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(said) != 1 || !strings.Contains(said[0], "secrets") || !strings.Contains(said[0], "widgets.example.org") || strings.Contains(said[0], "pods") {
+			t.Errorf("got %q", said)
+		}
+		waited := make(chan bool, 2)
+		go func() { waited <- r.wait(ctx) }()
+		synctest.Wait()
+		r.begin(ctx, []string{"secrets"}) // a later round has no widgets any more
+		synctest.Wait()
+		if len(waited) != 0 {
+			t.Error("the secrets are not there yet")
+		}
+		r.done("secrets")
+		r.done("secrets")
+		if !<-waited || !r.wait(ctx) {
+			t.Error("it is open, and stays open")
+		}
+	})
+}
+
+func TestReadinessEndsWithTheContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	r := newReadiness()
+	r.begin(ctx, []string{"pods"})
+	stop()
+	if r.wait(ctx) {
+		t.Error("nothing is ready")
+	}
+}
