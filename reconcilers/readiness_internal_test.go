@@ -14,8 +14,8 @@ import (
 // What the handlers wait for is named after ten seconds, then now and then; what is not served any more is not waited for.
 func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})))
+		lines := make(chan string, 10)
+		ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(func(_, line string) { lines <- line }, funcr.Options{})))
 		defer stop()
 		r := newReadiness()
 		r.begin(ctx, []string{"pods", "secrets", "widgets.example.org"})
@@ -23,12 +23,15 @@ func TestReadiness(t *testing.T) {
 		r.done("nobody waits for this")
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
-		if len(said) != 0 {
-			t.Errorf("too early: %q", said)
+		if len(lines) != 0 {
+			t.Errorf("too early: %q", <-lines)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(said) != 1 || !strings.Contains(said[0], "secrets") || !strings.Contains(said[0], "widgets.example.org") || strings.Contains(said[0], "pods") {
+		if len(lines) != 1 {
+			t.Fatalf("%d lines in the first minute", len(lines))
+		}
+		if said := <-lines; !strings.Contains(said, "secrets") || !strings.Contains(said, "widgets.example.org") || strings.Contains(said, "pods") {
 			t.Errorf("got %q", said)
 		}
 		waited := make(chan bool, 2)
