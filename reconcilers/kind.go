@@ -97,19 +97,19 @@ func (k *kind) serve(ctx context.Context) {
 }
 
 func (k *kind) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	objects, err := k.newCache()
 	if err != nil {
 		return fmt.Errorf("making the cache of %s: %w", k.GroupVersionKind, err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		defer cancel() // a controller without its cache would wait for ever
+		defer cancel(errMoved) // a controller without its cache would wait for ever
 		ended <- objects.Start(ctx)
 	}()
 	err = k.control(ctx, objects)
-	cancel()
+	cancel(nil)
 	return errors.Join(err, <-ended)
 }
 

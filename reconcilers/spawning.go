@@ -52,9 +52,15 @@ func (k *kind) staff(ctx context.Context) (end func()) {
 		return background.Exiting
 	}
 	// At once, while handlers of changes are still waited for.
-	stop := context.AfterFunc(ctx, func() { k.crew.Stop(reason()) })
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		k.crew.Stop(reason())
+	})
 	return func() {
-		stop()
+		if !stop() {
+			<-stopped // it must not come after the next beginning
+		}
 		k.crew.End(reason())
 	}
 }
