@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +21,7 @@ func playBackground(t *testing.T, family string) {
 	vectors.Run(t, family, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		var log []any
 		var final any
-		synctest.Test(t, func(t *testing.T) { log, final = replay(t, input) })
+		vectors.Bubble(t, func(t *testing.T) { log, final = replay(t, input) })
 		expected := vectors.Known(t, want.Value, "log", "final")
 		compare(t, "calls and exits", ordered(calls(expected.List("log"), false), number(input["until"])), ordered(calls(log, false), number(input["until"])), input["latency"] == nil)
 		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {

@@ -21,7 +21,7 @@ func TestVectorsCycle(t *testing.T) {
 	vectors.Run(t, "cycle", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		var log []any
 		var final any
-		synctest.Test(t, func(t *testing.T) { log, final = replay(t, input) })
+		vectors.Bubble(t, func(t *testing.T) { log, final = replay(t, input) })
 		expected := vectors.Known(t, want.Value, "log", "final")
 		timed := input["latency"] == nil
 		compare(t, "calls of change handlers", calls(expected.List("log"), false), calls(log, false), timed)

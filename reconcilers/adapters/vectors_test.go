@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,7 +35,7 @@ func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
 func TestVectorsHandlerOutcomeOfTheChain(t *testing.T) {
 	const path = "../execution/testdata/vectors/handler_outcome.json"
 	vectors.RunFile(t, path, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
-		synctest.Test(t, func(t *testing.T) {
+		vectors.Bubble(t, func(t *testing.T) {
 			if got := play(t, input); !diff.Equal(want.Value, got) {
 				t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -43,7 +42,7 @@ type play struct {
 func TestVectorsIndex(t *testing.T) {
 	vectors.Run(t, "index", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "handlers", "events")
-		synctest.Test(t, func(t *testing.T) {
+		vectors.Bubble(t, func(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}

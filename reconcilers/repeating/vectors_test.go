@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,7 +66,7 @@ func TestVectorsAPIRetry(t *testing.T) {
 		vectors.Known(t, input, "responses", "settings")
 		given := vectors.Known(t, map[string]any(input.Mapping("settings")), "networking.error_backoffs", "networking.enforce_retry_after")
 		expected := vectors.Known(t, want.Value, "attempts", "status", "escalated")
-		synctest.Test(t, func(t *testing.T) {
+		vectors.Bubble(t, func(t *testing.T) {
 			s := &server{responses: input.List("responses"), began: time.Now()}
 			transport := &repeating.Transport{Next: s, Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after")}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"))

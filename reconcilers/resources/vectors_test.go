@@ -119,16 +119,6 @@ func names(list []resources.Resource) []any {
 	return all
 }
 
-// known are the resources that all cases of a family share.
-func known(t *testing.T, family string) []any {
-	t.Helper()
-	context, err := vectors.Context("testdata/vectors/" + family + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return context.List("resources")
-}
-
 func check(t *testing.T, want vectors.Expected, got any, err error) {
 	t.Helper()
 	if want.Failed(t, got, err) {
@@ -140,14 +130,9 @@ func check(t *testing.T, want vectors.Expected, got any, err error) {
 }
 
 func TestVectorsResourceSelector(t *testing.T) {
-	shared := known(t, "resource_selector")
 	vectors.Run(t, "resource_selector", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "selector", "resources")
-		list := shared
-		if input["resources"] != nil {
-			list = input.List("resources")
-		}
-		all := resourcesOf(t, list)
+		all := resourcesOf(t, input.List("resources"))
 		s, err := selectorOf(t, input["selector"])
 		var checked []resources.Resource
 		for _, r := range all {
@@ -168,9 +153,8 @@ var uses = map[string]resources.Use{
 }
 
 func TestVectorsServedResources(t *testing.T) {
-	shared := known(t, "served_resources")
 	vectors.Run(t, "served_resources", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
-		vectors.Known(t, input, "handlers", "scans")
+		vectors.Known(t, input, "handlers", "scans", "resources")
 		var wants []resources.Want
 		for _, item := range input.List("handlers") {
 			d, _ := item.(map[string]any)
@@ -188,7 +172,7 @@ func TestVectorsServedResources(t *testing.T) {
 		got := []any{}
 		for _, item := range input.List("scans") {
 			scan := vectors.Known(t, item, "group", "resources")
-			list := shared
+			list := input.List("resources")
 			if scan["resources"] != nil {
 				list = scan.List("resources")
 			}

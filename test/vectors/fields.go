@@ -17,11 +17,11 @@ func Known(t testing.TB, value any, keys ...string) Fields {
 		mapping, ok = fields, true
 	}
 	if !ok {
-		t.Fatalf("not a mapping: %v", value)
+		t.Fatalf("the harness wants a mapping, not %v", value)
 	}
 	for key := range mapping {
 		if !slices.Contains(keys, key) {
-			t.Fatalf("the harness does not know the key %q of %v", key, mapping)
+			t.Fatalf("the harness does not know the key %q in %s", key, placeOf(t, mapping))
 		}
 	}
 	return mapping
@@ -48,4 +48,21 @@ func (f Fields) Mapping(key string) Fields {
 func (f Fields) List(key string) []any {
 	value, _ := f[key].([]any)
 	return value
+}
+
+// Number is nil if the field is absent or null; anything but a number fails the
+// test.
+func Number(t testing.TB, f Fields, key string) *float64 {
+	t.Helper()
+	switch value := f[key].(type) {
+	case nil:
+		return nil
+	case int64:
+		return new(float64(value))
+	case float64:
+		return &value
+	default:
+		t.Fatalf("the harness wants a number as %q in %s", key, placeOf(t, f))
+		return nil
+	}
 }

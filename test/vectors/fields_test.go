@@ -16,24 +16,22 @@ type stopped struct {
 	why string
 }
 
-func (s *stopped) Helper() {}
-
 func (s *stopped) Fatalf(format string, args ...any) {
 	s.why = fmt.Sprintf(format, args...)
 	panic(s)
 }
 
-// stops tells whether do stops its test.
-func stops(do func(t testing.TB)) (yes bool) {
-	s := &stopped{}
+// why tells why do stops its test; it is empty if it does not.
+func why(t testing.TB, do func(t testing.TB)) (text string) {
+	s := &stopped{TB: t}
 	defer func() {
 		if caught := recover(); caught != nil && caught != any(s) {
 			panic(caught)
 		}
-		yes = s.why != ""
+		text = s.why
 	}()
 	do(s)
-	return false
+	return ""
 }
 
 func TestKnown(t *testing.T) {
@@ -50,7 +48,7 @@ func TestKnown(t *testing.T) {
 		"known in fields":   {"fields are a mapping like any other", vectors.Fields{"b": 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := stops(func(t testing.TB) { vectors.Known(t, tc.value, "a", "b") }); got != tc.stops {
+			if got := why(t, func(t testing.TB) { vectors.Known(t, tc.value, "a", "b") }) != ""; got != tc.stops {
 				t.Errorf("%s: stopped: got %v, want %v", tc.reason, got, tc.stops)
 			}
 		})
@@ -73,7 +71,7 @@ func TestFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := false
-			got := stops(func(t testing.TB) { failed = vectors.Expected{Value: tc.want}.Failed(t, nil, tc.err) })
+			got := why(t, func(t testing.TB) { failed = vectors.Expected{Value: tc.want}.Failed(t, nil, tc.err) }) != ""
 			if got != tc.stops || failed != tc.failed {
 				t.Errorf("%s: stopped, failed: got %v, %v, want %v, %v", tc.reason, got, failed, tc.stops, tc.failed)
 			}
@@ -116,5 +114,17 @@ func TestNormal(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})
+	}
+}
+
+func TestNumber(t *testing.T) {
+	f := vectors.Fields{"int": int64(2), "float": 2.5, "null": nil, "text": "2"}
+	for key, want := range map[string]*float64{"int": new(2.0), "float": new(2.5), "null": nil, "none": nil} {
+		if delta := cmp.Diff(want, vectors.Number(t, f, key)); delta != "" {
+			t.Errorf("%s: -want, +got:\n%s", key, delta)
+		}
+	}
+	if why(t, func(t testing.TB) { vectors.Number(t, f, "text") }) == "" {
+		t.Error("a text is no number: want the test stopped")
 	}
 }

@@ -1,8 +1,10 @@
 package vectors
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,10 +40,14 @@ func (r *raw) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// MarshalJSON is the value as it was.
+func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
+
 // document is a file, without what is said in it for readers.
 type document struct {
-	Family string `json:"family"`
-	Cases  []raw  `json:"cases"`
+	Family  string         `json:"family"`
+	Context map[string]raw `json:"context"`
+	Cases   []raw          `json:"cases"`
 }
 
 type rawCase struct {
@@ -56,7 +62,8 @@ type rawCase struct {
 // Read decodes the cases of the file <family>.json, with integers as int64 and
 // other numbers as float64 wherever a type leaves the choice. It fails on a file
 // of another family, and on one with no cases. A key that is unknown to the cases
-// or to a struct Input is a problem of its case.
+// or to a struct Input is a problem of its case. What the context of the file
+// says is in every input that does not say otherwise.
 func Read[Input any](path string) ([]Case[Input], error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -72,12 +79,12 @@ func Read[Input any](path string) ([]Case[Input], error) {
 	}
 	cases := make([]Case[Input], 0, len(file.Cases))
 	for _, given := range file.Cases {
-		cases = append(cases, caseOf[Input](given))
+		cases = append(cases, caseOf[Input](given, file.Context))
 	}
 	return cases, nil
 }
 
-func caseOf[Input any](data raw) Case[Input] {
+func caseOf[Input any](data raw, context map[string]raw) Case[Input] {
 	var given rawCase
 	problem := decode(data, &given)
 	c := Case[Input]{Name: given.Name, Deviations: given.Deviation, here: given.ExpectedHere != nil}
@@ -89,8 +96,21 @@ func caseOf[Input any](data raw) Case[Input] {
 		c.Problem = errors.Join(problem, errors.New("an input and an expected result are needed"))
 		return c
 	}
-	c.Problem = errors.Join(problem, decode(given.Input, &c.Input), decode(want, &c.Want.Value))
+	input, err := within(given.Input, context)
+	c.Problem = errors.Join(problem, err, decode(input, &c.Input), decode(want, &c.Want.Value))
 	return c
+}
+
+// within is the input with all of the context that it does not override.
+func within(input raw, context map[string]raw) (raw, error) {
+	if len(context) == 0 {
+		return input, nil
+	}
+	whole := maps.Clone(context)
+	if err := decode(input, &whole); err != nil {
+		return nil, err
+	}
+	return stdjson.Marshal(whole)
 }
 
 // decode is strict: a field that the target does not have is an error.

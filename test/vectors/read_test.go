@@ -97,15 +97,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestRunFile(t *testing.T) {
-	path := written(t, `{"family": "essence", "cases": [
-		{"name": "played", "input": {"body": {}}, "expected": 1},
-		{"name": "skipped", "deviation": ["D-quirk"], "input": {"body": {}}, "expected": 1}]}`)
-	var played []string
-	t.Run("of", func(t *testing.T) {
-		vectors.RunFile(t, path, func(t *testing.T, _ vectors.Fields, _ vectors.Expected) { played = append(played, t.Name()) })
-	})
-	if delta := cmp.Diff([]string{"TestRunFile/of/played"}, played); delta != "" {
-		t.Errorf("-want, +got:\n%s", delta)
+func TestReadContext(t *testing.T) {
+	path := written(t, `{"family": "essence", "context": {"body": {"shared": 1.5}}, "cases": [
+		{"name": "silent", "input": {}, "expected": 1}, {"name": "own", "input": {"body": {"x": 1}}, "expected": 1}]}`)
+	cases, err := vectors.Read[input](path)
+	if err != nil || len(cases) != 2 {
+		t.Fatalf("got %v and error %v", cases, err)
+	}
+	want := []input{{Body: map[string]any{"shared": 1.5}}, {Body: map[string]any{"x": int64(1)}}}
+	if delta := cmp.Diff(want, []input{cases[0].Input, cases[1].Input}); delta != "" {
+		t.Errorf("what all cases share is in each that does not say otherwise: -want, +got:\n%s", delta)
 	}
 }

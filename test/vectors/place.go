@@ -1,0 +1,63 @@
+package vectors
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+)
+
+// playing is the case that a test plays now.
+type playing struct {
+	family string
+	roots  map[string]any
+}
+
+// cases are those that are being played, by the names of their tests: a bubble
+// of virtual time has another test of the same name.
+var cases sync.Map
+
+// enter begins a case; what it returns ends it.
+func enter(t testing.TB, family string, input, want any) (leave func()) {
+	cases.Store(t.Name(), playing{family: family, roots: map[string]any{"input": input, "expected": want}})
+	return func() { cases.Delete(t.Name()) }
+}
+
+// placeOf tells of which family the case is, and where in it the mapping stands.
+func placeOf(t testing.TB, mapping map[string]any) string {
+	value, found := cases.Load(t.Name())
+	if !found {
+		return fmt.Sprint(mapping)
+	}
+	c, _ := value.(playing)
+	for root, value := range c.roots {
+		if at, found := find(value, reflect.ValueOf(mapping).Pointer()); found {
+			return fmt.Sprintf("%s%s of the family %q: %v", root, at, c.family, mapping)
+		}
+	}
+	return fmt.Sprintf("the family %q: %v", c.family, mapping)
+}
+
+// find tells the path to the mapping that is at the address.
+func find(value any, address uintptr) (path string, found bool) {
+	switch value := value.(type) {
+	case Fields:
+		return find(map[string]any(value), address)
+	case map[string]any:
+		if reflect.ValueOf(value).Pointer() == address {
+			return "", true
+		}
+		for key, item := range value {
+			if rest, found := find(item, address); found {
+				return "." + key + rest, true
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if rest, found := find(item, address); found {
+				return fmt.Sprintf("[%d]", i) + rest, true
+			}
+		}
+	}
+	return "", false
+}
