@@ -40,7 +40,8 @@ func BlockDeletion(name string) Transform {
 	}
 }
 
-// AllowDeletion removes all occurrences of the finalizer. A list with nothing left in it goes as a whole.
+// AllowDeletion removes all occurrences of the finalizer. A list with nothing left in it goes as a whole, and so do metadata with
+// nothing else in them.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		metadata, ok := body["metadata"].(map[string]any)
@@ -53,6 +54,9 @@ func AllowDeletion(name string) Transform {
 		left := slices.DeleteFunc(slices.Clone(finalizers(body)), func(item any) bool { return item == any(name) })
 		if len(left) == 0 {
 			delete(metadata, "finalizers")
+			if len(metadata) == 0 {
+				delete(body, "metadata")
+			}
 			return nil
 		}
 		metadata["finalizers"] = left

@@ -2,6 +2,7 @@ package patching_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,8 +17,7 @@ import (
 func TestVectorsPatchRequest(t *testing.T) {
 	vectors.Run(t, "patch_request", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "patch", "fns", "resource", "gone", "failures", "interferences")
-		body := input.Mapping("body")
-		api := resourceAPI(t, input)
+		api, body := resourceAPI(t, input)
 		target := patching.Target{Body: body, StatusSubresource: api.hasStatus}
 		api.stored = decode(encode(body)).(map[string]any)
 		if gone, _ := input["gone"].(bool); gone {
@@ -37,29 +37,46 @@ func TestVectorsPatchRequest(t *testing.T) {
 		expected := vectors.Known(t, want.Value, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body")
 		compareRequests(t, body, expected.List("requests"), api.writes)
 		compareEnd(t, expected, result, err)
-		sameJSON(t, "the final body", expected["final_body"], api.stored)
+		sameJSON(t, "the final body", expected["final_body"], unkinded(input.Mapping("body"), api.stored))
 	})
 }
 
-// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources.
-func resourceAPI(t *testing.T, input vectors.Fields) *fakeAPI {
+// unkinded is the body with the kind that the case gives it, if any.
+func unkinded(given vectors.Fields, body map[string]any) any {
+	if body == nil {
+		return nil
+	}
+	for _, key := range []string{"apiVersion", "kind"} {
+		delete(body, key)
+		if value, said := given[key]; said {
+			body[key] = value
+		}
+	}
+	return body
+}
+
+// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The resource is what
+// counts, whatever kind the body says to be of: a client is told the kind of the resource.
+func resourceAPI(t *testing.T, input vectors.Fields) (api *fakeAPI, body map[string]any) {
 	t.Helper()
 	resource := vectors.Fields{}
-	if given, ok := input["resource"]; ok {
-		resource = vectors.Known(t, given, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+	if input["resource"] != nil {
+		resource = vectors.Known(t, input["resource"], "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
 			"subresources", "namespaced", "preferred", "verbs")
 	}
-	group, version := resource.Text("group", "kopf.dev"), resource.Text("version", "v1")
-	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: resource.Text("kind", "KopfExample")}
-	api := &fakeAPI{
-		gvk: gvk, plural: resource.Text("plural", "kopfexamples"),
-		clusterScoped: resource["namespaced"] == false,
-		failures:      input.List("failures"), interferences: input.List("interferences"),
+	gvk := schema.GroupVersionKind{
+		Group: resource.Text("group", "kopf.dev"), Version: resource.Text("version", "v1"), Kind: resource.Text("kind", "KopfExample"),
+	}
+	body = maps.Clone(map[string]any(input.Mapping("body")))
+	body["apiVersion"], body["kind"] = gvk.ToAPIVersionAndKind()
+	api = &fakeAPI{
+		gvk: gvk, plural: resource.Text("plural", "kopfexamples"), clusterScoped: resource["namespaced"] == false,
+		failures: input.List("failures"), interferences: input.List("interferences"),
 	}
 	for _, subresource := range resource.List("subresources") {
 		api.hasStatus = api.hasStatus || subresource == "status"
 	}
-	return api
+	return api, body
 }
 
 // compareRequests takes the requests for what they are, except operations after the test: these, for their effect.
