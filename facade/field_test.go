@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 func TestFieldMistakes(t *testing.T) {
@@ -174,5 +175,30 @@ func TestCombinators(t *testing.T) {
 				t.Errorf("%s: got %v after %d questions, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
 			}
 		})
+	}
+}
+
+func TestSubsInAFieldOfAnUpdate(t *testing.T) {
+	op := facade.New("test.example.org")
+	facade.For(op, &Widget{}).OnUpdate("u", succeed)
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := (&handlers.Handler{ID: "s", Field: diff.Path{"spec", "size"}}).Sub(plan[0].Handler)
+	spec := func(size, weight int64) map[string]any {
+		return map[string]any{"spec": map[string]any{"size": size, "weight": weight}}
+	}
+	for changed, o := range map[string]cause.Observation{
+		"spec.size":   {Old: spec(1, 1), New: spec(2, 1)},
+		"spec.weight": {Old: spec(1, 1), New: spec(1, 2)},
+	} {
+		selected, err := handlers.Select(t.Context(), []*handlers.Handler{sub}, cause.Detect(o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(selected) == 1, changed == "spec.size"; got != want {
+			t.Errorf("%s has changed: a sub-handler in spec.size of an update is called: got %v, want %v", changed, got, want)
+		}
 	}
 }

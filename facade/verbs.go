@@ -88,7 +88,7 @@ func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, 
 		case fieldChange:
 			h.Reason, h.NeedsChange = "", true
 		case ReasonUpdate:
-			h.NeedsChange = h.Field != nil
+			h.NeedsChange = true // without a field, for its sub-handlers
 		}
 		s.kind.op.add(registration{kind: s.kind, verb: verbs[reason], handler: &h})
 	}

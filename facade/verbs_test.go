@@ -33,7 +33,7 @@ func TestVerbsFillHandlers(t *testing.T) {
 			func(w facade.Selection[*Widget]) {
 				w.OnUpdate("a", succeed, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0), facade.Errors(facade.ErrorsPermanent))
 			},
-			[]handlers.Handler{{ID: "a", Reason: cause.Update, Policy: handlers.Policy{
+			[]handlers.Handler{{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{
 				Errors: handlers.ErrorsPermanent, Retries: ptr(3), Timeout: ptr(time.Minute), Backoff: ptr(time.Duration(0)),
 			}}}},
 		"delete": {"its own option stands beside the shared ones",
@@ -47,13 +47,13 @@ func TestVerbsFillHandlers(t *testing.T) {
 				w.On("a", []facade.Reason{facade.ReasonUpdate, facade.ReasonResume, facade.ReasonDelete}, succeed, facade.Retries(2))
 			},
 			[]handlers.Handler{
-				{ID: "a", Reason: cause.Update, Policy: handlers.Policy{Retries: ptr(2)}},
+				{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{Retries: ptr(2)}},
 				{ID: "a", Initial: true, Policy: handlers.Policy{Retries: ptr(2)}},
 				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr(2)}},
 			}},
 		"one id under several verbs": {"ids are unique among the handlers of a verb only",
 			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
-			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update}}},
+			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update, NeedsChange: true}}},
 		"policy": {"it is as good as its parts",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, patient, facade.Optional()) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(10), Timeout: ptr(time.Hour)}}}},

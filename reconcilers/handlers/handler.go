@@ -65,7 +65,8 @@ type Handler struct {
 	EvenIfDeleted bool
 	// Optional is for delete handlers that demand no finalizer. Kopf: optional=True.
 	Optional bool
-	// NeedsChange demands that the field's value differs between old and new: field and update handlers with a field.
+	// NeedsChange demands that the value of the field, if there is one, differs between old and new: field and update handlers, and
+	// their sub-handlers.
 	NeedsChange bool
 	// Field restricts the view of the handler to one field; nil is the whole object.
 	Field diff.Path

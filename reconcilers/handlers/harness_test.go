@@ -49,27 +49,3 @@ func pathText(item any) string {
 	}
 	return text
 }
-
-// pathOf reads a specification of a field: a string with dots, or a list of keys. A null or an empty list is none.
-func pathOf(t *testing.T, value any) diff.Path {
-	t.Helper()
-	switch spec := value.(type) {
-	case nil:
-		return nil
-	case string:
-		return diff.ParsePath(spec)
-	case []any:
-		var path diff.Path
-		for _, item := range spec {
-			name, ok := item.(string)
-			if !ok {
-				t.Fatalf("not a path: %v", spec)
-			}
-			path = append(path, name)
-		}
-		return path
-	default:
-		t.Fatalf("not a path: %v", spec)
-		return nil
-	}
-}

@@ -6,7 +6,9 @@ import "slices"
 type Review struct {
 	// ID is the handler that the request was sent to; nil is any.
 	ID *string
-	// Operation is CREATE, UPDATE, DELETE or CONNECT; empty if it is not known.
+	// Type is of the configuration that sent the request: "validating" or "mutating"; empty is any.
+	Type string
+	// Operation is CREATE, UPDATE, DELETE or CONNECT; one that is not known is none of those that a handler is for.
 	Operation string
 	// Subresource is empty for the object as a whole.
 	Subresource string
@@ -19,12 +21,13 @@ func (h *Handler) Covers(r Review) bool {
 
 // Answers tells whether the handler is for the request, the object aside.
 func (h *Handler) Answers(r Review) bool {
-	return h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
+	typed := r.Type == "" || (r.Type == "mutating") == h.Mutating
+	return typed && h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
 }
 
 func (h *Handler) operates(operation string) bool {
 	if h.Mutating && operation == "DELETE" {
 		return len(h.Operations) > 0 && !slices.ContainsFunc(h.Operations, func(o string) bool { return o != operation })
 	}
-	return len(h.Operations) == 0 || operation == "" || slices.Contains(h.Operations, operation)
+	return len(h.Operations) == 0 || slices.Contains(h.Operations, operation)
 }

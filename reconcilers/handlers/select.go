@@ -35,11 +35,11 @@ func (h *Handler) ask(ctx context.Context, filter Filter, c *cause.Cause) (ok bo
 	return ok, nil
 }
 
-// Fits tells whether a changing handler is for the cause, filters aside. Resume handlers fit an object that goes without being
-// held, too, though nothing is called then.
+// Fits tells whether a changing handler is for the cause, filters aside. Handlers of any reason fit those that only inform, too:
+// whoever calls handlers asks [cause.Reason.Handled] first.
 func (h *Handler) Fits(c *cause.Cause) bool {
 	switch {
-	case h.Family != Changing || !c.Reason.Handled() && c.Reason != cause.Free:
+	case h.Family != Changing:
 		return false
 	case h.Reason != "" && h.Reason != c.Reason:
 		return false
@@ -72,11 +72,11 @@ func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, er
 }
 
 // Matching gives the handlers of another family that the object matches, in the order of registration. They know of no
-// changes, and of no reasons.
+// changes, and of no reasons. The same function under the same id is taken once, at its first place.
 func Matching(ctx context.Context, all []*Handler, family Family, c *cause.Cause) ([]*Handler, error) {
 	var matching []*Handler
 	for _, h := range all {
-		if h.Family != family {
+		if h.Family != family || h.isAmong(matching) {
 			continue
 		}
 		ok, err := h.Prematch(ctx, c)
@@ -99,7 +99,7 @@ func (h *Handler) Twin(other *Handler) bool {
 // isAmong is true if the same function is there under the same id.
 func (h *Handler) isAmong(selected []*Handler) bool {
 	for _, s := range selected {
-		if s.ID == h.ID && s.Function == h.Function {
+		if s.ID == h.ID && h.Function != nil && s.Function == h.Function {
 			return true
 		}
 	}

@@ -89,10 +89,13 @@ func TestSelect(t *testing.T) {
 			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Spawning},
 				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
 		},
-		"OtherReason":   {reason: "a handler of one reason is for no other", all: []*handlers.Handler{{ID: "a", Reason: cause.Create}}},
-		"Informational": {reason: "nothing is called for what only informs", all: []*handlers.Handler{{ID: "a"}}, cause: with(updated(), func(c *cause.Cause) { c.Reason = cause.Noop })},
-		"Gone":          {reason: "nothing is called for what is no more", all: []*handlers.Handler{{ID: "a"}}, cause: with(updated(), func(c *cause.Cause) { c.Reason = cause.Gone })},
-		"NotInitial":    {reason: "resuming is for objects that were there before", all: []*handlers.Handler{{ID: "a", Initial: true}}},
+		"OtherReason": {reason: "a handler of one reason is for no other", all: []*handlers.Handler{{ID: "a", Reason: cause.Create}}},
+		"Informational": {
+			reason: "who is for any reason fits those that only inform, as in Kopf; that nothing is called then is the caller's rule", want: []any{"a", "b"},
+			all:   []*handlers.Handler{{ID: "a"}, {ID: "b", Initial: true}, {ID: "c", Reason: cause.Update}},
+			cause: with(updated(), func(c *cause.Cause) { c.Initial, c.Reason = true, cause.Gone }),
+		},
+		"NotInitial": {reason: "resuming is for objects that were there before", all: []*handlers.Handler{{ID: "a", Initial: true}}},
 		"NotEvenIfDeleted": {
 			reason: "what is being deleted is not resumed, unless asked for", cause: with(updated(), deleting),
 			all:  []*handlers.Handler{{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true}, {ID: "c", Reason: cause.Delete}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -15,7 +16,8 @@ import (
 // causeOf is the cause of a vector; what it does not say is empty.
 func causeOf(t *testing.T, spec any) *cause.Cause {
 	t.Helper()
-	d := vectors.Known(t, spec, "cause", "body", "reason", "old", "new", "type", "initial", "subresource", "operation", "webhook")
+	d := vectors.Known(t, spec, "cause", "body", "reason", "old", "new", "type", "event", "initial", "subresource", "operation",
+		"webhook", "diff")
 	c := &cause.Cause{
 		Reason: cause.Reason(d.Text("reason", "")), Initial: d.Flag("initial"), Type: d.Text("type", ""), Body: d.Mapping("body"),
 		Old: map[string]any(d.Mapping("old")), New: map[string]any(d.Mapping("new")),
@@ -28,39 +30,44 @@ func causeOf(t *testing.T, spec any) *cause.Cause {
 
 func TestVectorsFilter(t *testing.T) {
 	runVectors(t, "filter", func(t *testing.T, input vectors.Fields) (any, error) {
-		vectors.Known(t, input, "handler", "cause")
-		all, err := declare(t, []any{input["handler"]}, kopfexamples())
+		vectors.Known(t, input, "handler", "cause", "resource")
+		all, err := declared.Handlers(t, []any{input["handler"]}, declared.Resource(t, input["resource"]))
 		if err != nil {
 			return nil, err
 		}
-		h, c := all[0].handler, causeOf(t, input["cause"])
-		prematch, err := h.Prematch(t.Context(), c)
-		if err != nil {
-			return nil, err
-		}
-		match, err := h.Match(t.Context(), c)
-		if err != nil {
-			return nil, err
-		}
-		selected := match
-		switch h.Family {
-		case handlers.Changing:
-			chosen, err := handlers.Select(t.Context(), []*handlers.Handler{h}, c)
-			if err != nil {
-				return nil, err
-			}
-			selected = len(chosen) == 1
-		case handlers.Admitting:
-			asked := review(input.Mapping("cause"))
-			prematch, match = prematch && h.Covers(asked), match && h.Covers(asked)
-			selected = match && h.Answers(asked)
-		}
-		return map[string]any{"id": h.ID, "prematch": prematch, "match": match, "selected": selected}, nil
+		h := all[0].Handler
+		prematch, match, selected, err := judged(t, all[0], input)
+		return map[string]any{"id": h.ID, "prematch": prematch, "match": match, "selected": selected}, err
 	})
 }
 
+func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, match, selected bool, err error) {
+	t.Helper()
+	h, c := d.Handler, causeOf(t, input["cause"])
+	if !d.Mine {
+		return false, false, false, nil
+	}
+	if prematch, err = h.Prematch(t.Context(), c); err != nil {
+		return false, false, false, err
+	}
+	if match, err = h.Match(t.Context(), c); err != nil {
+		return false, false, false, err
+	}
+	switch h.Family {
+	case handlers.Changing:
+		chosen, err := handlers.Select(t.Context(), []*handlers.Handler{h}, c)
+		return prematch, match, len(chosen) == 1, err
+	case handlers.Admitting:
+		asked := review(input.Mapping("cause"))
+		prematch, match = prematch && h.Covers(asked), match && h.Covers(asked)
+		return prematch, match, match && h.Answers(asked), nil
+	default:
+		return prematch, match, match, nil
+	}
+}
+
 func review(c vectors.Fields) handlers.Review {
-	asked := handlers.Review{Operation: c.Text("operation", ""), Subresource: c.Text("subresource", "")}
+	asked := handlers.Review{Type: c.Text("reason", ""), Operation: c.Text("operation", ""), Subresource: c.Text("subresource", "")}
 	if id, ok := c["webhook"].(string); ok {
 		asked.ID = &id
 	}
@@ -69,33 +76,36 @@ func review(c vectors.Fields) handlers.Review {
 
 func TestVectorsSelection(t *testing.T) {
 	runVectors(t, "selection", func(t *testing.T, input vectors.Fields) (any, error) {
-		vectors.Known(t, input, "handlers", "cause", "excluded")
-		declared, err := declare(t, input.List("handlers"), kopfexamples())
+		vectors.Known(t, input, "handlers", "cause", "excluded", "resource")
+		all, err := declared.Handlers(t, input.List("handlers"), declared.Resource(t, input["resource"]))
 		if err != nil {
 			return nil, err
 		}
-		var all []*handlers.Handler
+		family := familyOf(t, input.Mapping("cause"))
+		var mine []*handlers.Handler
 		extra := []any{}
-		for _, d := range declared {
-			if !excluded(input.List("excluded"), d.handler.ID) {
-				all = append(all, d.handler)
+		for _, d := range all {
+			if !d.Mine {
+				continue
 			}
-			if d.field != nil && d.family == familyOf(input.Mapping("cause")) {
-				extra = append(extra, keysOf(d.field))
+			if !slices.Contains(input.List("excluded"), any(d.Handler.ID)) {
+				mine = append(mine, d.Handler)
+			}
+			if field := any(keysOf(d.Handler.Field)); d.Handler.Field != nil && d.Handler.Family == family && !contains(extra, field) {
+				extra = append(extra, field)
 			}
 		}
-		got, err := selection(t, all, input.Mapping("cause"))
+		got, err := selection(t, mine, family, input)
 		if err == nil {
-			got["extra_fields"] = sorted(unique(extra))
+			got["extra_fields"] = sorted(extra)
 		}
 		return got, err
 	})
 }
 
-func selection(t *testing.T, all []*handlers.Handler, spec vectors.Fields) (map[string]any, error) {
+func selection(t *testing.T, all []*handlers.Handler, family handlers.Family, input vectors.Fields) (map[string]any, error) {
 	t.Helper()
-	c := causeOf(t, map[string]any(spec))
-	family := familyOf(spec)
+	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
 		matching, err := handlers.Matching(t.Context(), all, family, c)
 		got := map[string]any{"handlers": ids(matching)}
@@ -124,8 +134,16 @@ func selection(t *testing.T, all []*handlers.Handler, spec vectors.Fields) (map[
 }
 
 // familyOf is what the cause is for.
-func familyOf(spec vectors.Fields) handlers.Family {
-	return map[string]handlers.Family{"spawning": handlers.Spawning, "watching": handlers.Watching}[spec.Text("cause", "")]
+func familyOf(t *testing.T, spec vectors.Fields) handlers.Family {
+	t.Helper()
+	family, known := map[string]handlers.Family{
+		"": handlers.Changing, "changing": handlers.Changing, "spawning": handlers.Spawning, "watching": handlers.Watching,
+		"indexing": handlers.Indexing, "webhook": handlers.Admitting, "webhooks": handlers.Admitting,
+	}[spec.Text("cause", "")]
+	if !known {
+		t.Fatalf("the harness does not know the cause %v", spec["cause"])
+	}
+	return family
 }
 
 // sorted is for fields, the order of which says nothing.
@@ -134,48 +152,40 @@ func sorted(list []any) []any {
 	return list
 }
 
-func excluded(list []any, id string) bool {
-	for _, item := range list {
-		if item == id {
-			return true
-		}
-	}
-	return false
+func contains(list []any, wanted any) bool {
+	return slices.ContainsFunc(list, func(item any) bool { return diff.Equal(item, wanted) })
 }
 
-func keysOf(path diff.Path) []any {
-	keys := []any{}
-	for _, key := range path {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-func unique(list []any) []any {
-	kept := []any{}
-	for _, item := range list {
-		known := false
-		for _, other := range kept {
-			known = known || diff.Equal(item, other)
-		}
-		if !known {
-			kept = append(kept, item)
-		}
-	}
-	return kept
-}
-
-// Names of Python's functions are for information: ids are explicit here.
+// How Python's functions are named is for information: ids are explicit here.
 func TestVectorsHandlerID(t *testing.T) {
 	runVectors(t, "handler_id", func(t *testing.T, input vectors.Fields) (any, error) {
-		d := vectors.Known(t, input, "on", "fn", "id", "field", "callable", "file", "line", "sub", "parent")
+		d := vectors.Known(t, input, "on", "fn", "id", "field", "value", "old", "new", "callable", "file", "line", "sub", "parent", "reason")
 		if d["callable"] != nil {
 			t.Skip("how Python's functions are called (the case is a reference)")
 		}
-		id := d.Text("id", d.Text("fn", ""))
-		if parent, ok := d["parent"].(string); ok {
-			return map[string]any{"id": handlers.SubID(parent, id)}, nil
+		if declared.Activity(d.Text("on", "")) {
+			return map[string]any{"id": declared.ID(d)}, nil
 		}
-		return map[string]any{"id": handlers.FullID(id, families[d.Text("on", "")], pathOf(t, d["field"]))}, nil
+		one := map[string]any{}
+		for _, key := range []string{"on", "fn", "id", "field", "value", "old", "new"} {
+			if value, given := d[key]; given {
+				one[key] = value
+			}
+		}
+		if d["sub"] == nil {
+			all, err := declared.Handlers(t, []any{one}, declared.Resource(t, nil))
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"id": all[0].Handler.ID}, nil
+		}
+		delete(one, "on")
+		parent := &handlers.Handler{ID: d.Text("parent", ""), Reason: cause.Reason(d.Text("reason", "update"))}
+		parent.NeedsChange = parent.Reason == cause.Update || parent.Reason == "field"
+		h, _, err := declared.Sub(t, parent, one)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"id": h.Sub(parent).ID}, nil
 	})
 }

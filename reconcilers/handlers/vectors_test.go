@@ -1,12 +1,11 @@
 package handlers_test
 
 import (
-	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -16,9 +15,7 @@ const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
 func TestVectorsDetection(t *testing.T) {
 	runVectors(t, "detection", func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer")
-		resource := kopfexamples()
-		maps.Copy(resource, input.Mapping("resource"))
-		all, err := declare(t, input.List("handlers"), resource)
+		all, err := declared.Handlers(t, input.List("handlers"), declared.Resource(t, input["resource"]))
 		if err != nil {
 			return nil, err
 		}
@@ -31,15 +28,24 @@ func TestVectorsDetection(t *testing.T) {
 }
 
 // detect finds the cause, as the engine does: by the essences in which is all that handlers look at.
-func detect(t *testing.T, input vectors.Fields, all []declared) (*cause.Cause, error) {
+func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause.Cause, error) {
 	t.Helper()
 	event := vectors.Known(t, input["event"], "type", "object")
 	body := event.Mapping("object")
-	lens := &cause.Lens{Diffbase: diffbaseOf(t, input["diffbase"]), Progress: progressOf(t, input["progress"])}
+	diffbase, err := declared.Diffbase(t, input["diffbase"])
+	if err != nil {
+		return nil, err
+	}
+	progress, err := declared.Progress(t, input["progress"])
+	if err != nil {
+		return nil, err
+	}
+	lens := &cause.Lens{Diffbase: diffbase, Progress: progress}
 	for _, d := range all {
-		tracked := d.family == handlers.Changing || d.family == handlers.Watching || d.family == handlers.Spawning
-		if tracked && d.field != nil {
-			lens.Extra = append(lens.Extra, d.field)
+		family := d.Handler.Family
+		tracked := family == handlers.Changing || family == handlers.Watching || family == handlers.Spawning
+		if tracked && d.Mine && d.Handler.Field != nil {
+			lens.Extra = append(lens.Extra, d.Handler.Field)
 		}
 	}
 	present, err := lens.New(body)
@@ -56,18 +62,19 @@ func detect(t *testing.T, input vectors.Fields, all []declared) (*cause.Cause, e
 	}), nil
 }
 
-func detected(t *testing.T, all []declared, c *cause.Cause) (any, error) {
+func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error) {
 	t.Helper()
 	got := map[string]any{"watching": false, "spawning": nil, "changing": nil}
 	var changes []*handlers.Handler
 	for _, d := range all {
-		switch d.family {
-		case handlers.Watching:
+		switch {
+		case !d.Mine:
+		case d.Handler.Family == handlers.Watching:
 			got["watching"] = true
-		case handlers.Spawning:
+		case d.Handler.Family == handlers.Spawning:
 			got["spawning"] = map[string]any{"reset": len(c.Diff) > 0}
-		case handlers.Changing:
-			changes = append(changes, d.handler)
+		case d.Handler.Family == handlers.Changing:
+			changes = append(changes, d.Handler)
 		}
 	}
 	if len(changes) == 0 {
@@ -77,18 +84,16 @@ func detected(t *testing.T, all []declared, c *cause.Cause) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	selected, err := handlers.Select(t.Context(), changes, c)
-	if err != nil {
-		return nil, err
-	}
 	changing := map[string]any{
 		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New), "diff": items(c.Diff),
 		"prematch": interest.Changing, "handlers": nil,
 	}
 	if c.Reason.Handled() {
+		selected, err := handlers.Select(t.Context(), changes, c)
+		if err != nil {
+			return nil, err
+		}
 		changing["handlers"] = ids(selected)
-	} else if len(selected) > 0 {
-		return nil, fmt.Errorf("handlers are selected for %s: %v", c.Reason, ids(selected))
 	}
 	got["changing"] = changing
 	return got, nil
@@ -104,13 +109,17 @@ func essence(e map[string]any) any {
 func items(changes diff.Diff) []any {
 	list := make([]any, 0, len(changes))
 	for _, item := range changes {
-		path := make([]any, 0, len(item.Path))
-		for _, key := range item.Path {
-			path = append(path, key)
-		}
-		list = append(list, []any{string(item.Op), path, item.Old, item.New})
+		list = append(list, []any{string(item.Op), keysOf(item.Path), item.Old, item.New})
 	}
 	return list
+}
+
+func keysOf(path diff.Path) []any {
+	keys := []any{}
+	for _, key := range path {
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 func ids(selected []*handlers.Handler) []any {

@@ -56,6 +56,7 @@ var House = Plan{
 	{Dir: "reconcilers/handlers", Layer: 3},
 
 	{Dir: "reconcilers/execution", Layer: 4},
+	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
 	{Dir: "reconcilers/posting", Layer: 4},
 	{Dir: "webhooks", Layer: 4},
 

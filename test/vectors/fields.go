@@ -3,6 +3,8 @@ package vectors
 import (
 	"slices"
 	"testing"
+
+	"k8s.io/utils/ptr"
 )
 
 // Fields are the keys of an input or of an expected value.
@@ -58,7 +60,7 @@ func Number(t testing.TB, f Fields, key string) *float64 {
 	case nil:
 		return nil
 	case int64:
-		return new(float64(value))
+		return ptr.To(float64(value))
 	case float64:
 		return &value
 	default:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -119,7 +120,7 @@ func TestNormal(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	f := vectors.Fields{"int": int64(2), "float": 2.5, "null": nil, "text": "2"}
-	for key, want := range map[string]*float64{"int": new(2.0), "float": new(2.5), "null": nil, "none": nil} {
+	for key, want := range map[string]*float64{"int": ptr.To(2.0), "float": ptr.To(2.5), "null": nil, "none": nil} {
 		if delta := cmp.Diff(want, vectors.Number(t, f, key)); delta != "" {
 			t.Errorf("%s: -want, +got:\n%s", key, delta)
 		}

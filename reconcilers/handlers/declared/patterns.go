@@ -1,10 +1,12 @@
-package handlers_test
+package declared
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -115,7 +117,7 @@ func truthy(value any) bool {
 func number(value any) *float64 {
 	switch value := value.(type) {
 	case int64:
-		return new(float64(value))
+		return ptr.To(float64(value))
 	case float64:
 		return &value
 	default:

@@ -1,0 +1,57 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestAnswers(t *testing.T) {
+	created := []string{"CREATE"}
+	for name, tc := range map[string]struct {
+		reason  string
+		handler handlers.Handler
+		review  handlers.Review
+		want    bool
+	}{
+		"Any":              {"who asks for nothing gets all", handlers.Handler{}, handlers.Review{}, true},
+		"UnknownOperation": {"what is not known is not among those asked for", handlers.Handler{Operations: created}, handlers.Review{}, false},
+		"ItsOperation":     {"it is asked for", handlers.Handler{Operations: created}, handlers.Review{Operation: "CREATE"}, true},
+		"ValidatingAsked":  {"its configuration asks", handlers.Handler{}, handlers.Review{Type: "validating"}, true},
+		"MutatingAsked":    {"the other configuration asks", handlers.Handler{}, handlers.Review{Type: "mutating"}, false},
+		"Mutating":         {"its configuration asks", handlers.Handler{Mutating: true}, handlers.Review{Type: "mutating"}, true},
+		"OtherID":          {"another handler is asked", handlers.Handler{ID: "a"}, handlers.Review{ID: ptr.To("b")}, false},
+	} {
+		if got := tc.handler.Answers(tc.review); got != tc.want {
+			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestMatchingTakesAFunctionOnce(t *testing.T) {
+	all := []*handlers.Handler{
+		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "b", Family: handlers.Spawning, Function: 1},
+		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
+		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
+	}
+	matching, err := handlers.Matching(t.Context(), all, handlers.Spawning, &cause.Cause{Body: object{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]any{"a", "b", "a", "c", "c"}, ids(matching)); d != "" {
+		t.Errorf("the same function under the same id runs once; functions that are not known are not the same: -want, +got:\n%s", d)
+	}
+}
+
+func TestFullIDOfTheEmptyKey(t *testing.T) {
+	for want, field := range map[string]diff.Path{"fn": {""}, "fn/.": {"", ""}, "fn/spec": {"spec"}} {
+		if got := handlers.FullID("fn", handlers.Changing, field); got != want {
+			t.Errorf("the id of %q: got %s, want %s, as Kopf has it", field, got, want)
+		}
+	}
+}
