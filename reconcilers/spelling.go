@@ -2,6 +2,7 @@ package reconcilers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -44,7 +45,12 @@ func Spelled(parts ...string) (Selector, error) {
 			return Selector{}, fmt.Errorf("invalid group %q: %s", s.Group, problems[0])
 		}
 	}
-	s.Version, s.Name = parsed.Version, parsed.Name
+	if parsed.Version != nil {
+		if s.Version = *parsed.Version; s.Version == "" {
+			return Selector{}, errors.New("the version is empty: leave it out for the preferred one")
+		}
+	}
+	s.Name = parsed.Name
 	if parsed.Group != nil && s.Version != "" && s.Name != "" {
 		s.Spelling = "" // all is said
 	}

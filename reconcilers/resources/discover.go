@@ -42,7 +42,7 @@ func (e *SilentError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover asks what there is: in the groups, if any are given, the empty one of which is the core; or in all. What can be
+// Discover asks what there is: in the groups, the empty one of which is the core; or in all if they are nil. What can be
 // found is given together with a SilentError for the versions of which the server did not tell.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
@@ -72,21 +72,21 @@ type groupVersion struct {
 }
 
 func versionsOf(ctx context.Context, server Getter, groups []string) (all []groupVersion, err error) {
-	wanted := func(group string) bool { return len(groups) == 0 || slices.Contains(groups, group) }
+	wanted := func(group string) bool { return groups == nil || slices.Contains(groups, group) }
 	if wanted("") {
 		var core metav1.APIVersions
-		if err := read(ctx, server, "/api", &core); err != nil {
+		if err := readRoot(ctx, server, "/api", &core); err != nil {
 			return nil, err
 		}
 		for _, name := range core.Versions {
 			all = append(all, groupVersion{schema.GroupVersion{Version: name}, "/api/" + name, true})
 		}
 	}
-	if len(groups) == 1 && groups[0] == "" {
+	if groups != nil && !slices.ContainsFunc(groups, func(group string) bool { return group != "" }) {
 		return all, nil
 	}
 	var list metav1.APIGroupList
-	if err := read(ctx, server, "/apis", &list); err != nil {
+	if err := readRoot(ctx, server, "/apis", &list); err != nil {
 		return nil, err
 	}
 	for _, group := range list.Groups {
@@ -99,13 +99,27 @@ func versionsOf(ctx context.Context, server Getter, groups []string) (all []grou
 	return all, nil
 }
 
+// readRoot reads a document that every API server has: without it, there is not nothing, but nothing is known.
+func readRoot(ctx context.Context, server Getter, path string, into any) error {
+	data, err := server.Get(ctx, path)
+	if err == nil && data == nil {
+		return fmt.Errorf("asking the API server for %s: it has no such document", path)
+	}
+	return decode(data, err, path, into)
+}
+
+// read leaves as it is what is not there.
 func read(ctx context.Context, server Getter, path string, into any) error {
 	data, err := server.Get(ctx, path)
+	if err == nil && data == nil {
+		return nil
+	}
+	return decode(data, err, path, into)
+}
+
+func decode(data []byte, err error, path string, into any) error {
 	if err != nil {
 		return fmt.Errorf("asking the API server for %s: %w", path, err)
-	}
-	if data == nil {
-		return nil
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("reading %s of the API server: %w", path, err)

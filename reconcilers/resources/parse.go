@@ -12,11 +12,11 @@ type marker string
 // Everything is any name, where a name can stand. Kopf: EVERYTHING.
 const Everything = marker("everything")
 
-var (
-	// versioned is name.version, or name.version.group.
-	versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
-	version   = regexp.MustCompile(`^v\d+((alpha|beta)\d+)?$`)
-)
+// coreVersion is the one version that is known as such where it stands alone, as a group would.
+const coreVersion = "v1"
+
+// versioned is name.version, or name.version.group.
+var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
 // Parse reads the arguments by which a resource is named: one to three of them, the last of which is the name, Everything, or a
 // func(Resource) bool; those before it are the group and the version, in the spellings of Kopf. A nil is not said. The
@@ -64,25 +64,25 @@ func Parse(args []any, named Selector) (Selector, error) {
 
 // place reads the group and the version before the name.
 func (s *Selector) place(args []any) error {
-	texts := make([]string, len(args))
-	for i, arg := range args {
-		text, ok := arg.(string)
-		if !ok {
-			return fmt.Errorf("%T is no group or version", arg)
+	if len(args) == 1 {
+		if text, ok := args[0].(string); ok {
+			at := strings.LastIndexByte(text, '/')
+			switch {
+			case at >= 0:
+				args = []any{text[:at], text[at+1:]}
+			case text == coreVersion:
+				args = []any{"", text}
+			}
 		}
-		texts[i] = text
 	}
-	switch len(texts) {
-	case 2:
-		s.Group, s.Version = &texts[0], texts[1]
-	case 1:
-		group := texts[0]
-		if at := strings.LastIndexByte(group, '/'); at >= 0 {
-			s.Version, group = group[at+1:], group[:at]
-		} else if version.MatchString(group) {
-			s.Version, group = group, ""
+	for i, into := range []**string{&s.Group, &s.Version}[:len(args)] {
+		switch said := args[i].(type) {
+		case nil:
+		case string:
+			*into = &said
+		default:
+			return fmt.Errorf("%T is no group or version", said)
 		}
-		s.Group = &group
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *Selector) split(text string) (name string) {
 	switch {
 	case versioned.MatchString(text):
 		number, group, grouped := strings.Cut(rest, ".")
-		s.Version = number
+		s.Version = &number
 		if grouped {
 			s.Group = &group
 		}

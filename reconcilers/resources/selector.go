@@ -12,8 +12,8 @@ import (
 type Selector struct {
 	// Group is nil if it is not said; empty is the core group.
 	Group *string
-	// Version is empty if it is not said: then it is the preferred one.
-	Version string
+	// Version is nil if it is not said: then it is the preferred one. No resource has the empty one.
+	Version *string
 	// Name is the plural, the singular, the kind or a short name.
 	Name string
 	// These are names of one sort only.
@@ -32,8 +32,10 @@ func (s *Selector) Set(keyword, value string) error {
 	switch keyword {
 	case "group":
 		s.Group = &value
+		return nil
 	case "version":
-		s.Version = value
+		s.Version = &value
+		return nil
 	case "kind":
 		s.Kind = value
 	case "plural":
@@ -46,6 +48,9 @@ func (s *Selector) Set(keyword, value string) error {
 		s.Category = value
 	default:
 		return fmt.Errorf("unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword)
+	}
+	if value == "" {
+		return fmt.Errorf("the %s is empty: %w", keyword, errNames)
 	}
 	return nil
 }
@@ -80,9 +85,9 @@ func (s Selector) Matches(r Resource) bool {
 	switch {
 	case s.Group != nil && *s.Group != r.Group:
 		return false
-	case s.Version != "" && s.Version != r.Version:
+	case s.Version != nil && *s.Version != r.Version:
 		return false
-	case s.Version == "" && !r.Preferred && s.Func == nil:
+	case s.Version == nil && !r.Preferred && s.Func == nil:
 		return false
 	case (s.Everything || s.Func != nil) && r.isEvents():
 		return false
@@ -132,8 +137,8 @@ func (s Selector) String() string {
 	if s.Group != nil {
 		where = *s.Group
 	}
-	if s.Version != "" {
-		where += "/" + s.Version
+	if s.Version != nil {
+		where += "/" + *s.Version
 	}
 	name := cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut)
 	switch {

@@ -52,14 +52,21 @@ func selectorOf(t *testing.T, spec any) (resources.Selector, error) {
 	t.Helper()
 	args, positional := spec.([]any)
 	var named resources.Selector
+	if special, isSpecial := spec.(map[string]any); isSpecial && special["$"] != nil || spec == nil {
+		args, positional = []any{spec}, true
+	}
 	if !positional {
 		d := vectors.Known(t, spec, "args", "group", "version", "kind", "plural", "singular", "shortcut", "category")
 		args = d.List("args")
-		if group, ok := d["group"].(string); ok {
-			named.Group = &group
+		for _, key := range []string{"group", "version", "kind", "plural", "singular", "shortcut", "category"} {
+			text, said := d[key].(string)
+			if !said {
+				continue
+			}
+			if err := named.Set(key, text); err != nil {
+				return named, err
+			}
 		}
-		named.Version, named.Kind, named.Plural = d.Text("version", ""), d.Text("kind", ""), d.Text("plural", "")
-		named.Singular, named.Shortcut, named.Category = d.Text("singular", ""), d.Text("shortcut", ""), d.Text("category", "")
 	}
 	read := []any{}
 	for _, arg := range args {
@@ -70,8 +77,8 @@ func selectorOf(t *testing.T, spec any) (resources.Selector, error) {
 
 func argument(t *testing.T, arg any) any {
 	t.Helper()
-	if text, ok := arg.(string); ok || arg == nil {
-		return any(text)
+	if _, isMapping := arg.(map[string]any); !isMapping {
+		return arg
 	}
 	d := vectors.Known(t, arg, "$", "fn", "arg")
 	if d["$"] == "EVERYTHING" {
@@ -96,8 +103,11 @@ func parsed(s resources.Selector) map[string]any {
 	if s.Group != nil {
 		shown["group"] = *s.Group
 	}
+	if s.Version != nil {
+		shown["version"] = *s.Version
+	}
 	for key, value := range map[string]string{
-		"version": s.Version, "any_name": s.Name, "kind": s.Kind, "plural": s.Plural, "singular": s.Singular, "shortcut": s.Shortcut,
+		"any_name": s.Name, "kind": s.Kind, "plural": s.Plural, "singular": s.Singular, "shortcut": s.Shortcut,
 		"category": s.Category,
 	} {
 		if value != "" {
@@ -203,11 +213,19 @@ func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal(r.of[path])
 }
 
+// groupsOf are nil if nothing is said of them: none at all are something else.
+func groupsOf(input vectors.Fields) []string {
+	if input["groups"] == nil {
+		return nil
+	}
+	return texts(input.List("groups"))
+}
+
 func TestVectorsDiscovery(t *testing.T) {
 	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "groups")
-		server := &replies{of: input.Mapping("responses")}
-		found, err := resources.Discover(t.Context(), server, texts(input.List("groups"))...)
+		server := &replies{of: input.Mapping("responses"), asked: []any{}}
+		found, err := resources.Discover(t.Context(), server, groupsOf(input)...)
 		if want.Failed(t, found, err) {
 			return
 		}
