@@ -28,8 +28,6 @@ const restartPause = 10 * time.Second
 type store interface {
 	GetByKey(key string) (item any, exists bool, err error)
 	List() []any
-	// LastStoreSyncResourceVersion is the version up to which the index is complete, deletions included.
-	LastStoreSyncResourceVersion() string
 }
 
 // kind is one resource in one scope, with its cache, its queue and its workers.

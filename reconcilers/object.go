@@ -21,18 +21,17 @@ func (o *object) idle() bool {
 	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 && o.blocked == ""
 }
 
-// newest is the later of what the cache has and our own last write; the cache is known to be complete up to that version.
-func (o *object) newest(cached *unstructured.Unstructured, complete string) map[string]any {
-	o.catchUp(complete)
-	if o.written == nil || newer(cached.GetResourceVersion(), versionOf(o.written)) {
-		o.written = nil
+// newest is the later of what the cache has and our own last write.
+func (o *object) newest(cached *unstructured.Unstructured) map[string]any {
+	o.catchUp(cached)
+	if o.written == nil {
 		return cached.Object
 	}
 	return o.written
 }
 
-// proceed takes over what a pass has left on the server. The cache was seen to be complete up to that version.
-func (o *object) proceed(cached *unstructured.Unstructured, next changes.Next, complete string) {
+// proceed takes over what a pass over the cached object has left on the server. By now the cache may have another state, or none.
+func (o *object) proceed(cached *unstructured.Unstructured, next changes.Next, now *unstructured.Unstructured) {
 	if next.Gone {
 		*o = object{gone: cached.GetResourceVersion()}
 		return
@@ -41,7 +40,9 @@ func (o *object) proceed(cached *unstructured.Unstructured, next changes.Next, c
 	if next.Written != nil {
 		o.written = next.Written
 	}
-	o.catchUp(complete)
+	if now != nil && now.GetUID() == cached.GetUID() {
+		o.catchUp(now)
+	}
 }
 
 // past tells whether all that the cache shows of the object is over: it was let go by us, or was not found.
@@ -49,12 +50,13 @@ func (o *object) past(cached *unstructured.Unstructured) bool {
 	return o.released || o.gone != "" && o.gone == cached.GetResourceVersion()
 }
 
-// catchUp forgets our own write if the cache has it: from then on the cache knows better, of deletions, too.
-func (o *object) catchUp(complete string) {
+// catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one object tell: a watch
+// leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
+func (o *object) catchUp(cached *unstructured.Unstructured) {
 	if o.written == nil {
 		return
 	}
-	if own := versionOf(o.written); complete == own || newer(complete, own) {
+	if own, has := versionOf(o.written), cached.GetResourceVersion(); has == own || newer(has, own) {
 		o.written = nil
 	}
 }

@@ -50,7 +50,7 @@ func (r *rawEvents) add(kind string, obj source.Object) {
 }
 
 // deliver shows the handlers of events what has happened since, before anything else is done for the object.
-func (k *kind) deliver(ctx context.Context, request source.Request, cached *unstructured.Unstructured, complete string) {
+func (k *kind) deliver(ctx context.Context, request source.Request, cached *unstructured.Unstructured) {
 	if k.objects.raw == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (k *kind) deliver(ctx context.Context, request source.Request, cached *unst
 	if o.past(cached) || !k.still(request, cached.GetUID()) {
 		return
 	}
-	result := raw.Write(ctx, o.newest(cached, complete), patch)
+	result := raw.Write(ctx, o.newest(cached), patch)
 	if result.Body != nil && !result.Released {
 		o.written = result.Body
 	}

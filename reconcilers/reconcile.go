@@ -29,10 +29,8 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	}
 	defer k.slots.take()()
 	defer k.farewell(request)
-	// The version comes first, so that the object is at least as new.
-	complete := k.store.LastStoreSyncResourceVersion()
 	cached := k.cached(request)
-	k.deliver(logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached, complete)
+	k.deliver(logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached)
 	if cached == nil {
 		return reconcile.Result{}, nil
 	}
@@ -46,8 +44,8 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	}
 	log := k.log.WithValues("namespace", request.Namespace, "name", request.Name)
 	ctx = logf.IntoContext(ctx, log)
-	next, err := k.handling.Reconcile(ctx, o.newest(cached, complete), &o.memory)
-	o.proceed(cached, next, k.store.LastStoreSyncResourceVersion())
+	next, err := k.handling.Reconcile(ctx, o.newest(cached), &o.memory)
+	o.proceed(cached, next, k.cached(request))
 	result := k.judge(ctx, o, next, err)
 	k.objects.put(uid, o)
 	// If the object went during the pass, nobody else forgets what the pass kept.

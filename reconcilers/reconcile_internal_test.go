@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -66,12 +67,6 @@ func (m moving) GetByKey(key string) (any, bool, error) {
 	m.before()
 	defer m.after()
 	return m.store.GetByKey(key)
-}
-
-func (m moving) LastStoreSyncResourceVersion() string {
-	m.before()
-	defer m.after()
-	return m.store.LastStoreSyncResourceVersion()
 }
 
 func nothing() {}
@@ -218,7 +213,7 @@ func TestReconcileComesBackForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
 		flaky.Call = func(context.Context, *handlers.Call) error { return errors.New("not yet") }
-		flaky.Policy = handlers.Policy{Backoff: new(10 * time.Second), Retries: new(2)}
+		flaky.Policy = handlers.Policy{Backoff: ptr.To(10 * time.Second), Retries: ptr.To(2)}
 		w := newWorld(t, flaky)
 		w.wantAgain("the first attempt", 10*time.Second)
 		time.Sleep(4 * time.Second)
