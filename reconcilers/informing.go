@@ -47,9 +47,9 @@ func (k *kind) newController() (controller.TypedController[source.Request], erro
 		Reconciler: k, MaxConcurrentReconciles: k.workers(), SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
 		LogConstructor: func(*source.Request) logr.Logger { return k.log },
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[source.Request]) workqueue.TypedRateLimitingInterface[source.Request] {
-			queue := priorityqueue.New(name, func(o *priorityqueue.Opts[source.Request]) {
+			queue := newQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[source.Request]) {
 				o.RateLimiter, o.Log = limiter, k.log
-			})
+			}))
 			k.queue.Store(&queue)
 			return queue
 		},
