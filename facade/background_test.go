@@ -196,7 +196,7 @@ func TestNewIndex(t *testing.T) {
 func TestNewMemo(t *testing.T) {
 	op := facade.New("test.example.org")
 	count := facade.NewMemo[int](facade.For(op, &Widget{}))
-	named := facade.NewMemo(facade.For(op, &Widget{}), func() *string { return new("fresh") })
+	named := facade.NewMemo(facade.For(op, &Widget{}), func() *string { return ptr("fresh") })
 	a, b := &Widget{}, &Widget{}
 	a.UID, b.UID = "a", "b"
 	*count.Of(a)++

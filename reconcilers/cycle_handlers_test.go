@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -65,11 +66,11 @@ func (r *cycleRun) policy(d vectors.Fields) handlers.Policy {
 	var p handlers.Policy
 	for name, limit := range map[string]**time.Duration{"timeout": &p.Timeout, "backoff": &p.Backoff} {
 		if d[name] != nil {
-			*limit = new(time.Duration(number(d[name]) * float64(time.Second)))
+			*limit = ptr.To(time.Duration(number(d[name]) * float64(time.Second)))
 		}
 	}
 	if d["retries"] != nil {
-		p.Retries = new(int(number(d["retries"])))
+		p.Retries = ptr.To(int(number(d["retries"])))
 	}
 	p.Errors = map[string]handlers.ErrorsMode{
 		"IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary, "PERMANENT": handlers.ErrorsPermanent,

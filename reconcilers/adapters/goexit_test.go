@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -25,7 +26,7 @@ func TestGoexit(t *testing.T) {
 			want:   outcome{Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
 		},
 		"Last": {
-			reason: "it is counted and limited as any other error", retries: new(1),
+			reason: "it is counted and limited as any other error", retries: ptr.To(1),
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): the function ended its goroutine by runtime.Goexit"},
 		},
@@ -33,7 +34,7 @@ func TestGoexit(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := attemptOf(func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil })
-			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: new(time.Hour)}
+			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: ptr.To(time.Hour)}
 			leave(t.Context(), adapters.Standard(nil), a)
 			if d := cmp.Diff(tc.want, outcomeOf(a.Outcome)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

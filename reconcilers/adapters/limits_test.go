@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -23,18 +24,18 @@ func TestLimits(t *testing.T) {
 		want   outcome
 	}{
 		"Retries": {
-			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) { a.Limits.Policy.Retries = new(0) },
+			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) { a.Limits.Policy.Retries = ptr.To(0) },
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
 		},
 		"Timeout": {
 			reason: "so it is with its time", change: func(a *execution.Attempt) {
-				a.Limits.Policy.Timeout, a.Limits.Runtime = new(time.Minute), time.Hour
+				a.Limits.Policy.Timeout, a.Limits.Runtime = ptr.To(time.Minute), time.Hour
 			},
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 1:00:00."},
 		},
 		"IgnoredErrors": {
 			reason: "limits are no errors of the function, so no mode lets them pass", change: func(a *execution.Attempt) {
-				a.Limits.Policy.Retries, a.Limits.Policy.Errors = new(0), handlers.ErrorsIgnored
+				a.Limits.Policy.Retries, a.Limits.Policy.Errors = ptr.To(0), handlers.ErrorsIgnored
 			},
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
 		},
@@ -61,9 +62,9 @@ func TestDeadline(t *testing.T) {
 		want    time.Duration // until the deadline; 0 for none
 	}{
 		"None":     {reason: "without a timeout there is no deadline"},
-		"First":    {reason: "at the first attempt, all of the time is left", timeout: new(time.Minute), want: time.Minute},
-		"Later":    {reason: "the time runs since the first selection", timeout: new(time.Minute), runtime: 50 * time.Second, want: 10 * time.Second},
-		"Overtime": {reason: "with no time left, it is over at once", timeout: new(time.Minute), runtime: time.Minute, want: -1},
+		"First":    {reason: "at the first attempt, all of the time is left", timeout: ptr.To(time.Minute), want: time.Minute},
+		"Later":    {reason: "the time runs since the first selection", timeout: ptr.To(time.Minute), runtime: 50 * time.Second, want: 10 * time.Second},
+		"Overtime": {reason: "with no time left, it is over at once", timeout: ptr.To(time.Minute), runtime: time.Minute, want: -1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestDeadline(t *testing.T) {
 func TestDeadlineEndsWithTheCall(t *testing.T) {
 	var inner context.Context
 	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { inner = ctx; return nil }) //nolint:fatcontext // to look at it later
-	a.Limits.Policy.Timeout = new(time.Hour)
+	a.Limits.Policy.Timeout = ptr.To(time.Hour)
 	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
 	if inner.Err() == nil {
 		t.Error("goroutines that a function leaves behind must learn from their context that it is over")

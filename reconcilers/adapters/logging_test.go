@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -47,7 +48,7 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 			want: map[string]any{"msg": "Handler failed for good", "error": "boo"},
 		},
 		"Later": {
-			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: new(90 * time.Second)},
+			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
 			want: map[string]any{"msg": "Handler failed temporarily; it will be tried again", "error": "boo", "after": "1m30s"},
 		},
 		"AtOnce": {
@@ -110,7 +111,7 @@ func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 
 // The whole chain logs the stack of a panic where it is ordinary, and where a limit wraps it.
 func TestLoggingFindsTheStack(t *testing.T) {
-	for name, retries := range map[string]*int{"Ordinary": nil, "Last": new(1)} {
+	for name, retries := range map[string]*int{"Ordinary": nil, "Last": ptr.To(1)} {
 		t.Run(name, func(t *testing.T) {
 			ctx, lines := logging(t.Context())
 			a := attemptOf(func(context.Context, *handlers.Call) error { panic("boo") })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -131,7 +132,7 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 	chain := adapters.Standard(newMetrics(t, "op", registry))
 	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Call) error { panic(errBoo) }))
 	refused := attemptOf(returning(nil))
-	refused.Limits.Policy.Retries = new(0)
+	refused.Limits.Policy.Retries = ptr.To(0)
 	attempt(t.Context(), t, chain, refused)
 	got := gathered(t, registry)
 	for _, outcome := range []string{"retry", "failure"} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -84,7 +85,7 @@ func limitsOf(t *testing.T, input map[string]any) execution.Limits {
 		limits.Mode = mode(input["default_errors"])
 	}
 	if retries, ok := options["retries"].(int64); ok {
-		limits.Policy.Retries = new(int(retries))
+		limits.Policy.Retries = ptr.To(int(retries))
 	}
 	if retries, ok := input["retries"].(int64); ok {
 		limits.Retries = int(retries)
@@ -169,5 +170,5 @@ func seconds(of map[string]any, key string) *time.Duration {
 	default:
 		return nil
 	}
-	return new(time.Duration(value * float64(time.Second)).Round(time.Microsecond))
+	return ptr.To(time.Duration(value * float64(time.Second)).Round(time.Microsecond))
 }

@@ -23,7 +23,8 @@ func (k *task) attempt(ctx context.Context) execution.Outcome {
 	body := k.latest()
 	k.mu.Unlock()
 	if body == nil {
-		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: new(goneDelay)}
+		delay := goneDelay
+		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
 	a := &execution.Attempt{
 		Call: handlers.Call{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -14,8 +16,8 @@ func BenchmarkRestore(b *testing.B) {
 	full := object{}
 	for i := range ids {
 		ids[i] = fmt.Sprintf("handler_%d", i)
-		record := progress.Record{Started: &epoch, Delayed: &epoch, Purpose: new("create"), Retries: new(int64(i)),
-			Success: new(false), Failure: new(false), Message: new("later")}
+		record := progress.Record{Started: &epoch, Delayed: &epoch, Purpose: ptr.To("create"), Retries: ptr.To(int64(i)),
+			Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("later")}
 		if err := storage.Store(full, object{}, ids[i], record); err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
@@ -62,7 +63,7 @@ func number(t *testing.T, f vectors.Fields, key string) *float64 {
 	case nil:
 		return nil
 	case int64:
-		return new(float64(value))
+		return ptr.To(float64(value))
 	case float64:
 		return &value
 	default:
@@ -74,7 +75,7 @@ func number(t *testing.T, f vectors.Fields, key string) *float64 {
 func seconds(t *testing.T, f vectors.Fields, key string) *time.Duration {
 	t.Helper()
 	if n := number(t, f, key); n != nil {
-		return new(duration(*n))
+		return ptr.To(duration(*n))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -59,29 +60,29 @@ func TestLimitsExceeded(t *testing.T) {
 		want    string
 	}{
 		"RetriesUsedUp": {
-			reason: "retries=N allows N calls, and N were made", policy: handlers.Policy{Retries: new(2)}, retries: 2,
+			reason: "retries=N allows N calls, and N were made", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 2,
 			want: "Handler 'fn' has exceeded 2 retries.",
 		},
 		"RetriesZero": {
-			reason: "no call at all is a limit, not the absence of one", policy: handlers.Policy{Retries: new(0)},
+			reason: "no call at all is a limit, not the absence of one", policy: handlers.Policy{Retries: ptr.To(0)},
 			want: "Handler 'fn' has exceeded 0 retries.",
 		},
 		"TimeoutReached": {
-			reason: "the very moment of the timeout is too late", policy: handlers.Policy{Timeout: new(time.Minute)}, runtime: time.Minute,
+			reason: "the very moment of the timeout is too late", policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, runtime: time.Minute,
 			want: "Handler 'fn' has timed out after 0:01:00.",
 		},
 		"TimeoutZero": {
-			reason: "a timeout of zero forbids the first call", policy: handlers.Policy{Timeout: new(time.Duration(0))},
+			reason: "a timeout of zero forbids the first call", policy: handlers.Policy{Timeout: ptr.To(time.Duration(0))},
 			want: "Handler 'fn' has timed out after 0:00:00.",
 		},
 		"Both": {
-			reason: "the timeout is looked at first, as in Kopf", policy: handlers.Policy{Timeout: new(time.Second), Retries: new(1)},
+			reason: "the timeout is looked at first, as in Kopf", policy: handlers.Policy{Timeout: ptr.To(time.Second), Retries: ptr.To(1)},
 			retries: 1, runtime: time.Second, want: "Handler 'fn' has timed out after 0:00:01.",
 		},
 		"Unlimited": {reason: "nothing is forbidden without limits", retries: 1 << 20, runtime: 1 << 60},
-		"LastRetry": {reason: "one of two calls is left", policy: handlers.Policy{Retries: new(2)}, retries: 1},
+		"LastRetry": {reason: "one of two calls is left", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
 		"JustInTime": {
-			reason: "before the timeout, however shortly, a call is allowed", policy: handlers.Policy{Timeout: new(time.Minute)},
+			reason: "before the timeout, however shortly, a call is allowed", policy: handlers.Policy{Timeout: ptr.To(time.Minute)},
 			runtime: time.Minute - time.Microsecond,
 		},
 	}
@@ -133,12 +134,12 @@ func TestLimitsJudge(t *testing.T) {
 		},
 		"PermanentInsideTemporary": {
 			reason: "who wraps an error has the last say", err: &temporaryError{raised: raised{message: "later"}, delay: time.Second, cause: permanent()},
-			want: result{Err: "later", Delay: new(time.Second)},
+			want: result{Err: "later", Delay: ptr.To(time.Second)},
 		},
 		"TerminalInsideTemporary": {
 			reason: "who wraps an error has the last say",
 			err:    fmt.Errorf("a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errBoo)}),
-			want:   result{Err: "a: later", Delay: new(time.Duration(0))},
+			want:   result{Err: "a: later", Delay: ptr.To(time.Duration(0))},
 		},
 		"NotPermanent": {
 			reason: "an error that may be permanent, but says it is not, is an ordinary one", err: verdictless{errBoo},
@@ -147,11 +148,11 @@ func TestLimitsJudge(t *testing.T) {
 		"TemporaryBeatsPermanentMode": {
 			reason: "the mode is for ordinary errors only", err: temporaryAfter(time.Second),
 			limits: execution.Limits{Policy: handlers.Policy{Errors: handlers.ErrorsPermanent}},
-			want:   result{Err: "later", Delay: new(time.Second)},
+			want:   result{Err: "later", Delay: ptr.To(time.Second)},
 		},
 		"TemporaryAtOnce": {
 			reason: "a delay of zero is one: the handler is delayed until now", err: temporaryAfter(0),
-			want: result{Err: "later", Delay: new(time.Duration(0))},
+			want: result{Err: "later", Delay: ptr.To(time.Duration(0))},
 		},
 		"TemporaryWithoutDelay": {reason: "a negative delay is none at all", err: temporaryAfter(-1), want: result{Err: "later"}},
 		"TemporaryLate": {
@@ -165,18 +166,18 @@ func TestLimitsJudge(t *testing.T) {
 		},
 		"LongTimeout": {
 			reason: "seconds are written out as Kopf does, never as an exponent", err: temporaryAfter(time.Hour),
-			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: new(30 * 24 * time.Hour)}, Runtime: 30 * 24 * time.Hour},
+			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(30 * 24 * time.Hour)}, Runtime: 30 * 24 * time.Hour},
 			want:   result{Final: true, Err: "Handler 'fn' failed temporarily but will time out after 2592000 seconds: later"},
 		},
 		"FractionalTimeout": {
 			reason: "fractions of seconds are not cut", err: errBoo,
-			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: new(500 * time.Millisecond)}},
+			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(500 * time.Millisecond)}},
 			want: result{Final: true, Err: "Handler 'fn' failed with an exception and will stop now " +
 				"(it would time out in 0.5 seconds on the next attempt): boo"},
 		},
 		"LastAttempt": {
 			reason: "after the last call, there is nothing to wait for", err: errBoo,
-			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: new(1)}},
+			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}},
 			want: result{Final: true, Err: "Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): boo"},
 		},
@@ -195,20 +196,20 @@ func TestLimitsJudge(t *testing.T) {
 		},
 		"OwnBackoffWins": {
 			reason: "the handler's backoff overrides the operator's, even with zero", err: errBoo,
-			limits: execution.Limits{Backoff: time.Hour, Policy: handlers.Policy{Backoff: new(time.Duration(0))}},
-			want:   result{Err: "boo", Delay: new(time.Duration(0))},
+			limits: execution.Limits{Backoff: time.Hour, Policy: handlers.Policy{Backoff: ptr.To(time.Duration(0))}},
+			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"OperatorsBackoff": {
 			reason: "the operator's backoff is for handlers without one", err: errBoo, limits: execution.Limits{Backoff: time.Hour},
-			want: result{Err: "boo", Delay: new(time.Hour)},
+			want: result{Err: "boo", Delay: ptr.To(time.Hour)},
 		},
 		"NoOperatorsBackoff": {
 			reason: "zero means the default, so there must be another way to say none", err: errBoo, limits: execution.Limits{Backoff: -1},
-			want: result{Err: "boo", Delay: new(time.Duration(0))},
+			want: result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"Success": {
 			reason: "a success is one even beyond all limits: it was allowed to begin",
-			limits: execution.Limits{Policy: handlers.Policy{Retries: new(0), Timeout: new(time.Duration(0))}}, want: result{Final: true},
+			limits: execution.Limits{Policy: handlers.Policy{Retries: ptr.To(0), Timeout: ptr.To(time.Duration(0))}}, want: result{Final: true},
 		},
 	}
 	for name, tc := range tests {
@@ -221,8 +222,8 @@ func TestLimitsJudge(t *testing.T) {
 }
 
 func TestLimitErrorsKeepTheirReason(t *testing.T) {
-	once := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: new(1)}}
-	late := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: new(time.Second)}}
+	once := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
+	late := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(time.Second)}}
 	tests := map[string]struct {
 		reason string
 		err    error

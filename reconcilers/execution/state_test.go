@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -87,20 +88,20 @@ func TestRestore(t *testing.T) {
 		want            []account
 	}{
 		"NotOwned": {
-			reason: "records of others are not read, whatever is in them", held: records{"x": {Success: new(true)}}, owned: []string{"a"},
+			reason: "records of others are not read, whatever is in them", held: records{"x": {Success: ptr.To(true)}}, owned: []string{"a"},
 		},
 		"Passive": {
 			reason: "records of handlers that are not selected are known, for they may have to go",
-			held:   records{"a": {Retries: new(int64(2)), Purpose: new("create")}}, owned: []string{"a", "b"}, selected: []string{"b"},
+			held:   records{"a": {Retries: ptr.To(int64(2)), Purpose: ptr.To("create")}}, owned: []string{"a", "b"}, selected: []string{"b"},
 			want: []account{{ID: "a", Purpose: "create", Retries: 2, Awakened: true}, {ID: "b", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"SharedID": {
-			reason: "two handlers under one id have one record", held: records{"a": {Retries: new(int64(1)), Purpose: new("update")}},
+			reason: "two handlers under one id have one record", held: records{"a": {Retries: ptr.To(int64(1)), Purpose: ptr.To("update")}},
 			owned: []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
 		},
 		"SharedIDAmongOthers": {
-			reason: "those after it have theirs, too", held: records{"a": {Purpose: new("update")}, "b": {Purpose: new("update")}},
+			reason: "those after it have theirs, too", held: records{"a": {Purpose: ptr.To("update")}, "b": {Purpose: ptr.To("update")}},
 			owned: []string{"a", "a", "b"}, want: []account{{ID: "a", Purpose: "update", Awakened: true}, {ID: "b", Purpose: "update", Awakened: true}},
 		},
 		"SharedNewID": {
@@ -114,19 +115,19 @@ func TestRestore(t *testing.T) {
 				{ID: "d", Purpose: "update", Active: true, Awakened: true}, {ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Failed": {
-			reason: "a failure is as final as a success", held: records{"a": {Failure: new(true), Message: new("boo"), Purpose: new("update")}},
+			reason: "a failure is as final as a success", held: records{"a": {Failure: ptr.To(true), Message: ptr.To("boo"), Purpose: ptr.To("update")}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Purpose: "update", Active: true, Failure: true, Message: "boo"}},
 		},
 		"AnyPurpose": {
-			reason: "a record without a purpose belongs to any cause", held: records{"a": {Success: new(true)}},
+			reason: "a record without a purpose belongs to any cause", held: records{"a": {Success: ptr.To(true)}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Success: true}},
 		},
 		"Sleeping": {
-			reason: "a delay survives restarts", held: records{"a": {Delayed: new(at(1))}},
+			reason: "a delay survives restarts", held: records{"a": {Delayed: ptr.To(at(1))}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true}},
 		},
 		"SleptEnough": {
-			reason: "the moment itself is not too early", held: records{"a": {Delayed: new(epoch)}},
+			reason: "the moment itself is not too early", held: records{"a": {Delayed: ptr.To(epoch)}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Awakened: true}},
 		},
 	}
@@ -141,7 +142,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestStateQuestions(t *testing.T) {
-	delayed := execution.Outcome{Err: errBoo, Delay: new(10 * time.Second)}
+	delayed := execution.Outcome{Err: errBoo, Delay: ptr.To(10 * time.Second)}
 	blocked := execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}
 	tests := map[string]struct {
 		reason   string
@@ -154,7 +155,7 @@ func TestStateQuestions(t *testing.T) {
 		"Nothing":  {reason: "with nobody to wait for, all is done", done: true},
 		"Begun":    {reason: "an attempt counts from its end", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second}},
 		"NotBegun": {reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0}},
-		"Passive":  {reason: "nobody waits for a handler that is not selected", held: records{"a": {Retries: new(int64(1)), Delayed: new(at(5))}}, done: true},
+		"Passive":  {reason: "nobody waits for a handler that is not selected", held: records{"a": {Retries: ptr.To(int64(1)), Delayed: ptr.To(at(5))}}, done: true},
 		"Finished": {
 			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true,
 			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
@@ -167,7 +168,7 @@ func TestStateQuestions(t *testing.T) {
 			reason: "an attempt cut short was none", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": {Aborted: true, Err: errBoo}},
 			delays: []time.Duration{0},
 		},
-		"Overslept": {reason: "a delay is never negative", held: records{"a": {Delayed: new(at(-5))}}, selected: []string{"a"}, delays: []time.Duration{0}},
+		"Overslept": {reason: "a delay is never negative", held: records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"}, delays: []time.Duration{0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

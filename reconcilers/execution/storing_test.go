@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -35,7 +36,7 @@ func TestStoreFails(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	whole := progress.Record{Purpose: new("create"), Started: &epoch, Retries: new(int64(1)), Success: new(false), Failure: new(false)}
+	whole := progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false)}
 	tests := map[string]struct {
 		reason   string
 		held     progress.Record
@@ -49,7 +50,7 @@ func TestStore(t *testing.T) {
 		"Unselected":  {reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"}},
 		"Incomplete":  {reason: "the start of a record that has none must not move with every restart", selected: []string{"a"}, want: []string{"a"}},
 		"New":         {reason: "a handler is remembered from its selection, for its time runs", held: whole, selected: []string{"a", "b"}, want: []string{"b"}},
-		"UnknownKeys": {reason: "a foreign key alone is no reason to write", held: progress.Record{Purpose: new("create"), Started: &epoch, Retries: new(int64(1)), Success: new(false), Failure: new(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
+		"UnknownKeys": {reason: "a foreign key alone is no reason to write", held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestWritten(t *testing.T) {
 	if err := state.Store(to, nil, nil); err != nil || to.stored != nil {
 		t.Errorf("what is written already is not written again: %v, error %v", to.stored, err)
 	}
-	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: new(time.Second)}, epoch)
+	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
 	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
 		t.Errorf("only what has changed since is written: %v, error %v", to.stored, err)
 	}
@@ -83,8 +84,8 @@ func TestWritten(t *testing.T) {
 
 func TestPurge(t *testing.T) {
 	held := records{
-		"old": {Purpose: new("create"), Subrefs: []string{"old/x", "old/y"}},
-		"now": {Purpose: new("update"), Subrefs: []string{"now/x"}},
+		"old": {Purpose: ptr.To("create"), Subrefs: []string{"old/x", "old/y"}},
+		"now": {Purpose: ptr.To("update"), Subrefs: []string{"now/x"}},
 	}
 	tests := map[string]struct {
 		reason string

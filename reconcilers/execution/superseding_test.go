@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -21,36 +22,36 @@ func TestRepurpose(t *testing.T) {
 	}{
 		"Success": {
 			reason:   "it was done for another purpose: it is done again, with the time and the attempts it had",
-			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Stopped: new(at(-1)), Success: new(true), Retries: new(int64(1))},
+			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Success: ptr.To(true), Retries: ptr.To(int64(1))},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Success: new(false), Failure: new(false), Retries: new(int64(1))},
+			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
 		},
 		"Failure": {
 			reason:   "so it is with a failure; its message stays until the next attempt",
-			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Stopped: new(at(-1)), Failure: new(true), Message: new("boo")},
+			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Failure: ptr.To(true), Message: ptr.To("boo")},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Success: new(false), Failure: new(false), Retries: new(int64(0)), Message: new("boo")},
+			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(0)), Message: ptr.To("boo")},
 		},
 		"Sleeping": {
 			reason:   "the delay is kept: the reason to wait is not gone",
-			held:     progress.Record{Purpose: new("create"), Started: new(at(-9)), Delayed: new(at(9)), Retries: new(int64(3))},
+			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Retries: ptr.To(int64(3))},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: new("update"), Started: new(at(-9)), Delayed: new(at(9)), Success: new(false), Failure: new(false), Retries: new(int64(3))},
+			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(3))},
 		},
 		"SamePurpose": {
 			reason: "a success for this very purpose stays one", selected: []string{"a"},
-			held: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Retries: new(int64(1))},
-			want: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+			held: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
+			want: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
 		},
 		"AnyPurpose": {
 			reason: "a success for any purpose is one for this, too", selected: []string{"a"},
-			held: progress.Record{Started: &epoch, Stopped: &epoch, Success: new(true), Retries: new(int64(1))},
-			want: progress.Record{Purpose: new("update"), Started: &epoch, Stopped: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+			held: progress.Record{Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
+			want: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
 		},
 		"Unselected": {
 			reason: "what is not selected is not touched, and is left over", superseding: true, leftovers: true,
-			held: progress.Record{Purpose: new("create"), Started: &epoch, Success: new(true), Retries: new(int64(1))},
-			want: progress.Record{Purpose: new("create"), Started: &epoch, Success: new(true), Failure: new(false), Retries: new(int64(1))},
+			held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
+			want: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
 		},
 	}
 	for name, tc := range tests {
@@ -70,7 +71,7 @@ func TestRepurpose(t *testing.T) {
 }
 
 func TestRevise(t *testing.T) {
-	refused := execution.Outcome{Err: errBoo, Delay: new(time.Minute)}
+	refused := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: []string{"a/x"}}, epoch)
 	before := *state.Entry("a")
@@ -96,9 +97,9 @@ func TestReviseNobody(t *testing.T) {
 
 // The outcomes of a former pass are judged again when the present one writes them.
 func TestReviseOfAFormerPass(t *testing.T) {
-	former := restore(t, records{"a": {Purpose: new("create"), Retries: new(int64(1))}}, []string{"a"}, nil, "create")
+	former := restore(t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create")
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	state.Revise("a", *former.Entry("a"), execution.Outcome{Err: errBoo, Delay: new(time.Minute)}, epoch)
+	state.Revise("a", *former.Entry("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
 		t.Errorf("whether it is selected is as it is now: -want, +got:\n%s", d)

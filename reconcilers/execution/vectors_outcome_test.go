@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
@@ -67,7 +69,7 @@ func limitsOf(t *testing.T, input vectors.Fields) execution.Limits {
 		limits.Mode = mode(t, input["default_errors"])
 	}
 	if retries := number(t, options, "retries"); retries != nil {
-		limits.Policy.Retries = new(int(*retries))
+		limits.Policy.Retries = ptr.To(int(*retries))
 	}
 	if retries := number(t, input, "retries"); retries != nil {
 		limits.Retries = int(*retries)

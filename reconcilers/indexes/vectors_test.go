@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
@@ -72,10 +73,10 @@ func (p *play) handlers(list []any) (own []*handlers.Handler, indices map[string
 			"IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary, "PERMANENT": handlers.ErrorsPermanent,
 		}[d.Text("errors", "")]}}
 		if retries, given := d["retries"].(int64); given {
-			h.Policy.Retries = new(int(retries))
+			h.Policy.Retries = ptr.To(int(retries))
 		}
 		if d["backoff"] != nil {
-			h.Policy.Backoff = new(seconds(d["backoff"]))
+			h.Policy.Backoff = ptr.To(seconds(d["backoff"]))
 		}
 		set := labels.Set{}
 		for key := range d.Mapping("labels") {

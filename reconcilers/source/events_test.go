@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -190,9 +191,9 @@ func TestPriorities(t *testing.T) {
 	}
 	timer := key("timer")
 	timer.Handler = "tick"
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(source.PriorityTimer)}, timer)
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityTimer)}, timer)
 	e.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("resumed", "u1", "1"), IsInInitialList: true}, queue)
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(source.PriorityRetry)}, key("retried"))
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityRetry)}, key("retried"))
 	e.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("created", "u2", "1")}, queue)
 	e.Update(t.Context(), event.TypedUpdateEvent[source.Object]{ObjectOld: objectOf("updated", "u3", "1"), ObjectNew: objectOf("updated", "u3", "2")}, queue)
 	e.Delete(t.Context(), event.TypedDeleteEvent[source.Object]{Object: objectOf("deleted", "u4", "1")}, queue)
@@ -210,7 +211,7 @@ func TestRequestsOfOneObject(t *testing.T) {
 	queue := newQueue(t)
 	source.Events{Watcher: &watcher{queue: queue}}.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue)
 	tick := source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}, Handler: "tick"}
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(source.PriorityTimer)}, tick)
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityTimer)}, tick)
 	want := []request{{"ns/a", "", source.PriorityChange}, {"ns/a", "tick", source.PriorityTimer}}
 	if d := cmp.Diff(want, drain(t, queue)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -26,8 +28,8 @@ func realistic(b *testing.B, storage progress.Storage, record progress.Record) o
 
 func inProgress() progress.Record {
 	return progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: new("create"), Retries: new(int64(1)), Success: new(false),
-		Failure: new(false), Message: new("the cloud is not ready yet"),
+		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)), Success: ptr.To(false),
+		Failure: ptr.To(false), Message: ptr.To("the cloud is not ready yet"),
 	}
 }
 

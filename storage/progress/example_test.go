@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -13,8 +15,8 @@ func Example() {
 	storage := progress.Annotations{Prefix: "databases.example.org"}
 	started := time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)
 	record := progress.Record{
-		Started: &started, Delayed: new(started.Add(10 * time.Second)), Purpose: new("create"), Retries: new(int64(1)),
-		Success: new(false), Failure: new(false), Message: new("later"),
+		Started: &started, Delayed: ptr.To(started.Add(10 * time.Second)), Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
+		Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("later"),
 	}
 	patch := map[string]any{}
 	if err := storage.Store(patch, map[string]any{}, "provision", record); err != nil {

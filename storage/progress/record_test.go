@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -69,26 +70,26 @@ func TestDecodeRecord(t *testing.T) {
 				"failure": false, "message": "later", "subrefs": list{"fn/a", "fn/b"},
 			},
 			want: progress.Record{
-				Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: new("create"), Retries: new(int64(3)),
-				Success: new(true), Failure: new(false), Message: new("later"), Subrefs: []string{"fn/a", "fn/b"},
+				Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(3)),
+				Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"fn/a", "fn/b"},
 			},
 		},
 		"Float": {
 			reason: "It is a whole number, whoever wrote it.",
 			fields: object{"retries": 3.0},
-			want:   progress.Record{Retries: new(int64(3))},
+			want:   progress.Record{Retries: ptr.To(int64(3))},
 		},
 		"Zeroes": {
 			reason: "They are there, unlike absent keys.",
 			fields: object{"retries": int64(0), "success": false, "purpose": "", "message": "", "subrefs": list{}},
 			want: progress.Record{
-				Retries: new(int64(0)), Success: new(false), Purpose: new(""), Message: new(""), Subrefs: []string{},
+				Retries: ptr.To(int64(0)), Success: ptr.To(false), Purpose: ptr.To(""), Message: ptr.To(""), Subrefs: []string{},
 			},
 		},
 		"Unknown": {
 			reason: "What others add does not matter.",
 			fields: object{"retries": int64(1), "color": "red"},
-			want:   progress.Record{Retries: new(int64(1))},
+			want:   progress.Record{Retries: ptr.To(int64(1))},
 		},
 	}
 	for name, tc := range cases {
@@ -144,12 +145,12 @@ func TestRecordEqual(t *testing.T) {
 		"NoStarted": {reason: "Absent is now.", a: progress.Record{Started: &moment}},
 		"Stopped":   {reason: "It is told.", a: progress.Record{Stopped: &moment}, b: progress.Record{Stopped: &later}},
 		"Delayed":   {reason: "The call is at another time.", a: progress.Record{Delayed: &moment}, b: progress.Record{Delayed: &later}},
-		"Purpose":   {reason: "It is another cause.", a: progress.Record{Purpose: new("create")}, b: progress.Record{Purpose: new("update")}},
-		"Retries":   {reason: "There was an attempt.", a: progress.Record{Retries: new(int64(1))}, b: progress.Record{Retries: new(int64(2))}},
-		"NoRetries": {reason: "A default is not absent.", a: progress.Record{Retries: new(int64(0))}},
-		"Success":   {reason: "It is done.", a: progress.Record{Success: new(false)}, b: progress.Record{Success: new(true)}},
-		"Failure":   {reason: "It is given up.", a: progress.Record{Failure: new(false)}, b: progress.Record{Failure: new(true)}},
-		"Message":   {reason: "It is told.", a: progress.Record{Message: new("a")}, b: progress.Record{Message: new("b")}},
+		"Purpose":   {reason: "It is another cause.", a: progress.Record{Purpose: ptr.To("create")}, b: progress.Record{Purpose: ptr.To("update")}},
+		"Retries":   {reason: "There was an attempt.", a: progress.Record{Retries: ptr.To(int64(1))}, b: progress.Record{Retries: ptr.To(int64(2))}},
+		"NoRetries": {reason: "A default is not absent.", a: progress.Record{Retries: ptr.To(int64(0))}},
+		"Success":   {reason: "It is done.", a: progress.Record{Success: ptr.To(false)}, b: progress.Record{Success: ptr.To(true)}},
+		"Failure":   {reason: "It is given up.", a: progress.Record{Failure: ptr.To(false)}, b: progress.Record{Failure: ptr.To(true)}},
+		"Message":   {reason: "It is told.", a: progress.Record{Message: ptr.To("a")}, b: progress.Record{Message: ptr.To("b")}},
 		"Subrefs":   {reason: "There is more to be purged.", a: progress.Record{Subrefs: []string{"a"}}, b: progress.Record{Subrefs: []string{"a", "b"}}},
 		"NoSubrefs": {reason: "An empty list is not absent.", a: progress.Record{Subrefs: []string{}}},
 		"Nothing":   {reason: "Neither says anything.", want: true},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -161,7 +162,7 @@ func TestPatchWithoutPlace(t *testing.T) {
 	unchanged(t, patch)
 	for _, storage := range []progress.Writer{progress.Annotations{Prefix: "example.org"}, progress.Status{}} {
 		storage.Purge(patch, body, "fn")
-		storage.Touch(patch, body, new("now"))
+		storage.Touch(patch, body, ptr.To("now"))
 	}
 }
 
@@ -178,8 +179,8 @@ func TestStoredIsFetched(t *testing.T) {
 		"Smart":       progress.Smart{},
 	}
 	record := progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: new("create"), Retries: new(int64(2)), Success: new(false),
-		Failure: new(false), Message: new("ünï \"<&>\" 😀\n"), Subrefs: []string{"fn/a", "fn/b"},
+		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(2)), Success: ptr.To(false),
+		Failure: ptr.To(false), Message: ptr.To("ünï \"<&>\" 😀\n"), Subrefs: []string{"fn/a", "fn/b"},
 	}
 	for name, storage := range storages {
 		ids := map[string]string{"Plain": "fn", "Sub": "fn/sub.1", "Long": strings.Repeat("long/", 20) + "fn"}
@@ -231,7 +232,7 @@ func leaves(tree object, path diff.Path) map[string]any {
 func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 	storage := progress.Multi{progress.Annotations{Prefix: "kopf.zalando.org"}, progress.Status{}}
 	patch := object{}
-	storage.Touch(patch, object{}, new("now"))
+	storage.Touch(patch, object{}, ptr.To("now"))
 	want := object{
 		"metadata": object{"annotations": object{"kopf.zalando.org/touch-dummy": "now"}},
 		"status":   object{"kopf": object{"dummy": "now"}},
@@ -244,7 +245,7 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 		id   string
 		want *progress.Record
 	}{
-		"The second storage has it.": {id: "fn", want: &progress.Record{Retries: new(int64(2))}},
+		"The second storage has it.": {id: "fn", want: &progress.Record{Retries: ptr.To(int64(2))}},
 		"None of them has it.":       {id: "other"},
 	} {
 		got, err := storage.Fetch(body, tc.id)
@@ -257,7 +258,7 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 // A status that was patched keeps what the patch does not name: a new record names everything.
 func TestStatusForgetsFormerKeys(t *testing.T) {
 	patch := object{}
-	if err := (progress.Status{}).Store(patch, object{}, "fn", progress.Record{Retries: new(int64(1))}); err != nil {
+	if err := (progress.Status{}).Store(patch, object{}, "fn", progress.Record{Retries: ptr.To(int64(1))}); err != nil {
 		t.Fatalf("cannot store: %v", err)
 	}
 	value, ok := diff.Resolve(patch, diff.Path{"status", "kopf", "progress", "fn", "delayed"})
