@@ -19,19 +19,32 @@ func (Hidden) String() string { return "(redacted)" }
 // Bare is a JSON value without what is hidden in it, fit for those who copy JSON: the keys are left out. It shares what
 // has nothing hidden with the value, which is not modified.
 func Bare(value map[string]any) map[string]any {
-	if !holdsHidden(value) {
-		return value
+	// One look at everything, instead of one at each level: values may be nested deeply.
+	bare, _ := bared(value)
+	return bare
+}
+
+// bared tells whether anything was left out: if not, the mapping is the given one.
+func bared(value map[string]any) (bare map[string]any, changed bool) {
+	bare = value
+	leave := func() {
+		if !changed {
+			bare, changed = maps.Clone(value), true
+		}
 	}
-	bare := maps.Clone(value)
 	for key, inner := range value {
 		switch inner := inner.(type) {
 		case Hidden:
+			leave()
 			delete(bare, key)
 		case map[string]any:
-			bare[key] = Bare(inner)
+			if without, differs := bared(inner); differs {
+				leave()
+				bare[key] = without
+			}
 		}
 	}
-	return bare
+	return bare, changed
 }
 
 func holdsHidden(value any) bool {
@@ -64,7 +77,7 @@ func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	return veiled
 }
 
-func veil(value any, s scope) any {
+func veil(value any, s *scope) any {
 	if s.nothing() {
 		return value
 	}

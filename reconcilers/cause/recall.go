@@ -29,10 +29,11 @@ func (r *Redaction) Recall(body map[string]any, stored, present diffbase.Essence
 	}
 	c := recalling{d}
 	essence = make(diffbase.Essence, len(stored))
+	at := make(diff.Path, 0, diff.MaxDepth)
 	digested, secret := within(sealed), within(r.Paths)
 	for key, value := range stored {
 		if key != sealedKey || len(sealed) == 0 {
-			essence[key] = c.value(value, present[key], diff.Path{key}, digested.under(key), secret.under(key))
+			essence[key] = c.value(value, present[key], append(at, key), digested.under(key), secret.under(key))
 		}
 	}
 	return essence, append(sealed, r.Paths...)
@@ -40,23 +41,23 @@ func (r *Redaction) Recall(body map[string]any, stored, present diffbase.Essence
 
 type recalling struct{ digests }
 
-// value is the remembered one at a place, where the present one is as given.
-func (c recalling) value(then, now any, at diff.Path, digested, secret scope) any {
+// value is the remembered one at a place, where the present one is as given. The path is not to be kept.
+func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
 	if then == nil || digested.nothing() && secret.nothing() {
 		return then
 	}
-	mapping, ok := then.(map[string]any)
+	mapping, ok := descend(then, at)
 	if ok {
 		beside, _ := now.(map[string]any)
 		recalled := make(map[string]any, len(mapping))
 		for key, inner := range mapping {
-			recalled[key] = c.value(inner, beside[key], append(at[:len(at):len(at)], key), digested.under(key), secret.under(key))
+			recalled[key] = c.value(inner, beside[key], append(at, key), digested.under(key), secret.under(key))
 		}
 		return recalled
 	}
 	digest, isText := then.(string)
 	switch {
-	case digested.all && isText:
+	case digested.whole() && isText:
 		if c.same(digest, at, now) {
 			return now
 		}
@@ -71,14 +72,13 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret scope) an
 }
 
 func (c recalling) same(digest string, at diff.Path, now any) bool {
-	switch now := now.(type) {
-	case nil, map[string]any:
+	if _, ok := descend(now, at); ok || now == nil {
 		return false
-	case Hidden:
-		return now.digest == digest
-	default:
-		return c.match(digest, at, now)
 	}
+	if hidden, ok := now.(Hidden); ok {
+		return hidden.digest == digest
+	}
+	return c.match(digest, at, now)
 }
 
 // sealedPaths are where there are digests in what was stored. What does not look like ours is somebody's data.

@@ -73,14 +73,15 @@ func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 // sealing makes digests of the values of one essence.
 type sealing struct {
 	digests
-	paths []any // where they are, as lists of keys
-	err   error
+	hidden bool  // there is anything hidden somewhere in it
+	paths  []any // where they are, as lists of keys
+	err    error
 }
 
 // seal gives the essence as it is stored: pure JSON again.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
-	s := &sealing{digests: d}
-	sealed, _ := s.value(essence, nil, within(paths), false).(map[string]any)
+	s := &sealing{digests: d, hidden: holdsHidden(essence)}
+	sealed, _ := s.value(essence, make(diff.Path, 0, diff.MaxDepth), within(paths), false).(map[string]any)
 	if s.err != nil || len(s.paths) == 0 {
 		return sealed, s.err
 	}
@@ -89,14 +90,15 @@ func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Esse
 	return sealed, nil
 }
 
-// value is a copy only if there is anything to replace in it. Inside of what is noted nothing else needs to be.
-func (s *sealing) value(value any, at diff.Path, scope scope, noted bool) any {
-	mapping, ok := value.(map[string]any)
+// value is a copy only if there is anything to replace in the essence. Inside of what is noted nothing else needs to be.
+// The path is the one that is being walked: it is not to be kept.
+func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
+	mapping, ok := descend(value, at)
 	hidden, isHidden := value.(Hidden)
 	if value == nil || !ok && !isHidden && scope.nothing() || s.err != nil {
 		return value
 	}
-	if !noted && (scope.all || !ok) {
+	if !noted && (scope.whole() || !ok) {
 		s.note(at)
 		noted = true
 	}
@@ -108,12 +110,12 @@ func (s *sealing) value(value any, at diff.Path, scope scope, noted bool) any {
 		digest, s.err = s.of(at, value)
 		return digest
 	}
-	if scope.nothing() && !holdsHidden(mapping) {
+	if scope.nothing() && !s.hidden {
 		return value
 	}
 	sealed := make(map[string]any, len(mapping))
 	for key, inner := range mapping {
-		sealed[key] = s.value(inner, append(at[:len(at):len(at)], key), scope.under(key), noted)
+		sealed[key] = s.value(inner, append(at, key), scope.under(key), noted)
 	}
 	return sealed
 }

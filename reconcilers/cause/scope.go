@@ -2,42 +2,70 @@ package cause
 
 import "github.com/kopf-runtime/kopf-runtime/storage/diff"
 
-// scope is what a set of paths means for one place in a tree: all of the place, or what is at the paths from there on.
-// A path that leads through a list or a scalar means all of that: rather too much is hidden than too little.
+// scope is what a set of paths means for one place in a tree: all of the place, or what is at the paths from there on;
+// nil is nothing. A path that leads through a list or a scalar means all of that: rather too much is hidden than too
+// little.
+//
+// It is a tree itself, so that a place is looked up by its key, however many paths there are: whoever can write to an
+// object can write any number of them.
 type scope struct {
 	all   bool
-	paths []diff.Path
+	below map[string]*scope
 }
 
-// within is the scope of the root.
-func within(paths []diff.Path) scope { return scope{paths: paths}.settled() }
+// everything is the scope of a place that is meant as a whole.
+var everything = &scope{all: true}
 
-func (s scope) settled() scope {
-	for _, path := range s.paths {
+// within is the scope of the root.
+func within(paths []diff.Path) *scope {
+	root := &scope{}
+	for _, path := range paths {
 		if len(path) == 0 {
-			return scope{all: true}
+			return everything
+		}
+		root.add(path)
+	}
+	if len(root.below) == 0 {
+		return nil
+	}
+	return root
+}
+
+func (s *scope) add(path diff.Path) {
+	for _, key := range path[:len(path)-1] {
+		inner := s.below[key]
+		if inner == nil {
+			inner = &scope{}
+			s.set(key, inner)
+		}
+		if s = inner; s.all {
+			return
 		}
 	}
-	return s
+	s.set(path[len(path)-1], everything)
+}
+
+func (s *scope) set(key string, inner *scope) {
+	if s.below == nil {
+		s.below = map[string]*scope{}
+	}
+	s.below[key] = inner
 }
 
 // nothing is true if neither the place nor anything in it is meant.
-func (s scope) nothing() bool { return !s.all && len(s.paths) == 0 }
+func (s *scope) nothing() bool { return s == nil }
 
-func (s scope) under(key string) scope {
-	if s.all || len(s.paths) == 0 {
+// whole is true if all of the place is meant.
+func (s *scope) whole() bool { return s != nil && s.all }
+
+func (s *scope) under(key string) *scope {
+	if s == nil || s.all {
 		return s
 	}
-	var inner scope
-	for _, path := range s.paths {
-		if path[0] == key {
-			inner.paths = append(inner.paths, path[1:])
-		}
-	}
-	return inner.settled()
+	return s.below[key]
 }
 
-func (s scope) into(path diff.Path) scope {
+func (s *scope) into(path diff.Path) *scope {
 	for _, key := range path {
 		s = s.under(key)
 	}

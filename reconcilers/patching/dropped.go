@@ -19,7 +19,7 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// missing adds what is not at its place; of a mapping that is not there at all, the mapping.
+// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is not to be kept.
 func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)
@@ -27,13 +27,13 @@ func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) 
 	case wanted == nil || mapping && empty(inner):
 		return lost
 	case !present:
-		return append(lost, at)
+		return append(lost, slices.Clone(at))
 	case !mapping:
 		return lost
 	}
 	into, _ := held.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(inner)) {
-		lost = missing(lost, append(slices.Clip(at), key), inner[key], into)
+		lost = missing(lost, append(at, key), inner[key], into)
 	}
 	return lost
 }

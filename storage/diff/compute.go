@@ -12,6 +12,8 @@ import (
 //     null and absence do differ.
 //   - An empty mapping or list is a value: to null it is a [Remove], from null an [Add].
 //
+// Below [MaxDepth] keys, mappings are compared as a whole, too: there, an item of one has all of its differences.
+//
 // Where Kopf follows Python (true equals 1), JSON types count here (deviation D-types): see [Equal].
 // Nothing is allocated for values without differences.
 func Compute(before, after any) Diff {
@@ -29,6 +31,10 @@ func ComputeLeft(before, after any) Diff {
 func ComputeRight(before, after any) Diff {
 	return compute(before, after, right)
 }
+
+// MaxDepth is how many keys the path of an item has at most. Somebody may nest an object thousands of times: paths to all
+// that has changed in it would take as much as the square of its size. Kopf fails for objects that are nested that deeply.
+const MaxDepth = 128
 
 // scope says which keys of mappings are looked at.
 type scope int
@@ -71,8 +77,12 @@ func (c *comparison) present(before, after any, depth int) {
 	beforeMapping, beforeOK := before.(map[string]any)
 	afterMapping, afterOK := after.(map[string]any)
 	switch {
-	case beforeOK && afterOK:
+	case beforeOK && afterOK && depth < MaxDepth:
 		c.mappings(beforeMapping, afterMapping, depth)
+	case beforeOK && afterOK:
+		if c.differ(beforeMapping, afterMapping) {
+			c.add(Item{Op: Change, Old: before, New: after}, depth)
+		}
 	case !Equal(before, after):
 		c.add(Item{Op: Change, Old: before, New: after}, depth)
 	}
@@ -105,6 +115,31 @@ func (c *comparison) mappings(before, after map[string]any, depth int) {
 		}
 	}
 	c.sort(start, depth)
+}
+
+// differ tells whether the comparison would find anything, by the same rules.
+func (c *comparison) differ(before, after map[string]any) bool {
+	for key, value := range after {
+		if _, both := before[key]; !both && c.scope != left && !isNull(value) {
+			return true
+		}
+	}
+	for key, value := range before {
+		other, both := after[key]
+		if both && c.differing(value, other) || !both && c.scope != right && !isNull(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *comparison) differing(before, after any) bool {
+	beforeMapping, beforeOK := before.(map[string]any)
+	afterMapping, afterOK := after.(map[string]any)
+	if beforeOK && afterOK && beforeMapping != nil && afterMapping != nil {
+		return c.differ(beforeMapping, afterMapping)
+	}
+	return !Equal(before, after)
 }
 
 // key compares the values of one key, either of which may be absent, and so nil.

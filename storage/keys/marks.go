@@ -58,20 +58,24 @@ func MarkedPrefixes(annotations map[string]any) Prefixes {
 	var marked Prefixes
 	for key := range annotations {
 		prefix, name, ok := strings.Cut(key, "/")
-		if !ok || name != ManagedMarker && !isKopf(prefix) || slices.Contains(marked, prefix) {
-			continue
+		if ok && (name == ManagedMarker || isKopf(prefix)) {
+			marked = append(marked, prefix)
 		}
-		marked = append(marked, prefix)
 	}
 	slices.Sort(marked)
-	return marked
+	return slices.Compact(marked)
 }
 
 // Cover tells whether a full annotation key is under one of the prefixes: "<prefix>/…". Keys without a slash and
 // subdomains of a prefix are not.
 func (p Prefixes) Cover(key string) bool {
 	prefix, _, ok := strings.Cut(key, "/")
-	return ok && slices.Contains(p, prefix)
+	if !ok {
+		return false
+	}
+	// Anybody can mark thousands of prefixes on one object.
+	_, found := slices.BinarySearch(p, prefix)
+	return found
 }
 
 func isKopf(prefix string) bool {

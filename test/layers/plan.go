@@ -41,6 +41,7 @@ var House = Plan{
 	{Dir: "storage/keys", Layer: 0, Only: pure("golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation")},
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
+	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/memapi", Layer: 0, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 

@@ -1,0 +1,73 @@
+package growth
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// mostAllocated is how much more may be allocated for twice the size.
+	mostAllocated = 2.5
+	// mostTime is how much more processor time may go to four times the size. What grows with the square takes sixteen.
+	mostTime = 9
+	// runs are compared by the best of them: others on the machine can only make a run slower.
+	runs = 4
+)
+
+// Linear fails the test if the work grows faster than its size: if twice the size needs more than 2.5 times the allocated
+// bytes or allocations, or four times the size more than nine times the processor time. The size is best so large that the work takes
+// some milliseconds. What is prepared is not measured; it is prepared anew for every run.
+func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
+	t.Helper()
+	bytes, objects := allocated(prepare(size))
+	moreBytes, moreObjects := allocated(prepare(2 * size))
+	if ratio := float64(moreBytes) / float64(max(bytes, 1)); bytes > 64<<10 && ratio > mostAllocated {
+		t.Errorf("twice the size of %d allocates %.1f times the bytes: %d, then %d", size, ratio, bytes, moreBytes)
+	}
+	if ratio := float64(moreObjects) / float64(max(objects, 1)); objects > 100 && ratio > mostAllocated {
+		t.Errorf("twice the size of %d makes %.1f times the allocations: %d, then %d", size, ratio, objects, moreObjects)
+	}
+	var once, fourfold time.Duration
+	for range runs {
+		once = least(once, spent(prepare(size)))
+		fourfold = least(fourfold, spent(prepare(4*size)))
+		if float64(fourfold) < mostTime*float64(once) {
+			return
+		}
+	}
+	t.Errorf("four times the size of %d takes %.1f times the processor time: %s, then %s",
+		size, float64(fourfold)/float64(once), once, fourfold)
+}
+
+func allocated(work func()) (bytes, objects uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
+}
+
+// spent is processor time, not that of a clock: the machine may be busy with something else.
+func spent(work func()) time.Duration {
+	runtime.GC()
+	before := used()
+	work()
+	return used() - before
+}
+
+func used() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func least(former, latter time.Duration) time.Duration {
+	if former == 0 {
+		return latter
+	}
+	return min(former, latter)
+}
