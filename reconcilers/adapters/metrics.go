@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Metrics counts and times the attempts of one operator. The zero value and nil measure nothing.
@@ -22,7 +23,8 @@ type Metrics struct {
 // NewMetrics registers, or finds, the metrics shared by all operators of the process:
 // kopf_handler_attempts_total{operator,kind,handler,reason,outcome},
 // kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}.
-// The outcome is one of success, ignored, retry, failure, aborted.
+// The outcome is one of success, ignored, retry, failure, aborted. All sub-handlers of a registered handler, however deep, are
+// counted together as the handler "<id>/*".
 func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{operator: operator}
 	attempts, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -76,11 +78,20 @@ func (m *Metrics) Adapter(next Reconciler) Reconciler {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
 		kind, _ := a.Call.Cause.Body["kind"].(string)
-		labels := []string{m.operator, kind, a.Call.Handler.ID, string(a.Call.Cause.Reason)}
+		labels := []string{m.operator, kind, handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason)}
 		m.seconds.WithLabelValues(labels...).Observe(a.Now().Sub(started).Seconds())
 		m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()
 		return result, err
 	})
+}
+
+// handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which ids,
+// may be up to the object, and a series stays until the end of the process.
+func handlerLabel(h *handlers.Handler) string {
+	if h.Root != "" {
+		return handlers.SubID(h.Root, "*")
+	}
+	return h.ID
 }
 
 func outcomeLabel(o execution.Outcome) string {

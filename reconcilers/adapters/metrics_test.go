@@ -142,6 +142,27 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 	}
 }
 
+// An object may ask for any number of sub-handlers; the series of metrics stay for ever.
+func TestMetricsAreBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := newMetrics(t, "op", registry)
+	parent := &handlers.Handler{ID: "fn"}
+	for i := range 100 {
+		sub := (&handlers.Handler{ID: fmt.Sprint("disk", i)}).Sub(parent)
+		deeper := (&handlers.Handler{ID: fmt.Sprint("part", i)}).Sub(sub)
+		for _, h := range []*handlers.Handler{parent, sub, deeper} {
+			a := attemptOf(returning(nil))
+			h.Call, a.Call.Handler = a.Call.Handler.Call, h
+			attempt(t.Context(), t, adapters.Standard(metrics), a)
+		}
+	}
+	got := gathered(t, registry)
+	const counted = "kopf_handler_attempts_total handler=%s kind=KopfExample operator=op outcome=success reason=create"
+	if len(got) != 6 || got[fmt.Sprintf(counted, "fn")] != 100 || got[fmt.Sprintf(counted, "fn/*")] != 200 {
+		t.Errorf("want one series of the handler, and one of all its sub-handlers, got %v", got)
+	}
+}
+
 func TestNoMetrics(t *testing.T) {
 	for name, metrics := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -55,6 +55,9 @@ type Policy struct {
 type Handler struct {
 	// ID is the full id, as persisted: with the suffix of the field, if there is one.
 	ID string
+	// Root is the id of the registered handler that a sub-handler is a part of, however deep; empty for those that are
+	// registered themselves.
+	Root string
 	// Family is the group of verbs.
 	Family Family
 	// Reason is the only reason that a changing handler is for; empty for those of any reason (field, resume).
