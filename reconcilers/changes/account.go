@@ -28,11 +28,11 @@ func (p *pass) account(ctx context.Context) (verdict, error) {
 	if p.state.Superseding() {
 		p.supersede(ctx)
 	}
-	done, err := p.succeeded(p.state)
+	found, err := p.success(p.state)
 	if err != nil {
 		return stop, &BlockedError{Err: err}
 	}
-	if !done {
+	if found == nil {
 		p.interim = nil
 	}
 	return goOn, nil

@@ -81,7 +81,7 @@ func (p *pass) reject(ctx context.Context, a *execution.Attempt, refusal error) 
 	}
 	a.Outcome = a.Limits.Judge(fmt.Errorf("the changes of the handler were refused: %w", refusal))
 	p.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.now())
-	if done, err := p.succeeded(p.state); err == nil && !done {
+	if found, err := p.success(p.state); err == nil && found == nil {
 		p.interim = nil
 	}
 }

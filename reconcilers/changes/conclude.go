@@ -30,7 +30,9 @@ func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
 	}
 	// There is no essence at all if the deleted object has one that cannot be read.
 	if handled == nil || diff.Equal(asValue(p.cause.Old), asValue(handled)) || p.cause.Deleting && !p.fits(patch, handled) {
-		p.Interim.Purge(patch, p.body)
+		if !patch.Empty() { // nothing is written for that alone
+			p.Interim.Purge(patch, p.body)
+		}
 		return nil
 	}
 	if err := p.bind(patch); err != nil {
@@ -45,7 +47,7 @@ func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
 	}
 	// Others have seen something else than the first. An update follows; and should the change be reverted before, it
 	// has to follow all the same.
-	return p.storeInterim(patch, p.cause.New)
+	return p.storeBeside(patch, p.cause.New)
 }
 
 // continued adds what an unfinished cause needs: the records, and what the first successful handler saw.
@@ -57,14 +59,17 @@ func (p *pass) continued(patch *patching.Patch) error {
 		return err
 	}
 	if p.interim != nil && !p.interimStored() {
-		if err := p.storeInterim(patch, p.interim); err != nil {
+		if err := p.storeOpen(patch); err != nil {
 			return err
 		}
 	}
-	if len(patch.Merge) > 0 {
-		return p.bind(patch)
+	if len(patch.Merge) == 0 {
+		return nil
 	}
-	return nil
+	if p.interim == nil && p.stale {
+		p.Interim.Purge(patch, p.body)
+	}
+	return p.bind(patch)
 }
 
 func asValue(e diffbase.Essence) any {

@@ -19,7 +19,10 @@ func (p *pass) observe(ctx context.Context) (verdict, error) {
 	p.state, p.working = nil, nil
 	now, then, err := p.essences(ctx)
 	if err == nil {
-		p.former, err = execution.Restore(p.read, p.owned(), nil, string(cause.Update), p.now())
+		p.former, err = execution.Restore(p.read, p.owned(), nil, "", p.now())
+	}
+	if err == nil {
+		err = p.believe()
 	}
 	if err != nil {
 		return stop, &BlockedError{Err: err}

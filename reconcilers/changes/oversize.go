@@ -7,7 +7,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
@@ -16,17 +15,12 @@ const annotationsLimit = 256 * 1024
 
 // storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
 func (p *pass) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
-	size, err := p.storeFitting(p.Lens.Diffbase, patch, handled)
+	size, err := p.storeFitting(patch, handled, p.Lens.Diffbase.Store)
 	large, measured := p.Lens.Redaction.Exceeded(handled)
 	if measured == nil && (large || size > annotationsLimit) {
 		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it changed, not what it was",
 			"handlers", p.owned(), "annotations", size, "limit", annotationsLimit)
 	}
-	return err
-}
-
-func (p *pass) storeInterim(patch *patching.Patch, seen diffbase.Essence) error {
-	_, err := p.storeFitting(p.Interim, patch, seen)
 	return err
 }
 
@@ -40,19 +34,22 @@ func (p *pass) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	if p.bind(&trial) != nil {
 		return false
 	}
-	if _, err := p.storeFitting(p.Lens.Diffbase, &trial, handled); err != nil {
+	if _, err := p.storeFitting(&trial, handled, p.Lens.Diffbase.Store); err != nil {
 		return false
 	}
 	return annotationsSize(p.body, trial.Merge) <= annotationsLimit
 }
 
+// storing adds a form of an essence to a merge-patch.
+type storing func(patch, body map[string]any, form diffbase.Essence) error
+
 // storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
-func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence diffbase.Essence) (first int, err error) {
+func (p *pass) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {
 	for form, err := range p.Lens.Redaction.Forms(p.body, essence) {
 		if err != nil {
 			return first, err
 		}
-		if err := to.Store(patch.Merge, p.body, form); err != nil {
+		if err := store(patch.Merge, p.body, form); err != nil {
 			return first, err
 		}
 		size := annotationsSize(p.body, patch.Merge)
@@ -62,17 +59,6 @@ func (p *pass) storeFitting(to diffbase.Storage, patch *patching.Patch, essence 
 		}
 	}
 	return first, nil
-}
-
-// interimStored tells whether the object has just that one: it may have a stale one, of a cause that another operator
-// ended.
-func (p *pass) interimStored() bool {
-	stored, err := p.Interim.Fetch(p.body)
-	if err != nil || stored == nil {
-		return false
-	}
-	recalled, _ := p.Lens.Redaction.Recall(p.body, stored, p.interim)
-	return diff.Equal(asValue(recalled), asValue(p.interim))
 }
 
 // annotationsSize is what the annotations will weigh with the patch applied, as the API server counts it.

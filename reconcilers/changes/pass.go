@@ -26,6 +26,7 @@ type pass struct {
 	cause    *cause.Cause
 	interest handlers.Interest
 	interim  diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
+	stale    bool             // the object has interim memory that is not believed
 	selected []*handlers.Handler
 	state    *execution.State
 	working  map[string]any       // the object as the next handler is to see it

@@ -6,7 +6,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -34,29 +33,6 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 	}
 }
 
-// succeeded is true if a handler of the state's own purpose has, or a sub-handler of one: these are known by name only until
-// their parent is called.
-func (p *pass) succeeded(state *execution.State) (bool, error) {
-	for _, e := range state.Entries() {
-		if e.Success && (e.Purpose == "" || e.Purpose == state.Purpose) {
-			return true, nil
-		}
-		for _, id := range e.Subrefs {
-			if state.Entry(id) != nil {
-				continue // it is among the entries
-			}
-			record, err := p.read(id)
-			if err != nil {
-				return false, err
-			}
-			if record != nil && record.Success != nil && *record.Success && (record.Purpose == nil || *record.Purpose == state.Purpose) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
 // forget drops the records. With something seen, the two configurations change places: some handlers have seen the one,
 // some the other, and whichever of them the object has at last, the others must be told.
 func (p *pass) forget(ctx context.Context, seen bool) error {
@@ -73,7 +49,7 @@ func (p *pass) forget(ctx context.Context, seen bool) error {
 	if err := p.storeHandled(ctx, &patch, p.interim); err != nil {
 		return err
 	}
-	if err := p.storeInterim(&patch, p.cause.Old); err != nil {
+	if err := p.storeBeside(&patch, p.cause.Old); err != nil {
 		return err
 	}
 	return p.send(ctx, patch)

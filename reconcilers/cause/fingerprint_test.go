@@ -1,0 +1,43 @@
+package cause_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// TestFingerprint holds fingerprints against differences: what the one tells apart, the other does.
+func TestFingerprint(t *testing.T) {
+	base := diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}}
+	cases := map[string]struct {
+		reason string
+		other  diffbase.Essence
+	}{
+		"Same":       {"it is stored over and over", diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}}},
+		"Float":      {"there is one kind of numbers", diffbase.Essence{"spec": map[string]any{"a": 1.0, "list": []any{nil, map[string]any{"x": nil}}}}},
+		"Null":       {"a null is as good as none", diffbase.Essence{"data": nil, "spec": map[string]any{"a": int64(1), "b": nil, "list": []any{nil, map[string]any{"x": nil}}}}},
+		"NullInList": {"but not in a list", diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{}}}}},
+		"Value":      {"another value", diffbase.Essence{"spec": map[string]any{"a": int64(2), "list": []any{nil, map[string]any{"x": nil}}}}},
+		"Boolean":    {"which is no number", diffbase.Essence{"spec": map[string]any{"a": true, "list": []any{nil, map[string]any{"x": nil}}}}},
+		"Empty":      {"no values at all", diffbase.Essence{}},
+		"Nothing":    {"never handled", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			mine, err := cause.Fingerprint(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := cause.Fingerprint(tc.other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same := tc.other != nil && len(diff.Compute(map[string]any(base), map[string]any(tc.other))) == 0
+			if (mine == theirs) != same {
+				t.Errorf("%s: the fingerprints are %q and %q, but that there is no difference is %v", tc.reason, mine, theirs, same)
+			}
+		})
+	}
+}
