@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -20,6 +21,10 @@ type call struct {
 	Reason string  `json:"reason"`
 	Diff   any     `json:"diff"`
 	At     float64 `json:"at"` // seconds since 1970
+	// What was planned for it, and the two values of the field, in relays only.
+	Does string `json:"does"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
 }
 
 // operator is one of the two for one namespace.
@@ -32,6 +37,8 @@ type operator interface {
 
 // kopf is the genuine one, in a process of its own.
 type kopf struct {
+	script  string // in testdata; handlers.py by default
+	env     []string
 	process *exec.Cmd
 	file    string
 }
@@ -39,8 +46,8 @@ type kopf struct {
 func (k *kopf) start(namespace string) {
 	GinkgoHelper()
 	k.file = filepath.Join(GinkgoT().TempDir(), "calls")
-	k.process = exec.Command(filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone", filepath.Join("testdata", "handlers.py"))
-	k.process.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "INTEROP_CALLS="+k.file)
+	k.process = exec.Command(filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone", filepath.Join("testdata", cmp.Or(k.script, "handlers.py")))
+	k.process.Env = append(append(os.Environ(), k.env...), "KUBECONFIG="+kubeconfig, "INTEROP_CALLS="+k.file)
 	k.process.Stdout, k.process.Stderr = GinkgoWriter, GinkgoWriter
 	Expect(k.process.Start()).To(Succeed())
 	DeferCleanup(k.stop)

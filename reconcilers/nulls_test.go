@@ -1,0 +1,82 @@
+package reconcilers_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// TestNullsInTheLastHandledConfiguration is the deviation D-null-only: what differs by a null only is rewritten with the next change,
+// or with the resuming of the object, if anybody resumes it; Kopf rewrites it after each restart.
+func TestNullsInTheLastHandledConfiguration(t *testing.T) {
+	const handled = "coming.example.org/last-handled-configuration"
+	done := func(context.Context, *handlers.Call) error { return nil }
+	cases := map[string]struct {
+		reason    string
+		resuming  bool
+		edited    bool
+		rewritten bool
+	}{
+		"Quiet":    {"nothing is to be done, so nothing is written", false, false, false},
+		"Edited":   {"the next change writes it anyway", false, true, true},
+		"Resuming": {"the end of a cause writes what differs in any way", true, false, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				registrations := []reconcilers.Registration{to(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done})}
+				if tc.resuming {
+					registrations = append(registrations, to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: done}))
+				}
+				p.create("ConfigMap", "a")
+				get := func() *unstructured.Unstructured {
+					object := p.object("ConfigMap", "a")
+					if err := p.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+						t.Fatal(err)
+					}
+					return object
+				}
+				annotate := func(key, value string) {
+					object := get()
+					annotations := object.GetAnnotations()
+					if annotations == nil {
+						annotations = map[string]string{}
+					}
+					annotations[key] = value
+					object.SetAnnotations(annotations)
+					if err := p.Update(t.Context(), object); err != nil {
+						t.Fatal(err)
+					}
+				}
+				annotate(handled, `{"data":null}`)
+				before := get().GetResourceVersion()
+				stop := operateAll(t, server, reconcilers.Options{}, registrations...)
+				defer stop()
+				time.Sleep(time.Minute)
+				if tc.edited {
+					annotate("example.org/note", "x")
+					time.Sleep(time.Minute)
+				}
+				object := get()
+				if rewritten := !strings.Contains(object.GetAnnotations()[handled], "null"); rewritten != tc.rewritten {
+					t.Errorf("%s: it is %s", tc.reason, object.GetAnnotations()[handled])
+				}
+				if written := object.GetResourceVersion() != before; written != tc.rewritten {
+					t.Errorf("%s: that the object was written to is %v", tc.reason, written)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type (
+	change = facade.Change[*unstructured.Unstructured]
+	run    = facade.Run[*unstructured.Unstructured]
+)
+
+var errKilled = errors.New("the process is dead")
+
+// relayOurs is our operator with the handlers of relay.py, in lives that end between two instructions.
+type relayOurs struct {
+	plan map[string]string
+	dead *death
+	end  func()
+
+	mu   sync.Mutex
+	made []call
+}
+
+// death is that of one life: from then on, whatever it does reaches nobody.
+type death struct {
+	come chan struct{}
+	cut  atomic.Bool
+	next http.RoundTripper
+}
+
+func (d *death) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.cut.Load() {
+		return nil, errKilled
+	}
+	return d.next.RoundTrip(r)
+}
+
+func (o *relayOurs) start(namespace string, plan map[string]string) {
+	GinkgoHelper()
+	dead := &death{come: make(chan struct{})}
+	o.plan, o.dead = plan, dead
+	o.made = nil
+	op := facade.New("interop.example.org", facade.AsKopf(), facade.InNamespaces(namespace))
+	o.register(facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
+	own := rest.CopyConfig(config)
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper { dead.next = next; return dead })
+	m, err := ctrl.NewManager(own, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(op.SetupWithManager(m)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	o.end = sync.OnceFunc(func() {
+		dead.cut.Store(true)
+		close(dead.come)
+		cancel()
+		Eventually(done).Should(Receive())
+	})
+	DeferCleanup(o.kill)
+}
+
+func (o *relayOurs) kill() { o.end() }
+
+func (o *relayOurs) calls() []call {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.made)
+}
+
+func (o *relayOurs) register(examples facade.Selection[*unstructured.Unstructured]) {
+	examples.OnCreate("c1", o.handle("c1"))
+	examples.OnCreate("c2", o.handle("c2"))
+	examples.OnUpdate("u1", o.handle("u1"))
+	examples.OnUpdate("u2", o.handle("u2"))
+	examples.OnField("f", "spec.field", o.handle("f"))
+	examples.Label("resumed", "yes").OnResume("r", o.handle("r"), facade.EvenIfDeleted())
+	examples.Label("held", "yes").OnDelete("d1", o.handle("d1"))
+	examples.Label("held", "yes").OnDelete("d2", o.handle("d2"))
+	examples.Label("optional", "yes").OnDelete("o", o.handle("o"), facade.Optional())
+	examples.Label("daemon", "yes").Daemon("w", o.watch)
+	examples.Label("timer", "yes").Timer("t", time.Second, func(context.Context, *run) error { return nil })
+}
+
+func (o *relayOurs) note(one call) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.dead.cut.Load() {
+		o.made = append(o.made, one)
+	}
+}
+
+func (o *relayOurs) handle(id string) facade.ChangeFunc[*unstructured.Unstructured] {
+	dead := o.dead
+	return func(_ context.Context, c *change) error {
+		name, value := c.Object.GetName(), field(c.Object)
+		does := o.does(name, id, value, "return")
+		if does == "once" && c.Retry > 0 {
+			does = "return"
+		}
+		o.note(call{ID: id, Name: name, Does: does, Reason: string(c.Reason), Old: field(c.Old), New: value})
+		switch {
+		case does == "hang":
+			<-dead.come
+			return errKilled
+		case does == "later" || does == "once":
+			return facade.Temporary(errors.New("later"), 2*time.Second)
+		case id == "c1":
+			c.SetResult(map[string]string{"by": "anybody"})
+		}
+		return nil
+	}
+}
+
+func (o *relayOurs) watch(_ context.Context, r *run) error {
+	dead, name := o.dead, r.Object().GetName()
+	does := o.does(name, "w", field(r.Object()), "wait")
+	o.note(call{ID: "w", Name: name, Does: does})
+	if does == "end" { // when nothing else happens to the object any more
+		select {
+		case <-time.After(2 * time.Second):
+		case <-dead.come:
+		}
+		return nil
+	}
+	select {
+	case <-r.Stopping():
+		o.note(call{ID: "w", Name: name, Does: "stopping"})
+	case <-dead.come:
+	}
+	if does == "hang" {
+		<-dead.come
+	}
+	return nil
+}
+
+func (o *relayOurs) does(name, id, value, otherwise string) string {
+	if planned, ok := o.plan[name+"/"+id+"/"+value]; ok {
+		return planned
+	}
+	return otherwise
+}
+
+func field(object *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(object.Object, "spec", "field")
+	return value
+}

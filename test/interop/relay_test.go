@@ -1,0 +1,318 @@
+package interop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// runner is one side of a relay.
+type runner interface {
+	start(namespace string, plan map[string]string)
+	kill()
+	// calls are those since the last start.
+	calls() []call
+}
+
+// relay is one namespace with all rows at once, each of them an object.
+type relay struct {
+	cluster
+	rows   []row
+	number int
+	runner runner
+	past   []call            // of former lives
+	failed map[string]string // why rows are given up
+}
+
+// patience is how long nothing at all may happen before the rest is given up: a start of either side takes seconds.
+const patience = time.Minute
+
+var _ = Describe("Changes", func() {
+	DescribeTable("go on where the other side was killed", func(ctx context.Context, rows func() []row, one, other func() runner) {
+		r := &relay{cluster: cluster{fmt.Sprintf("relay-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}, rows: rows(), failed: map[string]string{}}
+		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})).To(Succeed())
+		for r.number = range legs {
+			r.run(ctx, one())
+			one, other = other, one
+		}
+		r.number = legs
+		r.last(ctx, one())
+		r.judge(ctx)
+		Expect(slices.Sorted(maps.Values(r.failed))).To(BeEmpty())
+	},
+		Entry("changes, begun by ours", changeRows, newOurs, newKopf),
+		Entry("changes, begun by Kopf", changeRows, newKopf, newOurs),
+		Entry("deletions, begun by ours", deletionRows, newOurs, newKopf),
+		Entry("deletions, begun by Kopf", deletionRows, newKopf, newOurs),
+		Entry("daemons, begun by ours", daemonRows, newOurs, newKopf),
+		Entry("daemons, begun by Kopf", daemonRows, newKopf, newOurs),
+		Entry("objects held in the background alone, begun by ours", backgroundRows, newOurs, newKopf),
+		Entry("objects held in the background alone, begun by Kopf", backgroundRows, newKopf, newOurs),
+	)
+})
+
+func newOurs() runner { return &relayOurs{} }
+func newKopf() runner { return &relayKopf{} }
+
+// run is one life, up to its death in the middle of everything.
+func (r *relay) run(ctx context.Context, side runner) {
+	GinkgoHelper()
+	r.begin(side)
+	if r.number == 0 {
+		for _, one := range r.rows {
+			Expect(api.Create(ctx, example(r.namespace, one.name, one.labels))).To(Succeed())
+		}
+	}
+	r.await(ctx, "not ended: what was begun before", r.ready, func(one row) {
+		if own := one.leg(r.number); own.at != unseen {
+			r.change(ctx, one, own.change)
+		}
+	})
+	r.await(ctx, "not reached", r.reached, nil)
+	side.kill()
+	r.past = append(r.past, side.calls()...)
+	for _, one := range r.alive() {
+		own := one.leg(r.number)
+		if own.at == unseen {
+			r.change(ctx, one, own.change)
+		}
+		r.change(ctx, one, own.after)
+	}
+}
+
+// last is the life that ends what is left, and handles one more edit of each object: nothing else follows.
+func (r *relay) last(ctx context.Context, side runner) {
+	GinkgoHelper()
+	r.begin(side)
+	r.await(ctx, "not ended at last", r.ready, func(one row) {
+		if _, deleted := one.during(legs); !deleted {
+			r.edit(ctx, one.name, "z")
+		}
+	})
+	r.await(ctx, "not ended in the end", func(one row, s *sight) bool {
+		_, deleted := one.during(legs)
+		return deleted || closed(s.objects[one.name], "z")
+	}, nil)
+	r.create(ctx, "sentinel")
+	r.handled(ctx, "sentinel", "a")
+	r.edit(ctx, "sentinel", "b")
+	r.handled(ctx, "sentinel", "b")
+	side.kill()
+	r.past = append(r.past, side.calls()...)
+}
+
+func (r *relay) begin(side runner) {
+	GinkgoHelper()
+	By(fmt.Sprintf("life %d: %T", r.number, side))
+	plan := map[string]string{}
+	for _, one := range r.rows {
+		one.planned(r.number, plan)
+	}
+	r.runner = side
+	side.start(r.namespace, plan)
+}
+
+func (r *relay) change(ctx context.Context, one row, change string) {
+	GinkgoHelper()
+	switch change {
+	case creation, onward:
+	case deletion:
+		Expect(api.Delete(ctx, example(r.namespace, one.name, nil))).To(Succeed())
+	default:
+		r.edit(ctx, one.name, change)
+	}
+}
+
+// alive are the rows that are not given up.
+func (r *relay) alive() (rows []row) {
+	for _, one := range r.rows {
+		if r.failed[one.name] == "" {
+			rows = append(rows, one)
+		}
+	}
+	return rows
+}
+
+// await waits until it is so with each row, and does something with it then. Those with which nothing happens any more are
+// given up.
+func (r *relay) await(ctx context.Context, failure string, is func(one row, s *sight) bool, then func(row)) {
+	GinkgoHelper()
+	waiting, deadline := r.alive(), time.Now().Add(patience)
+	for len(waiting) > 0 && time.Now().Before(deadline) {
+		s := r.look(ctx)
+		before := len(waiting)
+		waiting = slices.DeleteFunc(waiting, func(one row) bool {
+			met := is(one, s)
+			if met && then != nil {
+				then(one)
+			}
+			return met
+		})
+		if len(waiting) < before {
+			deadline = time.Now().Add(patience)
+		}
+		time.Sleep(200 * time.Millisecond) // between two looks at the real API server
+	}
+	for _, one := range waiting {
+		text, _ := json.Marshal(r.look(ctx).objects[one.name])
+		r.failed[one.name] = fmt.Sprintf("%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).at, callsOf(r.runner.calls(), one), text)
+	}
+}
+
+// sight is one look at everything.
+type sight struct {
+	objects map[string]*unstructured.Unstructured
+	calls   map[string]bool // of this life, such as "name/u1/hang"
+}
+
+func (r *relay) look(ctx context.Context) *sight {
+	GinkgoHelper()
+	s := &sight{objects: map[string]*unstructured.Unstructured{}, calls: map[string]bool{}}
+	for _, one := range r.runner.calls() {
+		id, _, _ := strings.Cut(one.ID, "/")
+		s.calls[one.Name+"/"+id+"/"+one.Does], s.calls[one.Name+"/"+id] = true, true
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("kopf.dev/v1")
+	list.SetKind("KopfExampleList")
+	Expect(api.List(ctx, list, client.InNamespace(r.namespace))).To(Succeed())
+	for _, object := range list.Items {
+		s.objects[object.GetName()] = &object
+	}
+	return s
+}
+
+// ready tells whether what was begun before this life has ended, and what runs in each life has begun.
+func (r *relay) ready(one row, s *sight) bool {
+	value, deleted := one.beginning(r.number)
+	switch {
+	case one.leg(r.number).change == creation, one.leg(r.number).change == onward && r.number < legs:
+		return true
+	case deleted:
+		return s.objects[one.name] == nil
+	case one.labels["daemon"] != nil && !s.calls[one.name+"/w"], one.labels["resumed"] != nil && r.number > 0 && !s.calls[one.name+"/r"]:
+		return false
+	}
+	return closed(s.objects[one.name], value)
+}
+
+// reached tells whether the row is where this life is to end.
+func (r *relay) reached(one row, s *sight) bool {
+	object := s.objects[one.name]
+	value, deleted := one.during(r.number)
+	which := one.open(r.number)
+	succeeded := func(id string) bool { return record(object, id)["success"] == true }
+	switch at := one.leg(r.number).at; at {
+	case unseen:
+		value, _ := one.beginning(r.number)
+		return closed(object, value)
+	case first:
+		return s.calls[one.name+"/"+which+"1/hang"]
+	case between:
+		return record(object, which+"2")["message"] == "later" && succeeded(which+"1") && (deleted || succeeded("f.spec.field"))
+	case second:
+		return s.calls[one.name+"/"+which+"2/hang"] && succeeded(which+"1")
+	case "stopping":
+		return s.calls[one.name+"/w/stopping"]
+	case "tried":
+		return s.calls[one.name+"/o/later"]
+	case "released":
+		_, kopf := r.runner.(*relayKopf) // which leaves the finalizer there until the next event
+		return s.calls[one.name+"/w"] && closed(object, value) && (kopf || len(object.GetFinalizers()) == 0)
+	default:
+		return deleted && object == nil || !deleted && closed(object, value)
+	}
+}
+
+const kopfPrefix = "kopf.zalando.org/"
+
+var recorded = []string{"c1", "c2", "u1", "u2", "f.spec.field", "r", "d1", "d2", "o"}
+
+// closed tells whether the object with that value was handled to the end.
+func closed(object *unstructured.Unstructured, value string) bool {
+	var handled struct{ Spec struct{ Field string } }
+	return object != nil && object.GetDeletionTimestamp() == nil &&
+		json.Unmarshal([]byte(object.GetAnnotations()[lastHandled]), &handled) == nil && handled.Spec.Field == value &&
+		!slices.ContainsFunc(recorded, func(id string) bool { return record(object, id) != nil })
+}
+
+func record(object *unstructured.Unstructured, id string) (decoded map[string]any) {
+	if object != nil {
+		_ = json.Unmarshal([]byte(object.GetAnnotations()[kopfPrefix+id]), &decoded)
+	}
+	return decoded
+}
+
+// judge compares all that was done with what the row wants.
+func (r *relay) judge(ctx context.Context) {
+	GinkgoHelper()
+	s := r.look(ctx)
+	for _, one := range r.alive() {
+		value, deleted := one.during(legs)
+		want, made := slices.Clone(one.want), callsOf(r.past, one)
+		if !deleted {
+			want = append(want, updated(value, "z")...)
+		}
+		slices.Sort(want)
+		if one.loose {
+			made = slices.Compact(made)
+		}
+		if !slices.Equal(want, made) {
+			r.failed[one.name] = fmt.Sprintf("%s: wanted %v,\n\tbut there were %v", one.name, want, made)
+			continue
+		}
+		if deleted {
+			continue
+		}
+		if difference := r.unlike(s, one); difference != "" {
+			r.failed[one.name] = one.name + ": " + difference
+		}
+	}
+}
+
+// unlike says how the object differs from one that was never left in the middle of anything.
+func (r *relay) unlike(s *sight, one row) string {
+	object := s.objects[one.name]
+	annotations := maps.Clone(object.GetAnnotations())
+	if _, kopf := r.runner.(*relayKopf); kopf {
+		delete(annotations, kopfPrefix+"handling-configuration") // which Kopf does not know
+	}
+	names := slices.Sorted(maps.Keys(annotations))
+	result, _, _ := unstructured.NestedString(object.Object, "status", "c1", "by")
+	switch {
+	case !slices.Equal(names, []string{"example.org/note", lastHandled}):
+		return fmt.Sprintf("there are the annotations %v", names)
+	case !closed(object, "z") || field(object) != "z" || result != "anybody":
+		return fmt.Sprintf("the object is %v", object.Object)
+	case len(object.GetFinalizers()) != 0:
+		return fmt.Sprintf("there are the finalizers %v", object.GetFinalizers())
+	}
+	return ""
+}
+
+// callsOf are those of a row that were not cut, sorted.
+func callsOf(calls []call, one row) (made []string) {
+	for _, c := range calls {
+		id, _, _ := strings.Cut(c.ID, "/")
+		switch {
+		case c.Name != one.name || c.Does == "stopping":
+		case id == "w":
+			made = append(made, "w")
+		case c.Does == "return":
+			made = append(made, fmt.Sprintf("%s %s %s→%s", id, c.Reason, c.Old, c.New))
+		}
+	}
+	slices.Sort(made)
+	return made
+}

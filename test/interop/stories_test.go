@@ -1,0 +1,138 @@
+package interop_test
+
+import (
+	"fmt"
+	"slices"
+)
+
+// changeRows are chains of changes, each of which is begun by one side, stopped at some point, and ended by the other, which
+// goes on with the next. All pairs of points are among them.
+func changeRows() (rows []row) {
+	points := []string{unseen, first, between, second, done}
+	for i, one := range points {
+		for j, two := range points {
+			three := points[(i+j)%len(points)]
+			rows = append(rows, row{name: named("updated", one, two, three), legs: []leg{{"b", one, ""}, {"c", two, ""}, {"d", three, ""}}})
+		}
+		two, three := points[(i+2)%len(points)], points[(i+3)%len(points)]
+		if one != unseen {
+			rows = append(rows, row{name: named("created", one, two, three), legs: []leg{{creation, one, ""}, {"b", two, ""}, {"d", three, ""}}})
+		}
+	}
+	for i := range rows {
+		rows[i].want = rows[i].calm()
+	}
+	return append(rows, editedRows()...)
+}
+
+// editedRows have an edit in the middle of a change. Whoever has not begun it does not know what those have seen who are done
+// with it: they are not told of that edit, as with Kopf alone.
+func editedRows() []row {
+	return []row{
+		{
+			name: "edited-in-the-middle", legs: []leg{{"b", second, "c"}, {onward, done, ""}, {"d", done, ""}},
+			want: slices.Concat(created(), []string{"u1 update a→b", "u2 update a→c", "f update a→c"}, updated("c", "d")),
+		},
+		{
+			name: "edited-before-a-success", legs: []leg{{"b", first, "c"}, {onward, second, ""}, {"d", first, ""}},
+			want: slices.Concat(created(), updated("a", "c"), updated("c", "d")),
+		},
+		{
+			name: "resumed", labels: map[string]any{"resumed": "yes"}, legs: []leg{{"b", done, ""}, {"c", done, ""}, {"d", done, ""}},
+			want: slices.Concat(created(), updated("a", "b"), updated("b", "c"), updated("c", "d"),
+				[]string{"r resume b→b", "r resume c→c", "r resume d→d"}),
+		},
+	}
+}
+
+// deletionRows are deletions that are begun by one side, stopped at some point, and ended by the other; or stopped there again.
+func deletionRows() (rows []row) {
+	held := map[string]any{"held": "yes"}
+	points := []string{unseen, first, between, second}
+	for i, one := range points {
+		for _, two := range append(slices.Clone(points[max(1, i):]), done) {
+			r := row{name: named("deleted", one, two), labels: held, legs: []leg{{deletion, one, ""}, {onward, two, ""}}}
+			r.want = r.calm()
+			rows = append(rows, r)
+		}
+	}
+	return append(rows,
+		row{
+			name: "deleted-amid-an-update", labels: held, legs: []leg{{"b", second, deletion}, {onward, done, ""}},
+			want: slices.Concat(created(), []string{"u1 update a→b", "f delete a→b", "d1 delete a→b", "d2 delete a→b"}),
+		},
+		row{
+			name: "deleted-before-a-success", labels: held, legs: []leg{{"b", first, deletion}, {onward, done, ""}},
+			want: slices.Concat(created(), []string{"f delete a→b", "d1 delete a→b", "d2 delete a→b"}),
+		},
+	)
+}
+
+// daemonRows have a daemon: it runs once in each life that finds the object alive, and holds the object until it has ended.
+func daemonRows() (rows []row) {
+	daemon := map[string]any{"daemon": "yes"}
+	both := map[string]any{"daemon": "yes", "held": "yes"}
+	for _, point := range []string{first, between, second, done} {
+		rows = append(rows, row{name: named("watched", point), labels: both, legs: []leg{{"b", point, ""}, {"c", point, ""}, {deletion, point, ""}}})
+	}
+	for i := range rows {
+		rows[i].want = append(rows[i].calm(), "w", "w", "w")
+	}
+	return append(rows,
+		row{
+			name: "watched-deleted-unseen", labels: daemon, legs: []leg{{deletion, unseen, ""}, {onward, done, ""}},
+			want: append(created(), "w"),
+		},
+		row{
+			name: "stubborn", labels: daemon, plan: map[string]string{"0/w": "hang"}, legs: []leg{{deletion, "stopping", ""}, {onward, done, ""}},
+			want: append(created(), "w"),
+		},
+		row{
+			name: "stubborn-held", labels: both, plan: map[string]string{"0/w": "hang"}, legs: []leg{{deletion, "stopping", ""}, {onward, done, ""}},
+			want: append(append(created(), deleting("a")...), "w"), loose: true,
+		},
+	)
+}
+
+// backgroundRows are objects that only something in the background holds.
+func backgroundRows() []row {
+	label := func(names ...string) map[string]any {
+		labels := map[string]any{}
+		for _, name := range names {
+			labels[name] = "yes"
+		}
+		return labels
+	}
+	rows := []row{
+		{
+			name: "optional-unseen", labels: label("daemon", "optional"), legs: []leg{{deletion, unseen, ""}, {onward, done, ""}},
+			want: append(created(), "w", "o delete a→a"),
+		},
+		{
+			name: "resuming-unseen", labels: label("daemon", "resumed"), legs: []leg{{deletion, unseen, ""}, {onward, done, ""}},
+			want: append(created(), "w", "r delete a→a"),
+		},
+		{
+			name: "field-unseen", labels: label("daemon"), legs: []leg{{"b", unseen, deletion}, {onward, done, ""}},
+			want: append(created(), "w", "f delete a→b"),
+		},
+		{
+			name: "optional-later", labels: label("daemon", "optional"), plan: map[string]string{"0/o": "later"},
+			legs: []leg{{deletion, "tried", ""}, {onward, done, ""}}, want: append(created(), "w", "o delete a→a"),
+		},
+		{
+			name: "optional-retried", labels: label("daemon", "optional"), plan: map[string]string{"0/o": "once"},
+			legs: []leg{{deletion, done, ""}}, want: append(created(), "w", "o delete a→a"),
+		},
+		{
+			name: "optional-timer", labels: label("timer", "optional"), legs: []leg{{deletion, done, ""}},
+			want: append(created(), "o delete a→a"),
+		},
+	}
+	ended := row{name: "ended", labels: label("daemon"), plan: map[string]string{}, legs: []leg{{creation, "released", ""}, {onward, "released", ""}, {deletion, done, ""}}}
+	ended.want = append(created(), "w", "w", "w")
+	for life := range legs + 1 {
+		ended.plan[fmt.Sprint(life, "/w")] = "end"
+	}
+	return append(rows, ended)
+}
