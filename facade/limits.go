@@ -19,7 +19,7 @@ func Retries(n int) LimitOption {
 
 // Timeout sets when the handler has failed for good, counted from the moment it was first due for the cause: waits between
 // attempts and downtimes of the operator are included. A call that is running then is cancelled with [ErrTimeout].
-// Default: none. Kopf: timeout=, which does not cancel.
+// Default: none; a call that never ends holds one of the [Workers] for ever then. Kopf: timeout=, which does not cancel.
 func Timeout(limit time.Duration) LimitOption {
 	o := option{name: "Timeout", set: func(h *handlers.Handler) { h.Policy.Timeout = &limit }}
 	if limit <= 0 {

@@ -103,7 +103,13 @@ func namespaces(names []string) ([]string, error) {
 	return slices.Compact(unique), nil
 }
 
-// Workers sets how many objects of one kind are handled at once. Default: 100, as handlers may sleep.
+// Workers sets how many objects of one kind are handled at once, in all namespaces together. Default: 100, as handlers may sleep.
+//
+// A handler holds one of them until it returns. Without a [Timeout], or if it does not end with its context, it may do so for ever; as
+// many of these as there are workers stop the kind, which is told in the log with their ids. One worker in ten, at least one, is kept for
+// deletions, and as many for all the rest, so that neither stops the other. Workers(1) runs no two handlers of a kind beside each other,
+// and keeps nothing. Daemons and timers need no workers: see [MostDaemons], [MostTicks].
+//
 // Kopf: queueing.worker_limit, without a limit by default.
 func Workers(n int) OperatorOption {
 	return setting(func(s *settings) error {

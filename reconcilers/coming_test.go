@@ -131,7 +131,12 @@ func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registra
 // operateAll runs an operator with handlers.
 func operateAll(t *testing.T, connection http.RoundTripper, o reconcilers.Options, registrations ...reconcilers.Registration) (stop func()) {
 	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	return operateLogged(t, connection, logr.Discard(), o, registrations...)
+}
+
+func operateLogged(t *testing.T, connection http.RoundTripper, log logr.Logger, o reconcilers.Options, registrations ...reconcilers.Registration) (stop func()) {
+	t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

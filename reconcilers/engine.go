@@ -121,9 +121,9 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 	}
 	defer leave()
 	var scopes sync.WaitGroup
-	free := make(slots, e.workers())
+	w := e.newWorkers(r, own)
 	for _, namespace := range e.scopes(r.Namespaced) {
-		k := e.newKind(r, namespace, own, free)
+		k := e.newKind(r, namespace, own, w)
 		scopes.Go(func() { k.serve(ctx) })
 	}
 	scopes.Wait()

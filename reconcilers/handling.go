@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -8,7 +9,7 @@ import (
 )
 
 // handling is how the objects of one kind are handled.
-func (e *engine) handling(r Resource, own []*handlers.Handler) *changes.Handling {
+func (e *engine) handling(r Resource, own []*handlers.Handler, chain adapters.Reconciler) *changes.Handling {
 	var changing []*handlers.Handler
 	var extra []diff.Path
 	for _, h := range own {
@@ -22,7 +23,7 @@ func (e *engine) handling(r Resource, own []*handlers.Handler) *changes.Handling
 	return &changes.Handling{
 		Handlers: changing, Lens: &cause.Lens{Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra, Redaction: e.Digests.redaction(r, own)},
 		Progress: e.Progress, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
-		Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: e.chain, Events: e.poster, Backoff: e.Backoff,
+		Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: chain, Events: e.poster, Backoff: e.Backoff,
 		Checkpoint: e.Checkpoint, Lifecycle: e.Lifecycle, WriteTimeout: e.writeTimeout(),
 	}
 }

@@ -151,7 +151,7 @@ func newWorld(t *testing.T, own ...*handlers.Handler) *world {
 		log: w.log(), chain: adapters.Standard(nil), poster: posting.New(nil, prefix),
 		writer: &patching.Writer{Client: w.api, Guarded: true, Fold: true},
 	}
-	w.kind = e.newKind(widgets, "", own, make(slots, 1))
+	w.kind = e.newKind(widgets, "", own, e.newWorkers(widgets, own))
 	w.kind.store = w.cache
 	w.create("u1")
 	w.deliver()

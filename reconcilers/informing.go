@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -44,14 +44,12 @@ func (k *kind) newCache() (cache.Cache, error) {
 func (k *kind) newController() (controller.TypedController[source.Request], error) {
 	skip := true
 	options := controller.TypedOptions[source.Request]{
-		Reconciler: k, MaxConcurrentReconciles: k.workers(), SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
+		Reconciler: dispatcher{k}, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
 		LogConstructor: func(*source.Request) logr.Logger { return k.log },
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[source.Request]) workqueue.TypedRateLimitingInterface[source.Request] {
-			queue := newQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[source.Request]) {
-				o.RateLimiter, o.Log = limiter, k.log
-			}))
-			k.queue.Store(&queue)
-			return queue
+		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[source.Request]) workqueue.TypedRateLimitingInterface[source.Request] {
+			waiting := queue.New(k.workers.places, limiter)
+			k.queue.Store(waiting)
+			return waiting
 		},
 	}
 	options.DefaultFromConfig(k.manager.GetControllerOptions())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -30,7 +31,7 @@ type store interface {
 	List() []any
 }
 
-// kind is one resource in one scope, with its cache, its queue and its workers.
+// kind is one resource in one scope, with its cache and its queue.
 type kind struct {
 	*engine
 	Resource
@@ -41,27 +42,19 @@ type kind struct {
 	objects   *objects
 	store     store
 	synced    func() bool // whether the store is complete
-	slots     slots
 	crew      *background.Crew
-	queue     atomic.Pointer[priorityqueue.PriorityQueue[source.Request]]
+	workers   *workers
+	queue     atomic.Pointer[queue.Queue]
+	passes    sync.WaitGroup // that are running
 }
 
-// slots are for objects of one kind being handled at once. Its namespaces share them: each has workers of its own.
-type slots chan struct{}
-
-// take waits for a free one, and gives what frees it again.
-func (s slots) take() (free func()) {
-	s <- struct{}{}
-	return func() { <-s }
-}
-
-func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, free slots) *kind {
+func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, w *workers) *kind {
 	k := &kind{
-		engine: e, Resource: r, namespace: namespace, slots: free, own: own, log: e.log.WithValues("kind", r.Kind),
-		handling: e.handling(r, own), objects: e.memory(scope{r.GroupResource(), namespace}, own),
+		engine: e, Resource: r, namespace: namespace, workers: w, own: own, log: e.log.WithValues("kind", r.Kind),
+		handling: e.handling(r, own, w.chain), objects: e.memory(scope{r.GroupResource(), namespace}, own),
 		crew: e.crew(scope{r.GroupResource(), namespace}),
 	}
-	k.objects.raw = e.rawEvents(r, own)
+	k.objects.raw = e.rawEvents(r, own, w.chain)
 	if len(spawning(own)) > 0 {
 		k.handling.Background = k.crew
 	}
@@ -142,5 +135,7 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 			k.vanish()
 		}
 	}()
-	return c.Start(ctx)
+	err = c.Start(ctx)
+	k.passes.Wait() // the controller itself has only handed them over
+	return err
 }

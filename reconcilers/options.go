@@ -52,7 +52,8 @@ type Options struct {
 	Registrations []Registration
 	// Namespaces restrict the operator; none is the whole cluster.
 	Namespaces []string
-	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers.
+	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of two and more, some are
+	// kept for deletions, and as many for the rest.
 	Workers int
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration

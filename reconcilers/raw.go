@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -20,7 +21,7 @@ type rawEvents struct {
 }
 
 // rawEvents makes the queue and the handling of events, if any of the handlers is for them.
-func (e *engine) rawEvents(r Resource, own []*handlers.Handler) *rawEvents {
+func (e *engine) rawEvents(r Resource, own []*handlers.Handler, chain adapters.Reconciler) *rawEvents {
 	var watching []*handlers.Handler
 	for _, h := range own {
 		if h.Family == handlers.Watching {
@@ -32,7 +33,7 @@ func (e *engine) rawEvents(r Resource, own []*handlers.Handler) *rawEvents {
 	}
 	return &rawEvents{
 		Handling: events.Handling{
-			Handlers: watching, Chain: e.chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
+			Handlers: watching, Chain: chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
 			WriteTimeout: e.writeTimeout(),
 		},
 		log: e.log.WithValues("kind", r.Kind), dropped: e.metrics.Dropped(r.Kind),

@@ -20,14 +20,10 @@ var _ reconcile.TypedReconciler[source.Request] = (*kind)(nil)
 
 // Reconcile makes one pass over one object. Errors never leave it: they are logged once, and delay this object alone.
 func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
-	if !k.ready.wait(ctx) {
-		return reconcile.Result{}, nil
-	}
 	if request.Handler != "" {
 		k.fire(request)
 		return reconcile.Result{}, nil
 	}
-	defer k.slots.take()()
 	defer k.farewell(request)
 	cached := k.cached(request)
 	k.deliver(logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached)
@@ -40,13 +36,13 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 		return reconcile.Result{}, nil
 	}
 	if wait := o.throttle.wait(time.Now()); wait > 0 {
-		return again(wait), nil
+		return k.again(request, wait), nil
 	}
 	log := k.log.WithValues("namespace", request.Namespace, "name", request.Name)
 	ctx = logf.IntoContext(ctx, log)
 	next, err := k.handling.Reconcile(ctx, o.newest(cached), &o.memory)
 	o.proceed(cached, next, k.cached(request))
-	result := k.judge(ctx, o, next, err)
+	result := k.judge(ctx, request, o, next, err)
 	k.objects.put(uid, o)
 	// If the object went during the pass, nobody else forgets what the pass kept.
 	if !k.still(request, uid) {
@@ -71,7 +67,7 @@ func (k *kind) cached(request source.Request) *unstructured.Unstructured {
 }
 
 // judge turns the end of a pass into what the queue must do.
-func (k *kind) judge(ctx context.Context, o *object, next changes.Next, err error) reconcile.Result {
+func (k *kind) judge(ctx context.Context, request source.Request, o *object, next changes.Next, err error) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):
@@ -89,20 +85,28 @@ func (k *kind) judge(ctx context.Context, o *object, next changes.Next, err erro
 			return reconcile.Result{}
 		}
 		log.Error(err, "The object cannot be handled now; it will be tried again", "after", delay.String())
-		return again(delay)
+		return k.again(request, delay)
 	}
 	o.blocked = ""
 	o.throttle.succeed()
 	if next.After != nil {
-		return again(*next.After)
+		return k.again(request, *next.After)
 	}
 	return reconcile.Result{}
 }
 
 // again comes back after a delay, as a retry: the priority of the event that led here would stick otherwise.
-func again(delay time.Duration) reconcile.Result {
-	priority := source.PriorityRetry
+func (k *kind) again(request source.Request, delay time.Duration) reconcile.Result {
+	priority := k.priority(request, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
+}
+
+// priority is that of all requests for an object that is being deleted or gone, of whatever kind they are.
+func (k *kind) priority(request source.Request, otherwise int) int {
+	if cached := k.cached(request); cached == nil || cached.GetDeletionTimestamp() != nil {
+		return source.PriorityDeletion
+	}
+	return otherwise
 }
 
 func idsOf(own []*handlers.Handler) []string {

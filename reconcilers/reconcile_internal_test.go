@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -272,23 +271,4 @@ func TestReconcileClusterScoped(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantCalls("an object in no namespace", "c")
-}
-
-// Workers(1) is for handlers that must never run beside each other: namespaces make no difference.
-func TestReconcileSharesSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := creating("c")
-		slow.Call = func(context.Context, *handlers.Call) error { time.Sleep(time.Minute); return nil }
-		w := newWorld(t, slow)
-		other := newWorld(t, slow)
-		other.kind.slots = w.kind.slots
-		begun := time.Now()
-		var both sync.WaitGroup
-		both.Go(func() { w.pass() })
-		both.Go(func() { other.pass() })
-		both.Wait()
-		if took := time.Since(begun); took != 2*time.Minute {
-			t.Errorf("two namespaces with one slot: both took %s", took)
-		}
-	})
 }

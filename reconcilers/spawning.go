@@ -107,11 +107,13 @@ func (k *kind) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 
 // Enqueue has a look taken at the object, or a tick.
 func (k *kind) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
-	priority := source.PriorityChange
-	if handler != "" {
-		priority = source.PriorityTimer
+	waiting := k.queue.Load()
+	if waiting == nil {
+		return
 	}
-	if queue := k.queue.Load(); queue != nil {
-		(*queue).AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, source.Request{NamespacedName: key, Handler: handler})
+	request, priority := source.Request{NamespacedName: key, Handler: handler}, source.PriorityTimer
+	if handler == "" {
+		priority = k.priority(request, source.PriorityChange)
 	}
+	waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)
 }

@@ -18,6 +18,8 @@ type Metrics struct {
 	attempts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	dropped  *prometheus.CounterVec
+	occupied *prometheus.GaugeVec
+	waiting  *prometheus.GaugeVec
 }
 
 // NewMetrics registers, or finds, the metrics shared by all operators of the process:
@@ -42,8 +44,11 @@ func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, erro
 	dropped, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kopf_events_dropped_total", Help: "Raw events that no handler has seen, because too many were waiting.",
 	}, []string{"operator", "kind"}))
+	if err != nil {
+		return nil, err
+	}
 	m.attempts, m.seconds, m.dropped = attempts, seconds, dropped
-	return m, err
+	return m, m.registerPlaces(registry)
 }
 
 // Dropped gives what counts a raw event of the kind that was dropped.

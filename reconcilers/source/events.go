@@ -32,12 +32,15 @@ type Events struct{ Watcher Watcher }
 
 var _ handler.TypedEventHandler[Object, Request] = Events{}
 
-// Create asks for a look at a new object; those of the first listing come last.
+// Create asks for a look at a new object; those of the first listing come last, unless they are being deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
 	priority, kind := priorityOf(ev.Object), "ADDED"
 	if ev.IsInInitialList {
 		e.Watcher.Listed(ev.Object)
-		priority, kind = min(priority, PriorityResume), ""
+		kind = ""
+		if priority == PriorityChange {
+			priority = PriorityResume
+		}
 	}
 	e.Watcher.Seen(kind, ev.Object)
 	add(q, ev.Object, priority)

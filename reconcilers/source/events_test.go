@@ -131,11 +131,11 @@ func TestEvents(t *testing.T) {
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityResume}},
 		},
 		"ListedDeleting": {
-			reason: "so may a deletion that waits since before the start",
+			reason: "but not a deletion that waits since before the start: it has places of its own",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: deleting(v1()), IsInInitialList: true}, q)
 			},
-			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityResume}},
+			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"ListedThenChanged": {
 			reason: "a change of an object that waits lifts it to the changes; it is looked at once",

@@ -55,6 +55,7 @@ var House = Plan{
 	{Dir: "reconcilers/source", Layer: 2},
 
 	{Dir: "reconcilers/handlers", Layer: 3},
+	{Dir: "reconcilers/queue", Layer: 3},
 
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},

@@ -1,0 +1,153 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// heard is what the operator says of its workers.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) log() logr.Logger {
+	return funcr.New(func(_, line string) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if strings.Contains(line, "occupy all workers") || strings.Contains(line, "waits for a worker") {
+			h.lines = append(h.lines, line)
+		}
+	}, funcr.Options{})
+}
+
+func (h *heard) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lines := h.lines
+	h.lines = nil
+	return lines
+}
+
+// gauges are the values of a metric by its handler.
+func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() != name {
+				continue
+			}
+			handler := ""
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "handler" {
+					handler = label.GetValue()
+				}
+			}
+			values[handler] += metric.GetGauge().GetValue()
+		}
+	}
+	return values
+}
+
+// Who holds the workers is told when others wait for them, once; and when that is over.
+func TestOccupiedWorkersAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, h, registry := memapi.New(), &heard{}, prometheus.NewRegistry()
+		p := newPeople(t, server)
+		release := make(chan struct{})
+		waits := &handlers.Handler{ID: "waits", Call: func(ctx context.Context, _ *handlers.Call) error {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return nil
+		}}
+		parent := &handlers.Handler{ID: "provision", Reason: cause.Create, Call: func(ctx context.Context, c *handlers.Call) error {
+			if err := c.Subs.Declare(waits); err != nil {
+				return err
+			}
+			return c.Subs.Run(ctx)
+		}}
+		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 10, Metrics: registry}, to(t, "configmaps", parent))
+		defer stop()
+		time.Sleep(time.Second)
+		p.createMany("ConfigMap", "o", 9)
+		time.Sleep(time.Hour)
+		if lines := h.take(); len(lines) > 0 {
+			t.Errorf("nobody waits, so there is nothing to tell: %q", lines)
+		}
+		p.createMany("ConfigMap", "late", 3)
+		time.Sleep(9 * time.Second)
+		if lines := h.take(); len(lines) > 0 {
+			t.Errorf("nobody waits for long: %q", lines)
+		}
+		time.Sleep(time.Hour)
+		lines := h.take()
+		if len(lines) != 1 {
+			t.Fatalf("it is told once: %q", lines)
+		}
+		for _, part := range []string{`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "facade.Timeout", "facade.Workers"} {
+			if !strings.Contains(lines[0], part) {
+				t.Errorf("the line lacks %q: %s", part, lines[0])
+			}
+		}
+		if d := cmp.Diff(map[string]float64{"provision": 9}, gauges(t, registry, "kopf_active_workers")); d != "" {
+			t.Errorf("sub-handlers run in the places of their parents: -want, +got:\n%s", d)
+		}
+		if d := cmp.Diff(map[string]float64{"": 3}, gauges(t, registry, "kopf_workqueue_depth")); d != "" {
+			t.Errorf("who waits: -want, +got:\n%s", d)
+		}
+		close(release)
+		time.Sleep(time.Second)
+		if lines := h.take(); len(lines) != 1 || !strings.Contains(lines[0], "any more") {
+			t.Errorf("it is told when it is over: %q", lines)
+		}
+		if d := cmp.Diff(map[string]float64{"provision": 0}, gauges(t, registry, "kopf_active_workers")); d != "" {
+			t.Errorf("all have left: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// Workers that have much to do are not occupied, nor is it news that an operator exits.
+func TestBusyWorkersAreNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, h := memapi.New(), &heard{}
+		p := newPeople(t, server)
+		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 4}, to(t, "configmaps",
+			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Call) error {
+				select {
+				case <-time.After(5 * time.Second):
+				case <-ctx.Done():
+				}
+				return nil
+			}}))
+		for n := range 100 {
+			p.create("ConfigMap", fmt.Sprint("o", n))
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if lines := h.take(); len(lines) > 0 {
+			t.Errorf("they are busy, and go on: %q", lines)
+		}
+	})
+}

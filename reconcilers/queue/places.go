@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+)
+
+// Places are where the requests of one kind are served: as many at once as there are places, in all namespaces. One in ten, and at
+// least one, is kept for deletions, and as many for the rest; with a single place, nothing is kept. Ticks need none, as they
+// run elsewhere. Places serves the queues made with it, and is the lock of all of them.
+type Places struct {
+	size, kept int
+	observer   Observer
+
+	mu       sync.Mutex
+	queues   []*Queue
+	taken    [sides]int
+	waiting  [sides]int
+	left     [classes]int // turns of this round
+	arrivals uint64
+	stalls   [sides]stall
+}
+
+// Observer is told what becomes of the places. Its functions may be nil.
+type Observer struct {
+	// Waiting is told how many more, or fewer, requests wait for their turn. It must be quick.
+	Waiting func(more int)
+	// Stalled is told once that requests have been waiting without any of them getting a place for Patience, and once that none
+	// waits any more. It has a goroutine of its own.
+	Stalled func(Stall)
+}
+
+// NewPlaces makes as many places. There must be one at least.
+func NewPlaces(size int, observer Observer) *Places {
+	p := &Places{size: size, observer: observer}
+	if size > 1 {
+		p.kept = max(1, size/10)
+	}
+	return p
+}
+
+// admits tells whether there is a place. The lock is held.
+func (p *Places) admits(c class) bool {
+	return c == tick || p.room(c.side())
+}
+
+func (p *Places) room(s side) bool {
+	return p.taken[s] < p.size-p.kept && p.taken[deletions]+p.taken[others] < p.size
+}
+
+// next is the queue whose turn it is, and with what; nil if nobody's. The lock is held.
+func (p *Places) next() (whose *Queue, with class) {
+	for c := range classes {
+		q := p.first(c)
+		if q == nil || !p.admits(c) {
+			continue
+		}
+		if p.left[c] > 0 {
+			return q, c
+		}
+		if whose == nil {
+			whose, with = q, c // if the round is over
+		}
+	}
+	return whose, with
+}
+
+// first is the queue in which a request of the class came first, among those that are asked for one.
+func (p *Places) first(c class) (first *Queue) {
+	for _, q := range p.queues {
+		if q.asking == 0 || q.ready[c].Len() == 0 {
+			continue
+		}
+		if first == nil || q.head(c).arrival < first.head(c).arrival {
+			first = q
+		}
+	}
+	return first
+}
+
+// take gives a place and a turn away.
+func (p *Places) take(c class) {
+	if p.left[c] == 0 {
+		p.left = shares
+	}
+	p.left[c]--
+	if c != tick {
+		p.taken[c.side()]++
+	}
+}
+
+// release takes a place back.
+func (p *Places) release(c class) {
+	if c != tick {
+		p.taken[c.side()]--
+	}
+}
+
+// waits counts those that wait for a turn.
+func (p *Places) waits(c class, more int) {
+	if c == tick {
+		return
+	}
+	p.waiting[c.side()] += more
+	if p.observer.Waiting != nil {
+		p.observer.Waiting(more)
+	}
+}
+
+// changed is after every change: whose turn it is may be somebody else's now. The lock is held.
+func (p *Places) changed() {
+	if q, _ := p.next(); q != nil {
+		q.turn.Signal()
+	}
+	for s := range sides {
+		p.observe(s)
+	}
+}
+
+// leave is when a queue is shut down. What waited in it is dropped, so that is no relief worth telling.
+func (p *Places) leave(gone *Queue) {
+	p.queues = slices.DeleteFunc(p.queues, func(q *Queue) bool { return q == gone })
+	for s := range sides {
+		if p.waiting[s] == 0 {
+			p.stalls[s].told = false
+		}
+	}
+	p.changed()
+}
