@@ -34,7 +34,7 @@ func TestFingerprint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same := tc.other != nil && len(diff.Compute(map[string]any(base), map[string]any(tc.other))) == 0
+			same := tc.other != nil && len(diff.Compute(base, tc.other)) == 0
 			if (mine == theirs) != same {
 				t.Errorf("%s: the fingerprints are %q and %q, but that there is no difference is %v", tc.reason, mine, theirs, same)
 			}
