@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // runner is one side of a relay.
@@ -168,90 +167,6 @@ func (r *relay) await(ctx context.Context, failure string, is func(one row, s *s
 		text, _ := json.Marshal(r.look(ctx).objects[one.name])
 		r.failed[one.name] = fmt.Sprintf("%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).at, callsOf(r.runner.calls(), one), text)
 	}
-}
-
-// sight is one look at everything.
-type sight struct {
-	objects map[string]*unstructured.Unstructured
-	calls   map[string]bool // of this life, such as "name/u1/hang"
-}
-
-func (r *relay) look(ctx context.Context) *sight {
-	GinkgoHelper()
-	s := &sight{objects: map[string]*unstructured.Unstructured{}, calls: map[string]bool{}}
-	for _, one := range r.runner.calls() {
-		id, _, _ := strings.Cut(one.ID, "/")
-		s.calls[one.Name+"/"+id+"/"+one.Does], s.calls[one.Name+"/"+id] = true, true
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("kopf.dev/v1")
-	list.SetKind("KopfExampleList")
-	Expect(api.List(ctx, list, client.InNamespace(r.namespace))).To(Succeed())
-	for _, object := range list.Items {
-		s.objects[object.GetName()] = &object
-	}
-	return s
-}
-
-// ready tells whether what was begun before this life has ended, and what runs in each life has begun.
-func (r *relay) ready(one row, s *sight) bool {
-	value, deleted := one.beginning(r.number)
-	switch {
-	case one.leg(r.number).change == creation, one.leg(r.number).change == onward && r.number < legs:
-		return true
-	case deleted:
-		return s.objects[one.name] == nil
-	case one.labels["daemon"] != nil && !s.calls[one.name+"/w"], one.labels["resumed"] != nil && r.number > 0 && !s.calls[one.name+"/r"]:
-		return false
-	}
-	return closed(s.objects[one.name], value)
-}
-
-// reached tells whether the row is where this life is to end.
-func (r *relay) reached(one row, s *sight) bool {
-	object := s.objects[one.name]
-	value, deleted := one.during(r.number)
-	which := one.open(r.number)
-	succeeded := func(id string) bool { return record(object, id)["success"] == true }
-	switch at := one.leg(r.number).at; at {
-	case unseen:
-		value, _ := one.beginning(r.number)
-		return closed(object, value)
-	case first:
-		return s.calls[one.name+"/"+which+"1/hang"]
-	case between:
-		return record(object, which+"2")["message"] == "later" && succeeded(which+"1") && (deleted || succeeded("f.spec.field"))
-	case second:
-		return s.calls[one.name+"/"+which+"2/hang"] && succeeded(which+"1")
-	case "stopping":
-		return s.calls[one.name+"/w/stopping"]
-	case "tried":
-		return s.calls[one.name+"/o/later"]
-	case "released":
-		_, kopf := r.runner.(*relayKopf) // which leaves the finalizer there until the next event
-		return s.calls[one.name+"/w"] && closed(object, value) && (kopf || len(object.GetFinalizers()) == 0)
-	default:
-		return deleted && object == nil || !deleted && closed(object, value)
-	}
-}
-
-const kopfPrefix = "kopf.zalando.org/"
-
-var recorded = []string{"c1", "c2", "u1", "u2", "f.spec.field", "r", "d1", "d2", "o"}
-
-// closed tells whether the object with that value was handled to the end.
-func closed(object *unstructured.Unstructured, value string) bool {
-	var handled struct{ Spec struct{ Field string } }
-	return object != nil && object.GetDeletionTimestamp() == nil &&
-		json.Unmarshal([]byte(object.GetAnnotations()[lastHandled]), &handled) == nil && handled.Spec.Field == value &&
-		!slices.ContainsFunc(recorded, func(id string) bool { return record(object, id) != nil })
-}
-
-func record(object *unstructured.Unstructured, id string) (decoded map[string]any) {
-	if object != nil {
-		_ = json.Unmarshal([]byte(object.GetAnnotations()[kopfPrefix+id]), &decoded)
-	}
-	return decoded
 }
 
 // judge compares all that was done with what the row wants.
