@@ -1,9 +1,6 @@
 package interop_test
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // changeRows are chains of changes, each of which is begun by one side, stopped at some point, and ended by the other, which
 // goes on with the next. All pairs of points are among them.
@@ -129,10 +126,8 @@ func backgroundRows() []row {
 			want: append(created(), "o delete a→a"),
 		},
 	}
-	ended := row{name: "ended", labels: label("daemon"), plan: map[string]string{}, legs: []leg{{creation, "released", ""}, {onward, "released", ""}, {deletion, done, ""}}}
-	ended.want = append(created(), "w", "w", "w")
-	for life := range legs + 1 {
-		ended.plan[fmt.Sprint(life, "/w")] = "end"
-	}
-	return append(rows, ended)
+	return append(rows, row{
+		name: "ended", labels: label("daemon"), plan: map[string]string{"0/w": "end", "1/w": "end"},
+		legs: []leg{{creation, "released", ""}, {onward, "released", ""}, {deletion, done, ""}}, want: append(created(), "w", "w", "w"),
+	})
 }
