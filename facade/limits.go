@@ -49,8 +49,8 @@ func Errors(mode ErrorsMode) LimitOption {
 	return o
 }
 
-// Optional makes a delete handler ask for no finalizer. It is called only where another delete handler, which is not optional,
-// holds the object: where the operator itself holds nothing, objects go without it. Kopf: optional=True.
+// Optional makes a delete handler ask for no finalizer. It is called only where something else of the operator holds the object: another delete
+// handler, which is not optional, a daemon or a timer. Objects that nothing holds go without it. Kopf: optional=True.
 func Optional() DeleteOption {
 	return option{name: "Optional", set: func(h *handlers.Handler) { h.Optional = true }}
 }

@@ -97,7 +97,7 @@ func (r *cycleRun) options() reconcilers.Options {
 		Diffbase:  diffbaseOf(r.t, r.input["diffbase"]), Progress: progressOf(r.t, r.input["progress"]),
 	}
 	r.gate = &reconcilers.Gate{}
-	o.Gate = r.gate
+	o.Gate, o.LeaveFinalizers = r.gate, true
 	o.CancelPolling = r.setting("background.cancellation_polling")
 	for _, h := range r.handlers() {
 		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: kopfexamples, Handler: h})

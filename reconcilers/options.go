@@ -71,6 +71,9 @@ type Options struct {
 	Daemons int
 	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
 	CancelPolling time.Duration
+	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by itself, until the next event
+	// of the object: Kopf does so, and so do its recorded runs. By default, it is removed at once.
+	LeaveFinalizers bool
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not. It must be quick.

@@ -6,32 +6,31 @@ import (
 	"hash/fnv"
 	"time"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Attend starts and stops what runs beside the object, as it is now. It tells whether its deletion must be held for that: as long as
-// there is something to be stopped then, and afterwards as long as that has not ended.
-func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds bool, err error) {
+// Attend starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on its deletion: so it is
+// while anything matches that has not ended by itself, whether it runs or not. With that, all others who want the deletion are asked. It also
+// tells whether the deletion has to wait, as something has not ended yet.
+func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds, busy bool, err error) {
 	settings, service := c.current()
 	if len(settings.Handlers) == 0 {
-		return false, nil
+		return false, false, nil
 	}
 	if what.Deleting {
-		t := c.of(what, false)
-		if t == nil {
-			return false, nil
-		}
-		t.stop(Deleted)
-		return t.ending(), nil
+		holds, busy = c.part(ctx, settings.Handlers, what)
+		return holds, busy, nil
 	}
 	matching, err := handlers.Matching(ctx, settings.Handlers, handlers.Spawning, what)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	t := c.of(what, len(matching) > 0 && service != nil)
 	if t == nil {
-		return len(matching) > 0, nil
+		return len(matching) > 0, false, nil
 	}
 	if idling(settings.Handlers) {
 		t.seen(what)
@@ -40,7 +39,28 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds bool, err e
 	if !holds && !idling(settings.Handlers) {
 		c.tidy(t)
 	}
-	return holds, nil
+	return holds, false, nil
+}
+
+// part is for an object that is being deleted: all has to end. A filter that cannot judge such an object does not hold it.
+func (c *Crew) part(ctx context.Context, own []*handlers.Handler, what *cause.Cause) (holds, busy bool) {
+	t := c.of(what, false)
+	if t != nil {
+		t.stop(Deleted)
+		busy = t.ending()
+	}
+	holds = busy
+	for _, h := range own {
+		if holds {
+			break
+		}
+		matches, err := h.Prematch(ctx, what)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "The object is being deleted; a background handler that cannot be asked does not hold it", "handler", h.ID)
+		}
+		holds = err == nil && matches && (t == nil || !t.over(h.ID))
+	}
+	return holds, busy
 }
 
 func idling(all []*handlers.Handler) bool {

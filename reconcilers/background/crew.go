@@ -55,6 +55,8 @@ type Settings struct {
 	Backoff time.Duration
 	// Polling is the default of the handlers; zero is DefaultPolling.
 	Polling time.Duration
+	// LeaveFinalizers has no look taken at an object whose handler has ended by itself: as in Kopf, it is held until its next event.
+	LeaveFinalizers bool
 	// Forgotten is told of an object that is gone when its last handler has ended; nil is not. It must be quick.
 	Forgotten func(types.UID)
 	// Log names the kind.

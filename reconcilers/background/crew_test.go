@@ -95,7 +95,7 @@ func (w *world) attend() (holds bool) {
 	w.mu.Lock()
 	body := w.body
 	w.mu.Unlock()
-	holds, err := w.Attend(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
+	holds, _, err := w.Attend(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -143,12 +143,16 @@ func TestFailuresInTheBackground(t *testing.T) {
 	}
 	for name, tc := range tests {
 		for kind, b := range map[string]handlers.Background{"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour}} {
+			want := []string{"0s call 0", "7s call 1", "7s wrote map[h:done]"}
+			if b.Daemon {
+				want = append(want, "7s look")
+			}
 			t.Run(name+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var w *world
 					w = newWorld(t, spawning(&w, b, tc.act, tell("done")))
 					w.attend()
-					w.want(time.Minute, "0s call 0", "7s call 1", "7s wrote map[h:done]")
+					w.want(time.Minute, want...)
 				})
 			})
 		}
@@ -186,7 +190,7 @@ func TestFlushInTheBackground(t *testing.T) {
 			return nil
 		}))
 		w.attend()
-		w.want(time.Minute, "0s call 0", "0s wrote 0", "0s sees 0", "1s wrote 1", "1s sees 1")
+		w.want(time.Minute, "0s call 0", "0s wrote 0", "0s sees 0", "1s wrote 1", "1s sees 1", "2s look")
 		if w.attend() {
 			t.Error("a daemon that has returned is done, and holds nothing")
 		}
@@ -206,7 +210,7 @@ func TestGrids(t *testing.T) {
 		"Interval":  {handlers.Background{Interval: 10 * time.Second}, slow(3 * time.Second), []string{"0s call 0", "13s call 0", "26s call 0"}},
 		"Sharp":     {handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(3 * time.Second), []string{"0s call 0", "10s call 0", "20s call 0"}},
 		"SharpLate": {handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(13 * time.Second), []string{"0s call 0", "20s call 0"}},
-		"Once":      {handlers.Background{}, succeed, []string{"0s call 0"}},
+		"Once":      {handlers.Background{}, succeed, []string{"0s call 0", "0s look"}},
 		"Idle":      {handlers.Background{Idle: 12 * time.Second}, succeed, []string{"12s call 0"}},
 	}
 	for name, tc := range tests {

@@ -61,6 +61,13 @@ func (t *tasks) task(id string) *task {
 
 func (t *tasks) isDone(id string) bool { return slices.Contains(t.done, id) }
 
+// over is isDone for those who do not have the lock.
+func (t *tasks) over(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.isDone(id)
+}
+
 // start makes a new task. The lock is held.
 func (t *tasks) start(h *handlers.Handler) {
 	k := &task{tasks: t, handler: h}
@@ -141,12 +148,13 @@ func (k *task) leave() {
 	}
 }
 
-// notify has the object looked at, if it may wait for the end of the task: to be let go, or to have another one started.
+// notify has the object looked at, which may wait for the end of the task: to be let go, to have another one started, or to be held no more.
 func (k *task) notify() {
-	if k.reason == 0 {
+	settings, service := k.crew.current()
+	if k.reason == 0 && settings.LeaveFinalizers {
 		return
 	}
-	if _, service := k.crew.current(); service != nil {
+	if service != nil {
 		service.Enqueue(k.key, "", 0)
 	}
 }

@@ -80,11 +80,10 @@ func (p *pass) attend(ctx context.Context) (verdict, error) {
 	if p.Background == nil {
 		return goOn, nil
 	}
-	holds, err := p.Background.Attend(ctx, p.cause)
-	if err != nil {
+	var err error
+	if p.holds, p.busy, err = p.Background.Attend(ctx, p.cause); err != nil {
 		return stop, filtering(err)
 	}
-	p.holds, p.busy = holds, p.cause.Deleting && holds
 	return goOn, nil
 }
 
@@ -94,6 +93,8 @@ func (p *pass) hold(ctx context.Context) (verdict, error) {
 	switch {
 	case p.interest.Finalizer && !held && !p.cause.Deleting:
 		return startOver, p.transform(ctx, p.block)
+	case !p.interest.Finalizer && held && p.cause.Deleting:
+		return stop, p.leave(ctx)
 	case !p.interest.Finalizer && held:
 		return startOver, p.transform(ctx, patching.AllowDeletion(p.Finalizer))
 	default:

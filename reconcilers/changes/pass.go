@@ -34,7 +34,7 @@ type pass struct {
 	attempts []*execution.Attempt // those with something that is not written yet
 	pending  time.Time            // since when an outcome waits for its write; zero if none does
 	written  map[string]any       // the last answer to a write
-	holds    bool                 // something in the background needs the object to be held
+	holds    bool                 // something in the background wants the object to be held on its deletion
 	busy     bool                 // the object is being deleted, and something still runs for it
 	exiting  bool
 	gone     bool

@@ -15,8 +15,11 @@ import (
 // follows as an update.
 func (p *pass) settle(ctx context.Context) (verdict, error) {
 	reason := p.cause.Reason
-	if reason == cause.Free || reason == cause.Gone {
+	switch {
+	case reason == cause.Gone:
 		return stop, nil
+	case reason == cause.Free, p.cause.Deleting && !p.interest.Changing:
+		return stop, p.leave(ctx)
 	}
 	seen := p.interim != nil && !diff.Equal(asValue(p.interim), asValue(p.cause.New))
 	switch {
@@ -31,6 +34,19 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 	default:
 		return goOn, nil
 	}
+}
+
+// leave ends the matter with an object that is being deleted, and of which no handler of changes wants anything: nothing is remembered of a
+// cause that was not finished, as others may hold the object for long. Unless something still runs for it, we hold it no more.
+func (p *pass) leave(ctx context.Context) error {
+	patch := patching.Patch{Merge: map[string]any{}}
+	p.former.Purge(p.Progress, patch.Merge, p.body)
+	p.Interim.Purge(&patch, p.body)
+	p.unbind(&patch)
+	if patching.HasFinalizer(p.body, p.Finalizer) && !p.busy {
+		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.Finalizer))
+	}
+	return p.send(ctx, patch)
 }
 
 // forget drops the records. With something seen, the two configurations change places: some handlers have seen the one,

@@ -1,0 +1,168 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// ours begins the names of annotations and finalizers of the operators here.
+const ours = "coming.example.org/"
+
+type laterError struct{ delay time.Duration }
+
+func (e laterError) Error() string             { return "not yet" }
+func (e laterError) RetryAfter() time.Duration { return e.delay }
+
+func (p people) merge(kind, name, patch string) {
+	p.t.Helper()
+	if err := p.Patch(context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func succeed(context.Context, *handlers.Call) error { return nil }
+
+func untilStopped(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping(); return nil }
+
+// holders are what holds an object on its own, and ends when it is told to.
+func holders() map[string]*handlers.Handler {
+	return map[string]*handlers.Handler{"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed)}
+}
+
+// wisher wants the object to be handled. On its deletion, it fails with the errors first.
+func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
+	h.Call = func(_ context.Context, c *handlers.Call) error {
+		j.add(string(c.Cause.Reason) + " " + h.ID)
+		if c.Cause.Reason != cause.Delete || len(errs) == 0 {
+			return nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return err
+	}
+	return h
+}
+
+// While a daemon or a timer holds an object, whoever wants its deletion is called until that is done; then it goes.
+func TestDeletionsHeldInTheBackground(t *testing.T) {
+	once := 1
+	optional := handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}
+	limited := optional
+	limited.Policy.Retries = &once
+	five, seven := laterError{5 * time.Second}, laterError{7 * time.Second}
+	resuming, field := handlers.Handler{ID: "r", Initial: true, EvenIfDeleted: true}, handlers.Handler{ID: "f", Field: diff.Path{"data", "k"}, NeedsChange: true}
+	tests := map[string]struct {
+		reason string
+		down   bool // while it is deleted
+		own    handlers.Handler
+		errs   []error
+		want   string
+	}{
+		"DownResuming":       {"a resume that is wanted even then", true, resuming, nil, "1m0s delete r; gone"},
+		"DownOtherwise":      {"one that is not", true, handlers.Handler{ID: "r", Initial: true}, nil, "gone"},
+		"DownOptional":       {"an optional deletion", true, optional, nil, "1m0s delete o; gone"},
+		"DownOptionalLater":  {"which is tried again", true, optional, []error{five, seven}, "1m0s delete o; 1m5s delete o; 1m12s delete o; gone"},
+		"DownField":          {"a field that has changed", true, field, nil, "0s create f; 1m0s delete f; gone"},
+		"DownSameField":      {"one that has not", true, handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true}, nil, "0s create f; gone"},
+		"DownOthers":         {"nobody wants the deletion", true, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone"},
+		"LiveOptional":       {"an optional deletion that is seen at once", false, optional, nil, "1m0s delete o; gone"},
+		"LiveOptionalLater":  {"which is tried again while nothing runs any more", false, optional, []error{five, seven}, "1m0s delete o; 1m5s delete o; 1m12s delete o; gone"},
+		"LiveOptionalFailed": {"until it has failed for good", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone"},
+		"LiveOthers":         {"nobody wants the deletion", false, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone"},
+	}
+	for name, tc := range tests {
+		for held, holder := range holders() {
+			t.Run(name+"/"+held, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					j := &journal{began: time.Now()}
+					own := j.wisher(tc.own, tc.errs...)
+					deleteHeld(t, j, tc.down, to(t, "configmaps", holder), to(t, "configmaps", &own))
+					if d := cmp.Diff(tc.want, j.String()); d != "" {
+						t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Nobody else need be there.
+func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
+	for name, down := range map[string]bool{"Live": false, "Down": true} {
+		for held, holder := range holders() {
+			t.Run(name+"/"+held, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					j := &journal{began: time.Now()}
+					deleteHeld(t, j, down, to(t, "configmaps", holder))
+					if d := cmp.Diff("gone", j.String()); d != "" {
+						t.Errorf("-want, +got:\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// deleteHeld lets an object be deleted after a minute, after an edit if the operator is down, and notes whether it is gone at last.
+func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconcilers.Registration) {
+	t.Helper()
+	server := memapi.New()
+	p := newPeople(t, server)
+	p.create("ConfigMap", "c")
+	p.merge("ConfigMap", "c", `{"data":{"k":"one","same":"x"}}`)
+	stop := operateAll(t, server, reconcilers.Options{}, registrations...)
+	time.Sleep(10 * time.Second)
+	if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
+		t.Errorf("finalizers before the deletion: -want, +got:\n%s", d)
+	}
+	if down {
+		stop()
+		p.merge("ConfigMap", "c", `{"data":{"k":"two"}}`)
+		p.remove("ConfigMap", "c")
+		time.Sleep(time.Until(j.began.Add(time.Minute)))
+		stop = operateAll(t, server, reconcilers.Options{}, registrations...)
+	} else {
+		time.Sleep(time.Until(j.began.Add(time.Minute)))
+		p.remove("ConfigMap", "c")
+	}
+	time.Sleep(30 * time.Second)
+	stop()
+	end := "held"
+	if p.count("ConfigMap") == 0 {
+		end = "gone"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, end)
+}
+
+// A filter that cannot judge an object that is being deleted does not keep it.
+func TestFiltersThatFailDoNotHoldDeletions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := daemon("d", handlers.Background{}, untilStopped)
+		d.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
+			if c.Deleting {
+				panic("this filter knows no deletions")
+			}
+			return true, nil
+		}}
+		j := &journal{began: time.Now()}
+		deleteHeld(t, j, true, to(t, "configmaps", d))
+		if d := cmp.Diff("gone", strings.Join(j.lines, "; ")); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package reconcilers_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// An object that dies held by others keeps nothing of ours but what was handled last, and whose that is.
+func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
+	const kept = "handled-uid last-handled-configuration"
+	alive := func(_ context.Context, c *cause.Cause) (bool, error) { return !c.Deleting, nil }
+	tests := map[string]struct {
+		reason string
+		unfinished
+		want string
+	}{
+		"Creation":     {"the creation was not finished", unfinished{reason: cause.Create}, ""},
+		"CreationDown": {"nor was it when the operator had stopped", unfinished{reason: cause.Create, down: true}, ""},
+		"CreationHeld": {"nor was it where we held the object, too: there, it ends in a deletion", unfinished{reason: cause.Create, held: true}, kept},
+		"Update":       {"the update was not finished", unfinished{reason: cause.Update}, kept},
+		"UpdateDown":   {"nor was it when the operator had stopped", unfinished{reason: cause.Update, down: true}, kept},
+		"UpdateHeld":   {"nor was it where we held the object, too", unfinished{reason: cause.Update, held: true, down: true}, kept},
+		"Unmatched":    {"the object has left all filters", unfinished{reason: cause.Update, held: true, filter: alive}, kept},
+		"UnmatchedAll": {"those of the background, too", unfinished{reason: cause.Update, held: true, filter: alive, everywhere: true}, kept},
+	}
+	for name, tc := range tests {
+		for by, holder := range holders() {
+			t.Run(name+"/"+by, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					if d := cmp.Diff(tc.want, tc.die(t, *holder)); d != "" {
+						t.Errorf("%s: what is left: -want, +got:\n%s", tc.reason, d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// unfinished is a cause that is not finished when the object is deleted.
+type unfinished struct {
+	reason     cause.Reason
+	held       bool // by a background handler, too
+	down       bool // the operator is, while the object is deleted
+	filter     handlers.Filter
+	everywhere bool // the filter is for what holds the object, too
+}
+
+func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
+	first := &handlers.Handler{ID: "a", Reason: u.reason, Call: succeed}
+	second := &handlers.Handler{ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Call) error { return laterError{time.Hour} }}
+	if u.filter != nil {
+		first.Filters, second.Filters = []handlers.Filter{u.filter}, []handlers.Filter{u.filter}
+	}
+	all := []reconcilers.Registration{to(t, "configmaps", first), to(t, "configmaps", second)}
+	if u.everywhere {
+		holder.Filters = first.Filters
+	}
+	if u.held {
+		all = append(all, to(t, "configmaps", &holder))
+	}
+	return all
+}
+
+// die gives what is left of our memory on an object that is held by somebody else when it is deleted.
+func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
+	server := memapi.New()
+	p := newPeople(t, server)
+	p.create("ConfigMap", "c")
+	p.merge("ConfigMap", "c", `{"data":{"k":"one"},"metadata":{"finalizers":["example.org/other"]}}`)
+	start := func() func() {
+		return operateAll(t, server, reconcilers.Options{BoundTo: ours + "handled-uid"}, u.registrations(t, holder)...)
+	}
+	stop := start()
+	time.Sleep(10 * time.Second)
+	p.merge("ConfigMap", "c", `{"data":{"k":"two"}}`)
+	time.Sleep(10 * time.Second)
+	if memory := memoryOf(p.get("ConfigMap", "c")); !strings.HasPrefix(memory, "a b handled-uid handling-configuration") {
+		t.Fatalf("there is no interim memory before the deletion: %s", memory)
+	}
+	if u.down {
+		stop()
+		p.remove("ConfigMap", "c")
+		stop = start()
+	} else {
+		p.remove("ConfigMap", "c")
+	}
+	time.Sleep(10 * time.Second)
+	before := p.get("ConfigMap", "c")
+	p.merge("ConfigMap", "c", `{"data":{"k":"three"}}`)
+	time.Sleep(10 * time.Second)
+	stop()
+	after := p.get("ConfigMap", "c")
+	if d := cmp.Diff([]string{"example.org/other"}, after.GetFinalizers()); d != "" {
+		t.Errorf("finalizers: -want, +got:\n%s", d)
+	}
+	if d := cmp.Diff(memoryOf(before), memoryOf(after)); d != "" {
+		t.Errorf("an edit of the dying object has changed what is left: -before, +after:\n%s", d)
+	}
+	return memoryOf(after)
+}
+
+// memoryOf are the names of our annotations, but for the mark of the prefix.
+func memoryOf(object *unstructured.Unstructured) string {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(object.GetAnnotations())) {
+		if name, own := strings.CutPrefix(key, ours); own && name != "kopf-managed" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
