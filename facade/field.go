@@ -55,8 +55,9 @@ func named(name string, err error) error {
 // since. Kopf: on.field.
 //
 // The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of its own
-// stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a mistake. The
-// handler's full id, under which its progress and result are kept, is the id with the field: "id/spec.size".
+// stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a mistake. An object in which
+// it leads through something else than a mapping does not have the field, and the log says so once. The handler's full id, under
+// which its progress and result are kept, is the id with the field: "id/spec.size".
 //
 // c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
 func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {

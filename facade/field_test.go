@@ -113,6 +113,46 @@ func TestFieldValues(t *testing.T) {
 	}
 }
 
+// A field inside of a scalar is a field that the object does not have.
+func TestFieldsInsideOfScalars(t *testing.T) {
+	var before, after *string
+	op := facade.New("test.example.org")
+	widgets := facade.For(op, &Widget{})
+	widgets.OnField("inside", "spec.weight.inside", func(_ context.Context, c *Change) error {
+		before, after = facade.Field[string](c)
+		return nil
+	})
+	widgets.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" }).OnUpdate("whole", succeed)
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"weight": v}} }
+	selected := func(old, now any) (ids []string) {
+		c := cause.Detect(cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)})
+		found, err := handlers.Select(t.Context(), []*handlers.Handler{plan[0].Handler, plan[1].Handler}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range found {
+			ids = append(ids, h.ID)
+		}
+		return ids
+	}
+	if d := cmp.Diff([]string{"whole"}, selected("4", "5")); d != "" {
+		t.Errorf("a scalar: -want, +got:\n%s", d)
+	}
+	if d := cmp.Diff([]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5")); d != "" {
+		t.Errorf("a scalar after a mapping: -want, +got:\n%s", d)
+	}
+	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}), func(a *execution.Attempt) {
+		a.Call.Cause = cause.Detect(cause.Observation{Body: a.Call.Object, Old: weight(map[string]any{"inside": "x"}), New: weight("5")})
+	})
+	if a.Outcome.Err != nil || before == nil || *before != "x" || after != nil {
+		t.Errorf("the field has gone: got %v, %v, error %v", before, after, a.Outcome.Err)
+	}
+}
+
 func TestPatternsOfValues(t *testing.T) {
 	cases := map[string]struct {
 		reason   string

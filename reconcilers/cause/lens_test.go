@@ -31,9 +31,9 @@ func TestLensFails(t *testing.T) {
 	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading what was handled last: ") {
 		t.Errorf("a malformed memory is not taken for none: got %v", err)
 	}
-	_, err = newLens(diff.Path{"spec", "a", "b"}).New(annotated(nil))
+	_, err = newLens(diff.Path{}).New(annotated(nil))
 	if err == nil || !strings.HasPrefix(err.Error(), "building the essence: ") {
-		t.Errorf("a field behind a scalar cannot be tracked: got %v", err)
+		t.Errorf("the object as a whole cannot be tracked: got %v", err)
 	}
 }
 
@@ -69,6 +69,11 @@ func TestLens(t *testing.T) {
 		"Extra": {
 			reason: "of the status, only what handlers look at is essential", lens: newLens(diff.Path{"status", "x"}),
 			body: object{"spec": spec, "status": object{"x": "y", "z": "w"}}, now: object{"spec": spec, "status": object{"x": "y"}},
+		},
+		"Unreachable": {
+			reason: "a field inside of a scalar, a list or a null is not there, and takes no others along",
+			lens:   newLens(diff.Path{"status", "x"}, diff.Path{"status", "x", "y"}, diff.Path{"spec", "a", "b"}, diff.Path{"status", "l", "0"}, diff.Path{"status", "n", "m"}),
+			body:   object{"spec": spec, "status": object{"x": "y", "l": []any{int64(1)}, "n": nil}}, now: object{"spec": spec, "status": object{"x": "y"}},
 		},
 	}
 	for name, tc := range tests {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // TestMalformed is about memory that somebody has broken.
@@ -57,33 +56,4 @@ func TestMalformed(t *testing.T) {
 			}},
 		})
 	}
-}
-
-// TestUnreadableField is about a field that a handler looks at, in a place that became something else.
-func TestUnreadableField(t *testing.T) {
-	field := onUpdate("f", ok)
-	field.Field = diff.ParsePath("status.deep.field")
-	run(t, map[string]scenario{
-		"Blocked": {"there is no telling whether the field has changed", func(w *world) {
-			p := w.start(field, onDelete("d", ok))
-			p.settle()
-			w.set("flat", "status", "deep")
-			w.drainWrites()
-			_, err := p.pass()
-			var blocked *changes.BlockedError
-			if !errors.As(err, &blocked) {
-				w.t.Errorf("want a BlockedError, got %v", err)
-			}
-			w.wantWrites("blocked")
-		}},
-		"Deleted": {"the deletion goes on without", func(w *world) {
-			p := w.start(field, onDelete("d", ok))
-			p.settle()
-			w.set("flat", "status", "deep")
-			w.delete()
-			p.settle()
-			w.wantCalls("all", "0s delete d")
-			w.want("stored", map[string]any(nil), w.stored())
-		}},
-	})
 }

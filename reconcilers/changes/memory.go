@@ -12,8 +12,9 @@ type Memory struct {
 	// Initial is true if the object was in the first listing and was not handled to the end since.
 	Initial bool
 
-	unwritten *unwritten
-	uncertain bool // whether the last write was done is not known
+	unwritten   *unwritten
+	uncertain   bool   // whether the last write was done is not known
+	unreachable string // the fields of handlers of which it was told that the object cannot have them
 }
 
 // unwritten is what handlers did and the API server did not take: kept so that they are not called again for it.
@@ -27,4 +28,6 @@ type unwritten struct {
 }
 
 // Idle is true if there is nothing to remember: the memory can be dropped.
-func (m *Memory) Idle() bool { return !m.Initial && m.unwritten == nil && !m.uncertain }
+func (m *Memory) Idle() bool {
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.unreachable == ""
+}

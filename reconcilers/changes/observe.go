@@ -27,6 +27,7 @@ func (p *pass) observe(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, &BlockedError{Err: err}
 	}
+	p.missing(ctx)
 	p.cause = cause.Detect(cause.Observation{
 		Body: p.body, Finalizer: p.Finalizer, Old: then, New: now, Veiled: p.veiled, Initial: p.memory.Initial,
 	})

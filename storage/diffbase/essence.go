@@ -94,8 +94,7 @@ func isWhole(key string) bool {
 
 var errWholeObject = errors.New("a field of an essence cannot be the object as a whole")
 
-// resolve is stricter than [diff.Resolve]: a handler on a field inside of a string must not seem to be one on an absent
-// field, or else it would be told of an addition once the string becomes a mapping.
+// resolve is stricter than [diff.Resolve], as Kopf is: a field inside of a string is no absent field. Who takes it for one leaves it out.
 func resolve(body map[string]any, field diff.Path) (any, bool, error) {
 	if len(field) == 0 {
 		return nil, false, fmt.Errorf("tracking a field: %w", errWholeObject)
