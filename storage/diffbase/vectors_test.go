@@ -26,8 +26,12 @@ func TestVectorsEssence(t *testing.T) {
 
 func TestVectorsDiffbaseStore(t *testing.T) {
 	runVectors(t, "diffbase_store", func(v vector) (any, error) {
-		v.require("body", "extra_fields", "diffbase", "patch", "essence")
+		v.require("body", "extra_fields", "diffbase", "progress", "patch", "essence")
 		storage, err := v.diffbase()
+		if err != nil {
+			return nil, err
+		}
+		clearing, err := v.progress()
 		if err != nil {
 			return nil, err
 		}
@@ -37,6 +41,7 @@ func TestVectorsDiffbaseStore(t *testing.T) {
 			if essence, err = storage.Build(body, v.paths("extra_fields")); err != nil {
 				return nil, err
 			}
+			essence = clearing.Clear(essence) // what is stored is what is compared
 		}
 		if err := storage.Store(patch, body, essence); err != nil {
 			return nil, err

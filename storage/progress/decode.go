@@ -30,11 +30,18 @@ func DecodeRecord(object map[string]any) (Record, error) {
 		if err := set(field.in(&record), value); err != nil {
 			return Record{}, fmt.Errorf("key %s: %w", field.key, err)
 		}
+		record.foreign = record.foreign || respelled(field.in(&record), value)
 	}
 	if known < len(object) {
 		record.Unknown = unknown(object, len(object)-known)
 	}
 	return record, nil
+}
+
+// respelled tells whether a time was written otherwise than it would be here, given the pointer to it. Its offset is not minded.
+func respelled(field, value any) bool {
+	moment, isTime := field.(**time.Time)
+	return isTime && FormatTimestamp(**moment) != value
 }
 
 func unknown(object map[string]any, count int) map[string]any {
@@ -56,6 +63,7 @@ func parse(value any) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	record.foreign = record.foreign || len(record.Unknown) > 0
 	return &record, nil
 }
 

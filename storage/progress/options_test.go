@@ -102,22 +102,15 @@ func toStatus(options map[string]any) progress.Status {
 
 // toPath reads a field as Kopf's options have it: a string with dots, in which the name is substituted, or a list.
 func toPath(spec any, name string) diff.Path {
-	switch spec := spec.(type) {
-	case string:
-		return diff.ParsePath(strings.ReplaceAll(spec, "{name}", name))
-	case []any:
-		path := diff.Path{}
-		for _, key := range spec {
-			path = append(path, key.(string))
-		}
-		return path
+	if text, isText := spec.(string); isText {
+		spec = strings.ReplaceAll(text, "{name}", name)
 	}
-	return nil
+	return vectors.Path(spec)
 }
 
 // prefixError refuses the empty prefix, as Kopf does: here, it would mean the default.
 func prefixError(options map[string]any) error {
-	if options["prefix"] == "" {
+	if prefix, given := options["prefix"]; given && (prefix == "" || prefix == nil) {
 		return fmt.Errorf("storage %v: %w", options["class"], errors.New("the prefix is empty"))
 	}
 	return nil

@@ -35,7 +35,12 @@ type Record struct {
 	Unknown map[string]any
 
 	lacking keySet // the keys that were not even null when the record was read
+	foreign bool   // it was read in another form than it would be written in
 }
+
+// Foreign tells whether the record was read in another form than it is written in: with times that are spelled otherwise, or, in
+// an annotation, with unknown keys. Whoever goes on with it writes it anew, as Kopf does, even if it says the same.
+func (r Record) Foreign() bool { return r.foreign }
 
 // keySet is a set of places in the list of fields: a bit for each.
 type keySet uint16
