@@ -83,7 +83,7 @@ func (e *Entry) conclude(o Outcome, now time.Time) {
 	if e.Finished() && e.Stopped == nil {
 		e.Stopped = &now
 	}
-	if o.Delay != nil && !o.Final {
+	if o.Delay != nil {
 		until := now.Add(*o.Delay)
 		e.Delayed = &until
 	}
@@ -137,7 +137,7 @@ func (e *Entry) Record() progress.Record {
 	return r
 }
 
-// changed is true if the record differs from what was read.
+// changed is true if the record differs from what was read, or from how that was written.
 func (e *Entry) changed() bool {
-	return e.loaded == nil || !e.loaded.Equal(e.Record())
+	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }

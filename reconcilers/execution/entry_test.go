@@ -24,8 +24,8 @@ func TestConclude(t *testing.T) {
 			want: progress.Record{Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
 		},
 		"FailedWithDelay": {
-			reason: "a final outcome has no delay, whatever it says", outcomes: []execution.Outcome{{Final: true, Err: errBoo, Delay: &second}},
-			want: progress.Record{Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
+			reason: "a delay is remembered, though nobody waits for what is final", outcomes: []execution.Outcome{{Final: true, Err: errBoo, Delay: &second}},
+			want: progress.Record{Stopped: ptr.To(at(0)), Delayed: ptr.To(at(1)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
 		},
 		"Delayed": {
 			reason: "the delay counts from the outcome, not from the start", outcomes: []execution.Outcome{{Err: errBoo}, {Err: errBoo, Delay: &second}},

@@ -15,6 +15,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// raised is what a function returns. It tells by its behaviour of what kind it is.
+type raised struct{ message string }
+
+func (e *raised) Error() string { return e.message }
+
+type permanentError struct{ raised }
+
+func (*permanentError) Permanent() bool { return true }
+
+type temporaryError struct {
+	raised
+	delay time.Duration
+	cause error
+}
+
+func (e *temporaryError) Unwrap() error             { return e.cause }
+func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
+
 var errBoo = errors.New("boo")
 
 // verdictless is an error with a say on permanence, which is: no.

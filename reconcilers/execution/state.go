@@ -113,12 +113,13 @@ func (s *State) Delays(now time.Time) []time.Duration {
 type Counts struct{ Success, Failure, Running int }
 
 func (c *Counts) add(e *Entry) {
-	switch {
-	case e.Success:
+	if e.Success {
 		c.Success++
-	case e.Failure:
-		c.Failure++
-	default:
+	}
+	if e.Failure {
+		c.Failure++ // a record may claim both
+	}
+	if !e.Finished() {
 		c.Running++
 	}
 }

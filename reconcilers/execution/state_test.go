@@ -216,3 +216,10 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 		})
 	}
 }
+
+func TestCountsOfBoth(t *testing.T) {
+	state := restore(t, records{"a": {Success: ptr.To(true), Failure: ptr.To(true)}, "b": {}}, []string{"a", "b"}, []string{"a", "b"}, "create")
+	if got, _ := state.Counts(); got != (execution.Counts{Success: 1, Failure: 1, Running: 1}) {
+		t.Errorf("a record that claims both is counted as both: got %+v", got)
+	}
+}

@@ -2,6 +2,7 @@ package execution_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestStore(t *testing.T) {
 		"Unselected":  {reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"}},
 		"Incomplete":  {reason: "the start of a record that has none must not move with every restart", selected: []string{"a"}, want: []string{"a"}},
 		"New":         {reason: "a handler is remembered from its selection, for its time runs", held: whole, selected: []string{"a", "b"}, want: []string{"b"}},
-		"UnknownKeys": {reason: "a foreign key alone is no reason to write", held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
+		"UnknownKeys": {reason: "a foreign key that no write would drop is no reason to write", held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +112,40 @@ func TestPurge(t *testing.T) {
 			tc.purge(state, to)
 			if d := cmp.Diff(tc.want, to.purged); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// A record that is not in the form of its own is written anew by whoever goes on with it, as Kopf does.
+func TestStoreForeignForms(t *testing.T) {
+	const own = `{"started":"2024-05-06T07:08:09.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false}`
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"Own":        {"it says the same in the same way", own, nil},
+		"Offset":     {"it is the same way with another offset", strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil},
+		"OtherOrder": {"order means nothing", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil},
+		"Z":          {"times are written otherwise", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
+		"UnknownKey": {"a write drops it", strings.Replace(own, "{", `{"future":1,`, 1), []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := object{"metadata": object{"annotations": object{"kopf.zalando.org/a": tc.text}}}
+			state, err := execution.Restore(reader(body), []string{"a"}, []string{"a"}, "create", at(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := &ledger{}
+			if err := state.Store(to, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, to.stored); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			state.Written()
+			if err := state.Store(to, nil, nil); err != nil || len(to.stored) > len(tc.want) {
+				t.Errorf("what is written is not written again: got %v, error %v", to.stored, err)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"math"
@@ -8,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -26,10 +30,9 @@ func TestVectorsHandlerState(t *testing.T) {
 			return nil, err
 		}
 		got := []any{snapshot(state, now)}
-		steps, _ := input["steps"].([]any)
-		for _, item := range steps {
-			step := vectors.Known(t, item, "at", "repurpose", "outcomes", "store", "purge")
-			if seconds := number(t, step, "at"); seconds != nil {
+		for _, item := range input.List("steps") {
+			step := vectors.Known(t, item, "at", "repurpose", "outcomes", "store", "purge", "patch")
+			if seconds := vectors.Number(t, step, "at"); seconds != nil {
 				now = at(*seconds)
 			}
 			after, err := takeStep(t, state, step, body, now)
@@ -42,20 +45,20 @@ func TestVectorsHandlerState(t *testing.T) {
 	})
 }
 
-// bodyWith is an object that has the records, as the default storage would have written them.
+// bodyWith is an object that has the records as they are, where the default storage has them, malformed ones as well.
 func bodyWith(t *testing.T, records vectors.Fields) map[string]any {
 	t.Helper()
-	body := map[string]any{"metadata": map[string]any{}}
-	for id := range records {
-		record, err := progress.DecodeRecord(records.Mapping(id))
+	annotations := map[string]any{}
+	for id, record := range records {
+		text, err := json.Marshal(record)
 		if err != nil {
 			t.Fatalf("the record of %q: %v", id, err)
 		}
-		if err := storage.Store(body, map[string]any{}, id, record); err != nil {
-			t.Fatalf("the record of %q: %v", id, err)
+		for _, name := range keys.Names(keys.KopfPrefix, id, true) {
+			annotations[name] = string(text)
 		}
 	}
-	return body
+	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
 func reader(body map[string]any) func(string) (*progress.Record, error) {
@@ -74,25 +77,33 @@ func takeStep(t *testing.T, state *execution.State, step vectors.Fields, body ma
 		}
 	}
 	got := snapshot(state, now)
-	if step["store"] == true {
-		patch := map[string]any{}
+	if step.Flag("store") {
+		patch := patchOf(step)
 		if err := state.Store(storage, patch, body); err != nil {
 			return nil, err
 		}
 		got["patch"] = patch
 	}
-	if step["purge"] == true {
-		patch := map[string]any{}
+	if step.Flag("purge") {
+		patch := patchOf(step)
 		state.Purge(storage, patch, body)
 		got["purged"] = patch
 	}
 	return got, nil
 }
 
+// patchOf is what is in the patch already.
+func patchOf(step vectors.Fields) map[string]any {
+	if given := step.Mapping("patch"); given != nil {
+		return runtime.DeepCopyJSON(given)
+	}
+	return map[string]any{}
+}
+
 func outcomeFrom(t *testing.T, value any) execution.Outcome {
 	t.Helper()
 	given := vectors.Known(t, value, "final", "delay", "error", "message", "subrefs")
-	outcome := execution.Outcome{Final: given["final"] == true, Delay: seconds(t, given, "delay"), Subrefs: texts(t, given, "subrefs")}
+	outcome := execution.Outcome{Final: given.Flag("final"), Delay: seconds(t, given, "delay"), Subrefs: texts(t, given, "subrefs")}
 	if given["error"] != nil {
 		outcome.Err = errors.New(given.Text("message", ""))
 	}

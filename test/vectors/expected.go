@@ -1,6 +1,10 @@
 package vectors
 
-import "testing"
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
 
 // Expected is what must come out of a case.
 type Expected struct {
@@ -28,4 +32,20 @@ func (e Expected) Failed(t testing.TB, got any, err error) bool {
 		t.Fatalf("got error %v, want %v", err, e.Value)
 	}
 	return err != nil
+}
+
+// representation is how Python shows an exception.
+var representation = regexp.MustCompile(`\w+(Error|Exception)\(.*\)`)
+
+// SameText tells whether a text of an error is as it must be. What represents an
+// exception of Python in it is for information: something must stand there, and
+// the text must be the same up to it.
+func SameText(want, got any) bool {
+	wanted, isText := want.(string)
+	text, wasText := got.(string)
+	at := representation.FindStringIndex(wanted)
+	if !isText || !wasText || at == nil {
+		return want == got
+	}
+	return text != "" && strings.HasPrefix(text, wanted[:at[0]])
 }

@@ -85,7 +85,7 @@ func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 		ID: handlers.FullID(ID(d), family, field), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
 		Optional: d.Flag("optional"), Initial: on == "resume", Mutating: on == "mutate", Field: field,
 		NeedsChange: on == "update" || on == "field", Subresource: d.Text("subresource", ""),
-		Policy: policy(t, d), Background: background(t, on, d),
+		Policy: Policy(t, d), Background: background(t, on, d),
 	}
 	if on == "create" || on == "update" || on == "delete" {
 		h.Reason = cause.Reason(on)
@@ -108,7 +108,7 @@ func Sub(t testing.TB, parent *handlers.Handler, spec any) (*handlers.Handler, v
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &handlers.Handler{ID: ID(d), Function: d.Text("fn", ID(d)), Field: field, Policy: policy(t, d)}
+	h := &handlers.Handler{ID: ID(d), Function: d.Text("fn", ID(d)), Field: field, Policy: Policy(t, d)}
 	if !parent.NeedsChange && (d["old"] != nil || d["new"] != nil) {
 		return nil, nil, errors.New("only sub-handlers of update and field handlers have old and new")
 	}

@@ -26,7 +26,8 @@ func Mode(t testing.TB, name any) handlers.ErrorsMode {
 	return mode
 }
 
-func policy(t testing.TB, d vectors.Fields) handlers.Policy {
+// Policy is what limits and spaces the attempts.
+func Policy(t testing.TB, d vectors.Fields) handlers.Policy {
 	t.Helper()
 	p := handlers.Policy{Errors: Mode(t, d["errors"]), Timeout: Seconds(t, d, "timeout"), Backoff: Seconds(t, d, "backoff")}
 	if retries := vectors.Number(t, d, "retries"); retries != nil {
