@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -23,7 +24,7 @@ func playBackground(t *testing.T, family string) {
 		var final any
 		vectors.Bubble(t, func(t *testing.T) { log, final = replay(t, input) })
 		expected := vectors.Known(t, want.Value, "log", "final")
-		compare(t, "calls and exits", ordered(calls(expected.List("log"), false), number(input["until"])), ordered(calls(log, false), number(input["until"])), input["latency"] == nil)
+		compare(t, "calls and exits", ordered(logged(expected.List("log"), false), number(input["until"])), ordered(logged(log, false), number(input["until"])), input["latency"] == nil)
 		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
@@ -46,43 +47,17 @@ func ordered(log []map[string]any, until float64) (all []map[string]any) {
 	return all
 }
 
-func (r *cycleRun) setting(name string) time.Duration {
-	if settings := r.input.Mapping("settings"); settings != nil {
-		vectors.Known(r.t, map[string]any(settings), "background.cancellation_polling")
-		return time.Duration(number(settings[name]) * float64(time.Second))
-	}
-	return 0
-}
-
-func (r *cycleRun) spawning(h *handlers.Handler, daemon bool, d vectors.Fields) *handlers.Handler {
-	period := func(name string) time.Duration {
-		if d[name] == nil {
-			return 0
-		}
-		return time.Duration(number(d[name]) * float64(time.Second))
-	}
-	h.Family = handlers.Spawning
-	h.Background = &handlers.Background{
-		Daemon: daemon, Interval: period("interval"), Sharp: d.Flag("sharp"), Idle: period("idle"), CancelBackoff: period("cancellation_backoff"),
-		CancelTimeout: period("cancellation_timeout"), CancelPolling: period("cancellation_polling"),
-	}
-	if d["initial_delay"] != nil {
-		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return period("initial_delay"), nil }
-	}
-	h.Call = func(ctx context.Context, call *handlers.Call) error {
+func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func {
+	return func(ctx context.Context, call *handlers.Call) error {
 		behave := r.behaviour(h.ID, d)
-		entry := r.entry(call, behave)
-		if behave.Flag("note_patch") {
-			entry["patch_pending"] = false
-		}
-		r.note(entry)
-		if err := r.write(call, behave); err != nil {
+		r.note(r.entry(call, behave))
+		if err := write(call, behave); err != nil {
 			return err
 		}
 		if err := r.linger(ctx, call, behave); err != nil {
 			r.note(map[string]any{"what": "cancelled", "id": h.ID, "reason": flags(call)})
-			if behave["lingers_cancelled"] != nil {
-				time.Sleep(time.Duration(number(behave["lingers_cancelled"]) * float64(time.Second)))
+			if length := declared.Seconds(r.t, behave, "lingers_cancelled"); length != nil {
+				time.Sleep(*length)
 			}
 			return err
 		}
@@ -93,9 +68,8 @@ func (r *cycleRun) spawning(h *handlers.Handler, daemon bool, d vectors.Fields) 
 		default:
 		}
 		r.note(map[string]any{"what": "exit", "id": h.ID, "stopped": stopped, "reason": flags(call)})
-		return raise(r.t, behave)
+		return declared.Raise(r.t, behave)
 	}
-	return h
 }
 
 func flags(call *handlers.Call) []any {
@@ -120,21 +94,10 @@ func sortTexts(all []any) {
 
 // linger waits as the behaviour says. An error is that of the context.
 func (r *cycleRun) linger(ctx context.Context, call *handlers.Call, behave vectors.Fields) error {
-	pause := func(name string) error {
-		if behave[name] == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Duration(number(behave[name]) * float64(time.Second))):
-			return nil
-		}
-	}
-	if err := pause("takes"); err != nil {
+	if err := r.pause(ctx, behave, "takes"); err != nil {
 		return err
 	}
-	switch until := behave.Text("until", ""); until {
+	switch behave.Text("until", "") {
 	case "stopped":
 		select {
 		case <-ctx.Done():
@@ -144,9 +107,6 @@ func (r *cycleRun) linger(ctx context.Context, call *handlers.Call, behave vecto
 	case "cancelled":
 		<-ctx.Done()
 		return ctx.Err()
-	case "":
-	default:
-		r.t.Fatalf("the harness does not know how to wait until %q", until)
 	}
-	return pause("lingers")
+	return r.pause(ctx, behave, "lingers")
 }

@@ -4,157 +4,160 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-var kopfexamples = reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"}, Kind: "KopfExample"}
+// behaviours are the keys of what a function does at one call.
+var behaviours = []string{
+	"raise", "message", "delay", "code", "return", "patch", "fns", "subs", "execute", "takes", "note_spec", "note_patch",
+	"until", "lingers", "lingers_cancelled",
+}
 
-// handlers are those of the case, as a registry would have them.
+// handlers are those of the case for its resource, as a registry would have them. All that they say is read here: what is not
+// known must not come out in the middle of a run.
 func (r *cycleRun) handlers() []*handlers.Handler {
-	var all []*handlers.Handler
-	for _, item := range r.input.List("handlers") {
-		all = append(all, r.handler(vectors.Known(r.t, item, "on", "id", "fn", "behave", "labels", "backoff", "errors", "retries", "timeout",
-			"field", "optional", "deleted", "interval", "sharp", "idle", "initial_delay", "cancellation_backoff", "cancellation_timeout",
-			"cancellation_polling")))
+	all, err := declared.Handlers(r.t, r.input.List("handlers"), r.served)
+	if err != nil {
+		r.t.Fatalf("declaring the handlers: %v", err)
 	}
-	return all
-}
-
-func (r *cycleRun) handler(d vectors.Fields) *handlers.Handler {
-	h := &handlers.Handler{
-		ID: d.Text("id", ""), Function: d.Text("fn", d.Text("id", "")), Optional: d.Flag("optional"), EvenIfDeleted: d.Flag("deleted"),
-		Policy: r.policy(d),
-	}
-	if field := d.Text("field", ""); field != "" {
-		h.Field, h.ID = diff.ParsePath(field), h.ID+"/"+field
-	}
-	if wanted := d.Mapping("labels"); wanted != nil {
-		set := labels.Set{}
-		for key := range wanted {
-			set[key] = wanted.Text(key, "")
+	var own []*handlers.Handler
+	for _, d := range all {
+		if !d.Mine {
+			continue
 		}
-		h.Filters = append(h.Filters, handlers.Labels(labels.SelectorFromSet(set)))
+		r.known(d.Handler, d.Options)
+		if d.Handler.Family == handlers.Spawning {
+			d.Handler.Call = r.spawned(d.Handler, d.Options)
+		} else {
+			d.Handler.Call = r.function(d.Handler.ID, d.Options)
+		}
+		own = append(own, d.Handler)
 	}
-	switch on := d.Text("on", ""); on {
-	case "create", "update", "delete":
-		h.Reason = cause.Reason(on)
-		h.NeedsChange = on == "update" && h.Field != nil
-	case "resume":
-		h.Initial = true
-	case "field":
-		h.NeedsChange = true
-	case "event":
-		h.Family = handlers.Watching
-	case "timer", "daemon":
-		return r.spawning(h, on == "daemon", d)
-	default:
-		r.t.Fatalf("the harness does not know handlers on %q", on)
-	}
-	h.Call = r.function(h.ID, d)
-	return h
+	return own
 }
 
-func (r *cycleRun) policy(d vectors.Fields) handlers.Policy {
-	var p handlers.Policy
-	for name, limit := range map[string]**time.Duration{"timeout": &p.Timeout, "backoff": &p.Backoff} {
-		if d[name] != nil {
-			*limit = ptr.To(time.Duration(number(d[name]) * float64(time.Second)))
+// known fails on what the harness does not know of a function, sub-handlers included.
+func (r *cycleRun) known(h *handlers.Handler, d vectors.Fields) {
+	for _, behave := range calls(d) {
+		known := vectors.Known(r.t, behave, behaviours...)
+		_ = declared.Raise(r.t, known)
+		for _, key := range []string{"takes", "lingers", "lingers_cancelled"} {
+			_ = declared.Seconds(r.t, known, key)
+		}
+		if until := known.Text("until", "stopped"); until != "stopped" && until != "cancelled" {
+			r.t.Fatalf("the harness does not know how to wait until %q", until)
+		}
+		for _, item := range known.List("fns") {
+			if _, err := transform(vectors.Known(r.t, item, "fn", "path", "value", "finalizer")); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		for _, item := range known.List("subs") {
+			sub, options, err := declared.Sub(r.t, h, item)
+			if err != nil {
+				r.t.Fatalf("declaring a sub-handler: %v", err)
+			}
+			r.known(sub, options)
 		}
 	}
-	if d["retries"] != nil {
-		p.Retries = ptr.To(int(number(d["retries"])))
-	}
-	p.Errors = map[string]handlers.ErrorsMode{
-		"IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary, "PERMANENT": handlers.ErrorsPermanent,
-	}[d.Text("errors", "")]
-	return p
 }
 
-// behaviour is what a function does at its next call: the last one is for all the further ones.
+// calls are what a function does, call by call: the last item is for all the further ones.
+func calls(d vectors.Fields) []any {
+	if list := d.List("behave"); len(list) > 0 {
+		return list
+	}
+	if one := d.Mapping("behave"); one != nil {
+		return []any{map[string]any(one)}
+	}
+	return []any{map[string]any{}}
+}
+
+// behaviour is what the function does at its next call.
 func (r *cycleRun) behaviour(id string, d vectors.Fields) vectors.Fields {
-	behave := d.List("behave")
-	if behave == nil {
-		behave = []any{map[string]any{}}
-		if one := d.Mapping("behave"); one != nil {
-			behave = []any{map[string]any(one)}
-		}
-	}
+	all := calls(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := min(r.behaviours[id], len(behave)-1)
-	r.behaviours[id]++
-	return vectors.Known(r.t, behave[n], "raise", "message", "delay", "return", "patch", "fns", "subs", "execute", "takes", "note_spec",
-		"until", "lingers", "lingers_cancelled", "note_patch")
+	behave, _ := all[min(r.called[id], len(all)-1)].(map[string]any)
+	r.called[id]++
+	return behave
 }
 
 func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
 		behave := r.behaviour(id, d)
 		r.note(r.entry(call, behave))
-		if behave["takes"] != nil {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Duration(number(behave["takes"]) * float64(time.Second))):
+		if err := r.pause(ctx, behave, "takes"); err != nil {
+			return err
+		}
+		if err := write(call, behave); err != nil {
+			return err
+		}
+		for _, item := range behave.List("subs") {
+			if err := r.declare(call, item); err != nil {
+				return err
 			}
-		}
-		if err := r.write(call, behave); err != nil {
-			return err
-		}
-		if err := r.declare(call, behave.List("subs")); err != nil {
-			return err
 		}
 		if behave.Flag("execute") {
 			if err := call.Subs.Run(ctx); err != nil {
 				return err
 			}
 		}
-		return raise(r.t, behave)
+		return declared.Raise(r.t, behave)
 	}
 }
 
-// declare registers sub-handlers inside of a function.
-func (r *cycleRun) declare(call *handlers.Call, subs []any) error {
-	for _, item := range subs {
-		d := vectors.Known(r.t, item, "id", "fn", "behave", "labels", "backoff", "errors", "retries", "timeout", "field")
-		sub := &handlers.Handler{ID: d.Text("id", ""), Function: d.Text("fn", d.Text("id", "")), Policy: r.policy(d)}
-		if field := d.Text("field", ""); field != "" {
-			sub.Field = diff.ParsePath(field)
-		}
-		sub.Call = r.function(handlers.SubID(call.Handler.ID, sub.ID), d)
-		if err := call.Subs.Declare(sub); err != nil {
-			return err
-		}
+// pause waits for so long as the behaviour says. An error is that of the context.
+func (r *cycleRun) pause(ctx context.Context, behave vectors.Fields, key string) error {
+	length := declared.Seconds(r.t, behave, key)
+	if length == nil {
+		return nil
 	}
-	return nil
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(*length):
+		return nil
+	}
+}
+
+// declare registers a sub-handler inside of a function.
+func (r *cycleRun) declare(call *handlers.Call, item any) error {
+	sub, d, err := declared.Sub(r.t, call.Handler, item)
+	if err != nil {
+		return err
+	}
+	sub.Call = r.function(handlers.SubID(call.Handler.ID, sub.ID), d)
+	return call.Subs.Declare(sub)
 }
 
 // entry is the call as it is logged.
 func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
-	if call.Handler.Family == handlers.Spawning {
+	switch call.Handler.Family {
+	case handlers.Spawning:
 		entry["runtime"] = time.Since(call.Started).Seconds()
-		return entry
-	}
-	if call.Handler.Family != handlers.Changing {
+		if behave.Flag("note_patch") {
+			entry["patch_pending"] = false
+		}
+	case handlers.Changing:
+		entry["reason"], entry["runtime"] = string(call.Cause.Reason), time.Since(call.Started).Seconds()
+		if r.input.Flag("with_diffs") {
+			before, after, changes := call.Handler.View(call.Cause)
+			entry["old"], entry["new"], entry["diff"] = before, after, items(changes)
+		}
+	default:
 		entry["type"] = call.Cause.Type
-		return entry
-	}
-	entry["reason"], entry["runtime"] = string(call.Cause.Reason), time.Since(call.Started).Seconds()
-	if r.input.Flag("with_diffs") {
-		before, after, changes := call.Handler.View(call.Cause)
-		entry["old"], entry["new"], entry["diff"] = before, after, items(changes)
 	}
 	if behave.Flag("note_spec") {
-		entry["spec"] = call.Object["spec"]
+		object := call.Object
+		if call.Live != nil {
+			object = call.Live.Object()
+		}
+		entry["spec"] = object["spec"]
 	}
 	return entry
 }

@@ -3,6 +3,7 @@ package reconcilers_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,22 +12,29 @@ import (
 	"time"
 )
 
-// line is the operator's connection: with a delay of the events of its own writes, and with others who write before it.
+// line is the operator's connection: with a delay of the events of its own writes, with others who write before it, and with
+// refusals.
 type line struct {
 	next    http.RoundTripper
+	plural  string
 	latency time.Duration
+	change  func(ctx context.Context, patch map[string]any)
 
 	writing sync.RWMutex // while a write is made, and is not known to be our own yet
 
 	mu            sync.Mutex
-	interferences []any
+	interferences []any           // before each write, a change by others; a null is none
+	failures      []any           // instead of each write, an HTTP status; a null is to serve it
 	own           map[string]bool // versions that are its own
+	hidden        int             // how many creations are not told of
 	watches       []io.Writer
 }
 
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodPatch {
-		l.interfere(r)
+		if refused := l.disturb(r); refused != nil {
+			return refused, nil
+		}
 		l.writing.Lock()
 		defer l.writing.Unlock()
 	}
@@ -36,28 +44,63 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	case r.Method == http.MethodPatch:
 		return response, l.note(response)
-	case r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/kopfexamples"):
+	case r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/"+l.plural):
 		response.Body = l.watch(response.Body)
 	}
 	return response, nil
 }
 
-// interfere lets somebody else write first.
-func (l *line) interfere(r *http.Request) {
+// disturb lets somebody else write first, or refuses the write.
+func (l *line) disturb(r *http.Request) *http.Response {
+	l.mu.Lock()
+	interference, failure := pop(&l.interferences), pop(&l.failures)
+	l.mu.Unlock()
+	if patch, is := interference.(map[string]any); is {
+		l.change(r.Context(), patch)
+	}
+	if failure == nil {
+		return nil
+	}
+	code := int(number(failure))
+	data, _ := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "message": "refused on purpose", "reason": reasons[code],
+	})
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": []string{"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(data)), Request: r,
+	}
+}
+
+// reasons are those of the API server for its statuses.
+var reasons = map[int]string{403: "Forbidden", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+
+func pop(list *[]any) (first any) {
+	if len(*list) > 0 {
+		first, *list = (*list)[0], (*list)[1:]
+	}
+	return first
+}
+
+// hide lets the next creation pass unseen.
+func (l *line) hide() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.interferences) == 0 {
-		return
+	l.hidden++
+}
+
+// shown tells whether an event is passed on.
+func (l *line) shown(text []byte) bool {
+	var event struct {
+		Type string `json:"type"`
 	}
-	data, _ := json.Marshal(l.interferences[0])
-	l.interferences = l.interferences[1:]
-	other := r.Clone(r.Context())
-	other.Body, other.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-	other.Header.Set("Content-Type", "application/merge-patch+json")
-	other.URL.Path = strings.TrimSuffix(other.URL.Path, "/status")
-	if response, err := l.next.RoundTrip(other); err == nil {
-		_ = response.Body.Close()
+	_ = json.Unmarshal(text, &event)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if event.Type != "ADDED" || l.hidden == 0 {
+		return true
 	}
+	l.hidden--
+	return false
 }
 
 // note remembers the version that a write has made.
@@ -96,6 +139,9 @@ func (l *line) watch(body io.ReadCloser) io.ReadCloser {
 			text, err := reader.ReadBytes('\n')
 			if err != nil {
 				return
+			}
+			if !l.shown(text) {
+				continue
 			}
 			if l.latency > 0 && l.isOwn(text) {
 				time.AfterFunc(l.latency, func() { _, _ = out.Write(text) })

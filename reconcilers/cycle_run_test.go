@@ -2,20 +2,20 @@ package reconcilers_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
@@ -26,12 +26,12 @@ type cycleRun struct {
 	t               *testing.T
 	input           vectors.Fields
 	server          *memapi.Server
+	served          resources.Resource
 	resource        memapi.Resource
 	original        map[string]any
 	namespace, name string
 	line            *line
-	began           time.Time
-	behaviours      map[string]int // how often each function was called
+	called          map[string]int // how often each function was
 	stop            func()
 	gate            *reconcilers.Gate
 
@@ -41,35 +41,29 @@ type cycleRun struct {
 }
 
 func newRun(t *testing.T, input vectors.Fields) *cycleRun {
-	r := &cycleRun{t: t, input: input, server: memapi.New(), behaviours: map[string]int{}}
+	r := &cycleRun{t: t, input: input, server: memapi.New(), called: map[string]int{}, gate: &reconcilers.Gate{}, stop: func() {}}
 	r.original = input.Mapping("object")
 	metadata := input.Mapping("object").Mapping("metadata")
 	r.namespace, r.name = metadata.Text("namespace", ""), metadata.Text("name", "")
+	r.served = declared.Resource(t, input["resource"])
+	// Objects are of a kind of their own, whatever the resource is called.
+	r.served.Kind = input.Mapping("object").Text("kind", r.served.Kind)
 	r.resource = memapi.Resource{
-		Group: "kopf.dev", Version: "v1", Kind: "KopfExample", Plural: "kopfexamples", Namespaced: true,
-		ShortNames: []string{"kex"}, Categories: []string{"all"},
-	}
-	if given := input.Mapping("resource"); given != nil {
-		vectors.Known(t, map[string]any(given), "subresources")
-		for _, name := range given.List("subresources") {
-			r.resource.StatusSubresource = r.resource.StatusSubresource || name == "status"
-		}
+		Group: r.served.Group, Version: r.served.Version, Kind: r.served.Kind, Plural: r.served.Plural, Singular: r.served.Singular,
+		ShortNames: r.served.Shortcuts, Categories: r.served.Categories, Namespaced: r.served.Namespaced,
+		StatusSubresource: slices.Contains(r.served.Subresources, "status"),
 	}
 	r.server.Install(r.resource)
-	var latency time.Duration
-	if input["latency"] != nil {
-		latency = time.Duration(number(input["latency"]) * float64(time.Second))
+	latency := ptr.Deref(declared.Seconds(t, input, "latency"), 0)
+	r.line = &line{
+		next: r.server, plural: r.served.Plural, latency: latency, interferences: input.List("interferences"),
+		failures: input.List("failures"), own: map[string]bool{}, change: r.change,
 	}
-	r.line = &line{next: r.server, latency: latency, interferences: input.List("interferences"), own: map[string]bool{}}
 	return r
 }
 
-func (r *cycleRun) at(seconds any) time.Time {
-	return r.began.Add(time.Duration(number(seconds) * float64(time.Second)))
-}
-
 // start runs the operator; stop ends it.
-func (r *cycleRun) start(ctx context.Context) {
+func (r *cycleRun) start(ctx context.Context, options reconcilers.Options) {
 	ctx, cancel := context.WithCancel(ctx)
 	m, err := ctrl.NewManager(memapi.Config(r.line), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
@@ -77,7 +71,7 @@ func (r *cycleRun) start(ctx context.Context) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := reconcilers.SetupWithManager(m, r.options()); err != nil {
+	if err := reconcilers.SetupWithManager(m, options); err != nil {
 		r.t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -91,16 +85,27 @@ func (r *cycleRun) start(ctx context.Context) {
 }
 
 func (r *cycleRun) options() reconcilers.Options {
-	o := reconcilers.Options{
-		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker",
-		Lifecycle: r.lifecycle(),
-		Diffbase:  diffbaseOf(r.t, r.input["diffbase"]), Progress: progressOf(r.t, r.input["progress"]),
+	settings := vectors.Fields{}
+	if r.input["settings"] != nil {
+		// What waits for the events of own writes in Kopf is not needed here: their outcome is known at once.
+		settings = vectors.Known(r.t, r.input["settings"], "background.cancellation_polling", "background.instant_exit_timeout",
+			"persistence.consistency_timeout")
 	}
-	r.gate = &reconcilers.Gate{}
-	o.Gate, o.LeaveFinalizers = r.gate, true
-	o.CancelPolling = r.setting("background.cancellation_polling")
+	o := reconcilers.Options{
+		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(), Gate: r.gate, LeaveFinalizers: true,
+		CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
+		InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
+	}
+	var err error
+	if o.Diffbase, err = declared.Diffbase(r.t, r.input["diffbase"]); err != nil {
+		r.t.Fatal(err)
+	}
+	if o.Progress, err = declared.Progress(r.t, r.input["progress"]); err != nil {
+		r.t.Fatal(err)
+	}
+	meant := reconcilers.Selector{GroupVersion: r.served.GroupVersion(), Kind: r.served.Kind}
 	for _, h := range r.handlers() {
-		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: kopfexamples, Handler: h})
+		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: meant, Handler: h})
 	}
 	return o
 }
@@ -117,61 +122,6 @@ func (r *cycleRun) lifecycle() execution.Lifecycle {
 	return found
 }
 
-// play is one step of the timeline.
-func (r *cycleRun) play(ctx context.Context, step vectors.Fields) {
-	path := "/apis/kopf.dev/v1/namespaces/" + r.namespace + "/kopfexamples/" + r.name
-	switch op := step.Text("op", ""); op {
-	case "list":
-	case "add":
-		r.server.Put(r.resource, r.original)
-	case "patch":
-		r.request(ctx, http.MethodPatch, path, step["patch"])
-	case "delete":
-		r.request(ctx, http.MethodDelete, path, nil)
-	case "echo":
-		r.line.inject(r.server.Object(r.resource, r.namespace, r.name))
-	case "stale":
-		stale := runtime.DeepCopyJSON(r.original)
-		stale["metadata"].(map[string]any)["resourceVersion"] = "100"
-		r.line.inject(stale)
-	case "pause", "resume":
-		r.gate.Set(op == "pause")
-	case "exit":
-		r.stop()
-		r.stop = func() {}
-	case "restart":
-		r.stop()
-		r.note(map[string]any{"what": "restarted"})
-		r.start(ctx)
-	default:
-		r.t.Fatalf("the harness does not know the step %q", op)
-	}
-}
-
-func (r *cycleRun) request(ctx context.Context, method, path string, patch any) {
-	data := ""
-	if patch != nil {
-		text, err := json.Marshal(patch)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		data = string(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://mem"+path, strings.NewReader(data))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/merge-patch+json")
-	response, err := r.server.RoundTrip(request)
-	if err != nil {
-		r.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode != http.StatusNotFound {
-		r.t.Errorf("%s %s: %s", method, path, response.Status)
-	}
-}
-
 func (r *cycleRun) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,6 +134,6 @@ func (r *cycleRun) note(entry map[string]any) {
 	if r.closed {
 		return
 	}
-	entry["t"] = time.Since(r.began).Seconds()
+	entry["t"] = time.Since(kopfBegan).Seconds()
 	r.log = append(r.log, entry)
 }

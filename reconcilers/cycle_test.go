@@ -24,52 +24,65 @@ func TestVectorsCycle(t *testing.T) {
 		vectors.Bubble(t, func(t *testing.T) { log, final = replay(t, input) })
 		expected := vectors.Known(t, want.Value, "log", "final")
 		timed := input["latency"] == nil
-		compare(t, "calls of change handlers", calls(expected.List("log"), false), calls(log, false), timed)
-		compare(t, "calls of event handlers", calls(expected.List("log"), true), calls(log, true), timed)
+		compare(t, "calls of change handlers", logged(expected.List("log"), false), logged(log, false), timed)
+		compare(t, "calls of event handlers", logged(expected.List("log"), true), logged(log, true), timed)
 		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})
 }
 
+// replay runs the operator by the clock of the vectors, so that moments in the objects are what they are in Kopf's runs.
 func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs", "interferences",
-		"diffbase", "progress", "latency", "settings")
+		"failures", "diffbase", "progress", "latency", "settings")
+	const listing = 5 * time.Second // until the first listing is over
+	time.Sleep(time.Until(kopfBegan.Add(-listing)))
 	r := newRun(t, input)
-	timeline := input.List("timeline")
-	first := vectors.Known(t, timeline[0], "at", "op", "patch")
-	listed := first["op"] == "list"
-	if listed {
+	options := r.options()
+	timeline := make([]vectors.Fields, 0, len(input.List("timeline")))
+	for _, item := range input.List("timeline") {
+		timeline = append(timeline, vectors.Known(t, item, "at", "op", "patch"))
+	}
+	first := timeline[0].Text("op", "")
+	if first == "list" {
 		r.server.Put(r.resource, r.original)
 	} else {
-		r.start(t.Context())
-		time.Sleep(5 * time.Second) // until the first listing is over
+		r.start(t.Context(), options)
 	}
-	r.began = time.Now()
-	if listed {
-		r.start(t.Context())
-	} else if first["op"] != "add" {
+	time.Sleep(time.Until(kopfBegan))
+	switch first {
+	case "list", "add":
+	default:
+		r.line.hide() // what comes first is told with the object as it is then
 		r.server.Put(r.resource, r.original)
 	}
-	for _, item := range timeline {
-		step := vectors.Known(t, item, "at", "op", "patch")
-		time.Sleep(time.Until(r.at(step["at"])))
-		r.play(t.Context(), step)
+	for i, step := range timeline {
+		time.Sleep(time.Until(at(step["at"])))
+		if i == 0 && first == "list" {
+			r.start(t.Context(), options)
+			continue
+		}
+		r.play(t.Context(), step, options)
 	}
-	time.Sleep(time.Until(r.at(input["until"])))
+	time.Sleep(time.Until(at(input["until"])))
 	synctest.Wait()
 	r.close() // Kopf's runs are cut off
 	r.stop()
-	object := r.server.Object(r.resource, r.namespace, r.name)
-	if object == nil {
-		return r.log, nil
+	if object := r.object(); object != nil {
+		return r.log, object
 	}
-	return r.log, object
+	return r.log, nil
 }
 
-// calls are the entries of the log that are compared: those of event handlers, where own patches do not count, or all
+// at is a moment of the run, or of the objects in it.
+func at(seconds any) time.Time {
+	return kopfBegan.Add(time.Duration(number(seconds) * float64(time.Second)))
+}
+
+// logged are the entries of the log that are compared: those of event handlers, where own patches do not count, or all
 // the others.
-func calls(log []any, ofEvents bool) (some []map[string]any) {
+func logged(log []any, ofEvents bool) (some []map[string]any) {
 	for _, item := range log {
 		entry, _ := item.(map[string]any)
 		if what := entry["what"]; what != "call" && what != "restarted" && what != "exit" && what != "cancelled" {

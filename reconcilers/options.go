@@ -74,6 +74,9 @@ type Options struct {
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by itself, until the next event
 	// of the object: Kopf does so, and so do its recorded runs. By default, it is removed at once.
 	LeaveFinalizers bool
+	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about it; zero is
+	// background.DefaultInstantExit.
+	InstantExit time.Duration
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not. It must be quick.

@@ -43,7 +43,7 @@ func (e *engine) crew(s scope) *background.Crew {
 func (k *kind) staff(ctx context.Context) (end func()) {
 	k.crew.Begin(background.Settings{
 		Handlers: spawning(k.own), Chain: k.chain, Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
-		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling,
+		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling, InstantExit: k.InstantExit,
 		LeaveFinalizers: k.LeaveFinalizers, Forgotten: k.Forget, Log: k.log,
 	}, k)
 	reason := func() background.Reason {

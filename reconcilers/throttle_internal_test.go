@@ -20,22 +20,25 @@ func TestVectorsThrottling(t *testing.T) {
 		}
 		start := time.Unix(1000, 0)
 		now, throttled, got := start, throttle{}, []any{}
-		// sleep is until the next event, if that comes earlier.
-		sleep := func(delay time.Duration, attempt vectors.Fields) (woken bool) {
-			if attempt["wakeup_after"] != nil && seconds(attempt["wakeup_after"]) < delay {
-				delay, woken = seconds(attempt["wakeup_after"]), true
-			}
-			now = now.Add(delay)
-			return woken
-		}
 		for _, item := range input.List("attempts") {
-			attempt := vectors.Known(t, item, "fails", "wakeup_after")
-			entry := map[string]any{"started": now.Sub(start).Seconds(), "escalated": nil}
-			woken := sleep(throttled.wait(now), attempt)
-			entry["ran"] = !woken
+			attempt := vectors.Known(t, item, "at", "fails", "wakeup_after")
+			if at := vectors.Number(t, attempt, "at"); at != nil && now.Before(start.Add(seconds(*at))) {
+				now = start.Add(seconds(*at))
+			}
+			began := now
+			// sleep is until the next event, if that comes earlier.
+			sleep := func(delay time.Duration) (woken bool) {
+				now = now.Add(delay)
+				if after := vectors.Number(t, attempt, "wakeup_after"); after != nil && began.Add(seconds(*after)).Before(now) {
+					now, woken = began.Add(seconds(*after)), true
+				}
+				return woken
+			}
+			woken := sleep(throttled.wait(now))
+			entry := map[string]any{"started": began.Sub(start).Seconds(), "ran": !woken, "escalated": nil}
 			if !woken && attempt.Flag("fails") {
 				delay, _ := throttled.fail(delays, now)
-				sleep(delay, attempt)
+				sleep(delay)
 			} else if !woken {
 				throttled.succeed()
 			}

@@ -20,8 +20,8 @@ const (
 	DefaultPolling = 60 * time.Second
 	// DefaultTicks is how many ticks of timers of one kind run at once.
 	DefaultTicks = 1000
-	// instantExit is the chance to end at the first word, before anything else is done about it.
-	instantExit = 10 * time.Millisecond
+	// DefaultInstantExit is the chance to end at the first word, before anything else is done about it.
+	DefaultInstantExit = 10 * time.Millisecond
 	// leftover is how long an operator that exits waits for what has no cancellation timeout, once it is cancelled.
 	leftover = 5 * time.Second
 )
@@ -57,6 +57,9 @@ type Settings struct {
 	Polling time.Duration
 	// LeaveFinalizers has no look taken at an object whose handler has ended by itself: as in Kopf, it is held until its next event.
 	LeaveFinalizers bool
+	// InstantExit is how long a handler that is asked to stop may take for that before anything else is done about it; zero is
+	// DefaultInstantExit. Kopf: background.instant_exit_timeout.
+	InstantExit time.Duration
 	// Forgotten is told of an object that is gone when its last handler has ended; nil is not. It must be quick.
 	Forgotten func(types.UID)
 	// Log names the kind.

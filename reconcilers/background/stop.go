@@ -1,6 +1,7 @@
 package background
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -20,7 +21,7 @@ func (k *task) stop(reason Reason) {
 		return
 	}
 	close(k.stopping)
-	time.AfterFunc(instantExit, k.signal)
+	time.AfterFunc(k.instantExit(), k.signal)
 }
 
 // pressed calls the next stage unless the task has ended.
@@ -43,8 +44,13 @@ func (k *task) signal() {
 			return
 		}
 		k.reason |= Signalled
-		time.AfterFunc(backoff-instantExit, k.pressed(k.interrupt))
+		time.AfterFunc(backoff-k.instantExit(), k.pressed(k.interrupt))
 	})()
+}
+
+func (k *task) instantExit() time.Duration {
+	settings, _ := k.crew.current()
+	return cmp.Or(settings.InstantExit, DefaultInstantExit)
 }
 
 // interrupt ends the context: that of a tick only if the operator does not go on, as ticks end by themselves. The lock is held.

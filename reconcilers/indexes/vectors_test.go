@@ -3,7 +3,6 @@ package indexes_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,25 +11,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
-
-type later struct {
-	error
-	delay time.Duration
-}
-
-func (e later) RetryAfter() time.Duration { return e.delay }
-
-type never struct{ error }
-
-func (never) Permanent() bool { return true }
 
 // play is one case: its handlers, and the event that is being played.
 type play struct {
@@ -51,8 +38,8 @@ func TestVectorsIndex(t *testing.T) {
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")
-				if e["at"] != nil {
-					time.Sleep(time.Until(p.began.Add(seconds(e["at"]))))
+				if at := declared.Seconds(t, e, "at"); at != nil {
+					time.Sleep(time.Until(p.began.Add(*at)))
 				}
 				p.results, p.calls = e.Mapping("results"), []any{}
 				x.Seen(e.Text("type", ""), &unstructured.Unstructured{Object: e.Mapping("object")})
@@ -66,25 +53,17 @@ func TestVectorsIndex(t *testing.T) {
 }
 
 func (p *play) handlers(list []any) (own []*handlers.Handler, indices map[string]*indexes.Index) {
+	p.t.Helper()
+	all, err := declared.Handlers(p.t, list, declared.Resource(p.t, nil))
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	indices = map[string]*indexes.Index{}
-	for _, item := range list {
-		d := vectors.Known(p.t, item, "on", "id", "labels", "errors", "retries", "backoff")
-		h := &handlers.Handler{ID: d.Text("id", ""), Family: handlers.Indexing, Policy: handlers.Policy{Errors: map[string]handlers.ErrorsMode{
-			"IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary, "PERMANENT": handlers.ErrorsPermanent,
-		}[d.Text("errors", "")]}}
-		if retries, given := d["retries"].(int64); given {
-			h.Policy.Retries = ptr.To(int(retries))
+	for _, d := range all {
+		if !d.Mine || d.Handler.Family != handlers.Indexing {
+			continue
 		}
-		if d["backoff"] != nil {
-			h.Policy.Backoff = ptr.To(seconds(d["backoff"]))
-		}
-		set := labels.Set{}
-		for key := range d.Mapping("labels") {
-			set[key] = d.Mapping("labels").Text(key, "")
-		}
-		if len(set) > 0 {
-			h.Filters = []handlers.Filter{handlers.Labels(labels.SelectorFromSet(set))}
-		}
+		h := d.Handler
 		indices[h.ID] = indexes.New()
 		h.Index = &handlers.Index{Into: indices[h.ID], Call: p.call(h.ID)}
 		own = append(own, h)
@@ -92,18 +71,27 @@ func (p *play) handlers(list []any) (own []*handlers.Handler, indices map[string
 	return own, indices
 }
 
+// behaviour is what the function does at this event.
+func (p *play) behaviour(id string) vectors.Fields {
+	if p.results[id] == nil {
+		return vectors.Fields{}
+	}
+	return vectors.Known(p.t, p.results[id], "return", "raise", "delay", "message", "takes")
+}
+
 func (p *play) call(id string) handlers.IndexFunc {
-	return func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
+	return func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
 		name, _, _ := unstructured.NestedString(call.Object, "metadata", "name")
 		p.calls = append(p.calls, map[string]any{"id": id, "name": name, "retry": int64(call.Retry), "t": time.Since(p.began).Seconds()})
-		d := vectors.Known(p.t, map[string]any(p.results.Mapping(id)), "return", "raise", "delay", "message")
-		err := errors.New(d.Text("message", "failed"))
-		switch d.Text("raise", "") {
-		case "temporary":
-			return nil, false, later{err, seconds(d["delay"])}
-		case "permanent":
-			return nil, false, never{err}
-		case "arbitrary":
+		d := p.behaviour(id)
+		if takes := declared.Seconds(p.t, d, "takes"); takes != nil {
+			select {
+			case <-time.After(*takes):
+			case <-ctx.Done():
+				return nil, false, ctx.Err()
+			}
+		}
+		if err := declared.Raise(p.t, d); err != nil {
 			return nil, false, err
 		}
 		return entriesOf(d["return"]), false, nil
@@ -132,8 +120,11 @@ func entriesOf(result any) map[any]any {
 	return entries
 }
 
-// text stands for a key that is a list: Go has no tuples.
+// text stands for a key that is a list: Go has no tuples. Numbers are keys by their values.
 func text(key any) any {
+	if number, whole := key.(int64); whole {
+		return float64(number)
+	}
 	if _, list := key.([]any); !list {
 		return key
 	}
@@ -165,15 +156,4 @@ func byText(a, b any) int {
 	first, _ := json.Marshal(a)
 	second, _ := json.Marshal(b)
 	return strings.Compare(string(first), string(second))
-}
-
-func seconds(value any) time.Duration {
-	switch n := value.(type) {
-	case int64:
-		return time.Duration(n) * time.Second
-	case float64:
-		return time.Duration(n * float64(time.Second))
-	default:
-		return 0
-	}
 }
