@@ -78,6 +78,7 @@ func (s *Selector) place(args []any) error {
 	for i, into := range []**string{&s.Group, &s.Version}[:len(args)] {
 		switch said := args[i].(type) {
 		case nil:
+			*into = nil // whatever is said besides
 		case string:
 			*into = &said
 		default:

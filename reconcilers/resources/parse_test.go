@@ -45,6 +45,10 @@ func TestEmptyVersionIsNobodys(t *testing.T) {
 	if err != nil || s.Matches(pods) {
 		t.Errorf("an empty version is not the preferred one: got %v, error %v", s.Matches(pods), err)
 	}
+	group := "apps"
+	if s, err = resources.Parse([]any{nil, "pods"}, resources.Selector{Group: &group}); err != nil || s.Group != nil {
+		t.Errorf("an argument goes over what is said besides, also if it is nil: got %v, error %v", s, err)
+	}
 }
 
 func TestEmptyNames(t *testing.T) {

@@ -160,7 +160,7 @@ func addFilters(h *handlers.Handler, d vectors.Fields) error {
 	}
 	if d["value"] != nil {
 		var err error
-		if h.Value, err = fieldPattern(h.Field, d["value"]); err != nil {
+		if h.Value, err = fieldPattern(d["field"], d["value"]); err != nil {
 			return fmt.Errorf("value: %w", err)
 		}
 	}
@@ -184,7 +184,7 @@ func addSides(h *handlers.Handler, d vectors.Fields) error {
 			return fmt.Errorf("value together with %s", name)
 		}
 		var err error
-		if *side, err = fieldPattern(h.Field, d[name]); err != nil {
+		if *side, err = fieldPattern(d["field"], d[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -141,7 +141,8 @@ func metadataFilters(name string, patterns vectors.Fields) ([]handlers.Filter, e
 	return all, nil
 }
 
-func fieldPattern(field diff.Path, spec any) (handlers.Pattern, error) {
+// fieldPattern is for the field as it is specified: an empty list is one, though it restricts nothing.
+func fieldPattern(field, spec any) (handlers.Pattern, error) {
 	if field == nil {
 		return nil, errors.New("a pattern of a value without a field")
 	}
