@@ -35,14 +35,17 @@ type world struct {
 	said    []string
 }
 
-func newWorld(t *testing.T, own ...*handlers.Handler) *world {
+func newWorld(t *testing.T, own ...*handlers.Handler) *world { return newPatientWorld(t, 0, own...) }
+
+// newPatientWorld gives its handlers so long to end at the first word.
+func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.Handler) *world {
 	w := &world{t: t, began: time.Now(), Crew: &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}}}
 	w.body = map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{},
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
 	}
 	w.Begin(background.Settings{
-		Handlers: own, Chain: adapters.Standard(nil), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
+		Handlers: own, Chain: adapters.Standard(nil), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second, InstantExit: instantExit,
 		Log: funcr.New(func(_, line string) { w.mu.Lock(); w.said = append(w.said, line); w.mu.Unlock() }, funcr.Options{}),
 	}, w)
 	t.Cleanup(func() { w.End(background.Exiting) })
