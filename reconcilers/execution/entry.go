@@ -41,7 +41,7 @@ func newEntry(id, purpose string, now time.Time) *Entry {
 }
 
 func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
-	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, Subrefs: r.Subrefs, loaded: r}
+	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, Subrefs: inOrder(r.Subrefs), loaded: r}
 	if r.Started != nil {
 		e.Started = *r.Started
 	}
@@ -115,6 +115,19 @@ func shortened(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:messageLimit], "") + "…"
+}
+
+// inOrder leaves what was read alone. None at all are not listed.
+func inOrder(ids []string) []string {
+	switch {
+	case len(ids) == 0:
+		return nil
+	case slices.IsSorted(ids):
+		return ids
+	}
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return ids
 }
 
 func union(a, b []string) []string {

@@ -128,6 +128,9 @@ func TestStoreForeignForms(t *testing.T) {
 		"Offset":     {"it is the same way with another offset", strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil},
 		"OtherOrder": {"order means nothing", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil},
 		"Z":          {"times are written otherwise", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
+		"Unsorted":   {"the ids are in order", strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"}},
+		"Sorted":     {"it is as it would be written", strings.Replace(own, "}", `,"subrefs":["a/x","a/y"]}`, 1), nil},
+		"NoSubrefs":  {"none at all are not listed", strings.Replace(own, "}", `,"subrefs":[]}`, 1), []string{"a"}},
 		"UnknownKey": {"a write drops it", strings.Replace(own, "{", `{"future":1,`, 1), []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
