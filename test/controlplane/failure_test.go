@@ -17,6 +17,7 @@ func TestStartFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		etcd   string // the script that stands in for etcd; none if empty
+		limit  time.Duration
 		cancel bool
 		want   []string
 	}{
@@ -32,6 +33,7 @@ func TestStartFails(t *testing.T) {
 		"never ready": {
 			reason: "a server that does not become ready is given up",
 			etcd:   "echo thinking; sleep 1000",
+			limit:  3 * time.Second, // enough for a shell to say something
 			want:   []string{"waiting for etcd", "not ready in", "etcd.sock", "thinking"},
 		},
 		"cancelled": {
@@ -49,7 +51,7 @@ func TestStartFails(t *testing.T) {
 			if tc.etcd != "" {
 				program(t, filepath.Join(dir, "etcd"), "#!/bin/sh\n"+tc.etcd+"\n")
 			}
-			o := controlplane.Options{StartTimeout: 300 * time.Millisecond}
+			o := controlplane.Options{StartTimeout: tc.limit}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			if tc.cancel {

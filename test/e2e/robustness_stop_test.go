@@ -78,7 +78,7 @@ var _ = Describe("The end of an operator", func() {
 
 	It("is not held up for ever by a handler that does not listen, and saves what the others did", func(ctx context.Context) {
 		ns, seen, deaf := namespace(ctx), &calls{}, newGate()
-		patience := time.Second
+		patience := 5 * time.Second
 		running, last := managed(config, ctrl.Options{GracefulShutdownTimeout: &patience},
 			twoSteps("deaf.example.org", ns, seen, func(context.Context) error { return deaf.pass(context.Background()) }))
 		DeferCleanup(func() { close(deaf.opened) })
@@ -114,7 +114,7 @@ var _ = Describe("The end of an operator", func() {
 			}
 			facade.For(op, &v1.Gadget{}).OnCreate("create", note)
 			facade.For(op, &v1.Gadget{}).OnResume("resume", note)
-			lease, renew, retry := 3*time.Second, 2*time.Second, 200*time.Millisecond
+			lease, renew, retry := time.Minute, 40*time.Second, 200*time.Millisecond
 			return managed(config, ctrl.Options{
 				LeaderElection: true, LeaderElectionID: "elected", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true,
 				LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,

@@ -111,9 +111,9 @@ var _ = Describe("An operator in a storm", func() {
 		}
 		writes := <-written
 		for _, obj := range objects {
-			Eventually(handled(ctx, obj)).WithTimeout(2*time.Minute).Should(BeTrue(), obj.GetName())
+			Eventually(handled(ctx, obj)).WithTimeout(10*time.Minute).Should(BeTrue(), obj.GetName())
 		}
-		Eventually(live.Terminate()).WithTimeout(20 * time.Second).Should(gexec.Exit(0))
+		Eventually(live.Terminate()).Should(gexec.Exit(0))
 		told.read(live)
 
 		Expect(told.overlaps).To(BeEmpty(), "no handler runs twice at once on one object")

@@ -24,6 +24,9 @@ var (
 	api         client.Client
 )
 
+// patience is what a very slow machine needs; nobody waits for longer than it takes.
+const patience = 5 * time.Minute
+
 func TestE2E(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
@@ -33,14 +36,14 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	logf.SetLogger(loggerTo(GinkgoWriter))
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml"), filepath.Join("testdata", "crds.yaml")},
-		ErrorIfCRDPathMissing: true,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
 	}
 	var err error
 	config, err = environment.Start()

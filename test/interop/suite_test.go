@@ -24,6 +24,9 @@ var (
 	kopfFolder  string
 )
 
+// patience is what a very slow machine needs; nobody waits for longer than it takes.
+const patience = 5 * time.Minute
+
 func TestInterop(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make interop`, or `make assets` for the folder to set it to")
@@ -33,7 +36,7 @@ func TestInterop(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	var err error
@@ -42,7 +45,7 @@ var _ = BeforeSuite(func() {
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml")},
-		ErrorIfCRDPathMissing: true,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
 	}
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())

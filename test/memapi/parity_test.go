@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -21,7 +22,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	}
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), CRDDirectoryPaths: []string{filepath.Join("testdata", "crds.yaml")},
-		ErrorIfCRDPathMissing: true,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute,
 	}
 	config, err := environment.Start()
 	if err != nil {

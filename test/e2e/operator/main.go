@@ -34,6 +34,9 @@ func newOperator(options ...facade.OperatorOption) *facade.Operator {
 	return op
 }
 
+// quiet is longer than a checkpoint takes.
+const quiet = 5 * time.Second
+
 // slowness is how long the second handler takes: E2E_SLOW, or no time.
 func slowness() time.Duration {
 	slow, _ := time.ParseDuration(os.Getenv("E2E_SLOW"))
@@ -53,10 +56,10 @@ func register[T client.Object](objects facade.Selection[T], slow time.Duration) 
 	quick.OnCreate("first", func(_ context.Context, c *facade.Change[T]) error { note(c); return nil })
 	quick.OnCreate("second", func(ctx context.Context, c *facade.Change[T]) error {
 		note(c)
-		for _, what := range []string{"HALF", "DONE"} {
+		for _, part := range []time.Duration{min(slow/2, quiet), slow} {
 			select {
-			case <-time.After(slow / 2):
-				fmt.Printf("%s %s %s\n", what, c.ID, c.Object.GetName())
+			case <-time.After(part):
+				fmt.Printf("WAITED %s %s\n", c.ID, c.Object.GetName())
 			case <-ctx.Done():
 				return ctx.Err()
 			}

@@ -167,7 +167,7 @@ func eventuallyGone(t *testing.T, dir string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for {
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 			return

@@ -211,7 +211,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for !holds() {
 		select {
 		case <-tick.C:
