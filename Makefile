@@ -6,6 +6,8 @@ EXAMPLE    ?= 01-minimal
 FUZZTIME   ?= 10s
 BENCHTIME  ?= 1s
 STORMS     ?= 500
+COURSES    ?= all
+TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
 GOVULNDB   ?= https://vuln.go.dev
 
@@ -14,13 +16,21 @@ export GOWORK = off
 
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
+# go test with a line every now and then about what is running, and a limit for each package that a slow machine does not reach.
+TEST         = '$(CURDIR)/bin/gotest' -go '$(GO)'
+LIMIT        = -timeout '$(TIMEOUT)'
+# The versions that are tested beside those that go.mod requires, which are the lowest.
+NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 # Built and then executed in the shell's place, so that signals reach it and it can stop what it has started.
 DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
-# The folders of all modules with code of ours; the root is ".".
-MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' | sort)))
+# The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
+MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
 SUITES = $(wildcard test/e2e test/memapi test/interop)
+# The folders that are no unit tests for another reason.
+APART = $(wildcard test/weight)
+UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
@@ -38,7 +48,8 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s PACKAGES=%s\n' '$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(PACKAGES)'
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s TIMEOUT=%s PACKAGES=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(TIMEOUT)' '$(PACKAGES)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -51,31 +62,51 @@ demo: ## The same, then update and delete its object; fails if a handler did not
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-envtest ## Run all tests: unit tests of every module, then the suites against a real API server.
+test: test-unit test-newest weight test-envtest ## Run all tests: unit tests of every module, then the suites against a real API server.
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server, with the race detector.
+test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
 	@set -e; for module in $(MODULES); do \
 		all=$$($(GO) -C "$$module" list ./...); \
-		packages=$$(printf '%s\n' "$$all" | grep -vE '/kopf-runtime/($(subst $(space),|,$(or $(SUITES),none)))(/|$$)' || true); \
+		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		$(GO) -C "$$module" test $(RACE) $$packages; \
+		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $$packages; \
 	done
 
+.PHONY: test-newest
+test-newest: gotest ## Run the unit tests with the newest versions of what go.mod requires, as test/newest/go.mod has them.
+	$(call say,unit tests with the newest versions; the first time waits for the compiler)
+	@set -e; packages=$$($(GO) list $(NEWEST) ./... | grep -vE '$(UNIT_NOT)'); \
+	$(GO) vet $(NEWEST) $(SUITES:%=./%/...); \
+	$(TEST) -- $(NEWEST) $(LIMIT) $$packages
+
+.PHONY: weight
+weight: ## Tell what a project takes on with this module, and fail if that is more than it should be.
+	$(call say,what is added to a program with controller-runtime alone)
+	@$(GO) test -v $(LIMIT) ./test/weight
+
 .PHONY: test-envtest
-test-envtest: ## Run the suites against a real API server.
+test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.
 	$(call say,suites against a real API server; the first time waits for its binaries)
-	@set -e; [ -n '$(SUITES)' ] || { echo 'there are no suites yet'; exit 0; }; \
+	@set -e; suites='$(SUITES:%=./%/...)'; \
+	if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+		echo 'skipped, there is no python3 with venv: ./test/interop'; \
+		suites=$$(printf '%s' "$$suites" | sed 's|\./test/interop/\.\.\.||'); \
+	fi; \
 	assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(RACE) $(SUITES:%=./%/...)
+	KUBEBUILDER_ASSETS="$$assets" $(TEST) -- $(LIMIT) $(RACE) $$suites
+
+.PHONY: gotest
+gotest:
+	@$(GO) build -C test/tools -o '$(CURDIR)/bin/gotest' ./gotest
 
 .PHONY: interop
 interop: ## Hand objects from genuine Kopf to our operator and back; needs python3 with venv, and the package index once.
 	$(call say,interop with genuine Kopf; the first time waits for binaries and for Python packages)
 	@set -e; assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(RACE) -count 1 ./test/interop -ginkgo.v
+	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(LIMIT) $(RACE) -count 1 ./test/interop -ginkgo.v
 
 .PHONY: lint
 lint: ## Run the linters over every module.
@@ -108,6 +139,10 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 .PHONY: soak
 soak: ## Play STORMS random histories of one object, on virtual time: edits, kills, refusals, lost answers.
 	@STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run TestStorms ./reconcilers/changes
+
+.PHONY: explore
+explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.
+	@COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is a line of go test -json.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// report is what is known of a run.
+type report struct {
+	out      io.Writer
+	now      func() time.Time
+	begun    time.Time
+	packages map[string]*running
+}
+
+// running is a package that has not ended.
+type running struct {
+	started map[string]time.Time // the tests that have not ended
+	output  map[string][]string  // what a test said
+	ended   int                  // tests
+}
+
+func newReport(out io.Writer, now func() time.Time) *report {
+	return &report{out: out, now: now, begun: now(), packages: map[string]*running{}}
+}
+
+// follow reads events until there are no more, and says what is running whenever that much time has gone by.
+func (r *report) follow(events io.Reader, every time.Duration) {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		reader := bufio.NewReader(events)
+		for {
+			line, err := reader.ReadString('\n')
+			if line != "" {
+				lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return
+			}
+			r.read(line)
+		case <-beat.C:
+			r.say()
+		}
+	}
+}
+
+// read takes a line in. One that is no event is shown as it is.
+func (r *report) read(line string) {
+	var e event
+	if err := json.Unmarshal([]byte(line), &e); err != nil || e.Action == "" {
+		r.show(line)
+		return
+	}
+	switch {
+	case e.Action == "build-output":
+		r.show(e.Output)
+	case e.Package == "":
+	case e.Test == "":
+		r.readPackage(e)
+	default:
+		r.readTest(e)
+	}
+}
+
+func (r *report) readPackage(e event) {
+	switch e.Action {
+	case "output":
+		// The result of the package is the line that go test shows; PASS and FAIL alone say the same once more.
+		if text := strings.TrimSpace(e.Output); text != "PASS" && text != "FAIL" {
+			r.show(e.Output)
+		}
+	case "fail":
+		// A test that did not end is the one that ended all.
+		p := r.of(e.Package)
+		for _, test := range slices.Sorted(maps.Keys(p.output)) {
+			r.show(p.output[test]...)
+		}
+		delete(r.packages, e.Package)
+	case "pass", "skip":
+		delete(r.packages, e.Package)
+	}
+}
+
+func (r *report) readTest(e event) {
+	p := r.of(e.Package)
+	switch e.Action {
+	case "run":
+		p.started[e.Test] = r.now()
+	case "output":
+		if !strings.HasPrefix(e.Output, "=== ") { // that it runs, or goes on
+			p.output[e.Test] = append(p.output[e.Test], e.Output)
+		}
+	case "fail":
+		r.show(p.output[e.Test]...)
+		p.end(e.Test)
+	case "pass", "skip":
+		p.end(e.Test)
+	}
+}
+
+func (r *report) of(name string) *running {
+	p := r.packages[name]
+	if p == nil {
+		p = &running{started: map[string]time.Time{}, output: map[string][]string{}}
+		r.packages[name] = p
+	}
+	return p
+}
+
+func (p *running) end(test string) {
+	delete(p.started, test)
+	delete(p.output, test)
+	p.ended++
+}
+
+// say tells what is running, a line for each package: its tests as a whole, not what they are made of.
+func (r *report) say() {
+	now := r.now()
+	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
+		p := r.packages[name]
+		var tests []string
+		for _, test := range slices.Sorted(maps.Keys(p.started)) {
+			if !strings.Contains(test, "/") {
+				tests = append(tests, fmt.Sprintf("%s for %s", test, now.Sub(p.started[test]).Round(time.Second)))
+			}
+		}
+		if len(tests) > 0 {
+			r.show(fmt.Sprintf("-- %s: %s: %s; %d have ended\n", now.Sub(r.begun).Round(time.Second), name, strings.Join(tests, ", "), p.ended))
+		}
+	}
+	if len(r.packages) == 0 {
+		r.show(fmt.Sprintf("-- %s: nothing is running yet, or any more; packages are being compiled\n", now.Sub(r.begun).Round(time.Second)))
+	}
+}
+
+func (r *report) show(lines ...string) {
+	for _, line := range lines {
+		// Whoever does not listen any more does not keep the tests from their end.
+		_, _ = io.WriteString(r.out, line)
+	}
+}

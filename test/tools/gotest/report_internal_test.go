@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func line(action, where, test, output string) string {
+	data, err := json.Marshal(event{Action: action, Package: where, Test: test, Output: output})
+	if err != nil {
+		panic(err)
+	}
+	return string(data) + "\n"
+}
+
+func TestReport(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		lines  []string
+		want   string
+	}{
+		"Pass": {
+			reason: "of what passes, the line of its package is enough",
+			lines: []string{
+				line("start", "p", "", ""), line("run", "p", "TestA", ""), line("output", "p", "TestA", "a word\n"), line("pass", "p", "TestA", ""),
+				line("output", "p", "", "PASS\n"), line("output", "p", "", "ok  \tp\t1.0s\n"), line("pass", "p", "", ""),
+			},
+			want: "ok  \tp\t1.0s\n",
+		},
+		"Fail": {
+			reason: "what failed is told with all that it said, and nothing of the others",
+			lines: []string{
+				line("run", "p", "TestA", ""), line("run", "p", "TestB", ""), line("output", "p", "TestB", "fine\n"), line("output", "p", "TestA", "=== RUN   TestA\n"),
+				line("output", "p", "TestA", "--- FAIL: TestA\n"), line("fail", "p", "TestA", ""), line("pass", "p", "TestB", ""),
+				line("output", "p", "", "FAIL\n"), line("output", "p", "", "FAIL\tp\t1.0s\n"), line("fail", "p", "", ""),
+			},
+			want: "--- FAIL: TestA\nFAIL\tp\t1.0s\n",
+		},
+		"Panic": {
+			reason: "a test that never ends has something to say, too",
+			lines: []string{
+				line("run", "p", "TestA", ""), line("output", "p", "TestA", "panic: oh\n"),
+				line("output", "p", "", "FAIL\tp\t1.0s\n"), line("fail", "p", "", ""),
+			},
+			want: "FAIL\tp\t1.0s\npanic: oh\n",
+		},
+		"Build": {
+			reason: "what does not compile is told",
+			lines:  []string{`{"ImportPath":"p","Action":"build-output","Output":"p.go:1: no\n"}` + "\n", `{"ImportPath":"p","Action":"build-fail"}` + "\n"},
+			want:   "p.go:1: no\n",
+		},
+		"Text": {
+			reason: "what is no event is shown, with or without an end",
+			lines:  []string{"go: downloading\n", "{}\n", "half"},
+			want:   "go: downloading\n{}\nhalf",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			newReport(&out, time.Now).follow(strings.NewReader(strings.Join(tc.lines, "")), time.Hour)
+			if out.String() != tc.want {
+				t.Errorf("%s: got\n%s\nwant\n%s", tc.reason, out.String(), tc.want)
+			}
+		})
+	}
+}
+
+func TestReportSaysWhatIsRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		events, write := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			newReport(&out, time.Now).follow(events, 30*time.Second)
+		}()
+		tell := func(lines ...string) {
+			for _, one := range lines {
+				if _, err := io.WriteString(write, one); err != nil {
+					t.Error(err)
+				}
+			}
+			synctest.Wait()
+		}
+		time.Sleep(31 * time.Second)
+		tell(line("run", "p", "TestA", ""), line("run", "p", "TestA/one", ""))
+		time.Sleep(30 * time.Second)
+		tell(line("pass", "p", "TestA/one", ""), line("pass", "p", "TestA", ""), line("run", "p", "TestB", ""))
+		time.Sleep(30 * time.Second)
+		_ = write.Close()
+		<-done
+		want := "-- 30s: nothing is running yet, or any more; packages are being compiled\n" +
+			"-- 1m0s: p: TestA for 29s; 0 have ended\n" +
+			"-- 1m30s: p: TestB for 29s; 2 have ended\n"
+		if out.String() != want {
+			t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package weight_test
+
+import (
+	"debug/buildinfo"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What may be added to controller-runtime alone. More of it needs a reason, here and in the README.
+const (
+	mostLines   = 8
+	mostModules = 6
+	mostBytes   = 5 << 20
+)
+
+const (
+	bare    = "./bare"
+	minimal = "../../examples/01-minimal"
+	own     = "github.com/kopf-runtime/kopf-runtime"
+)
+
+// The lines are those of a tidy go.mod: one for this module, one for each module that is not there yet, on whatever platform it is needed.
+func TestLines(t *testing.T) {
+	lines := beyond(needed(t, minimal), needed(t, bare))
+	t.Logf("%d lines of go.mod beyond those for controller-runtime: %s", 1+len(lines), strings.Join(append(lines, own), ", "))
+	if 1+len(lines) > mostLines {
+		t.Errorf("%d lines, not more than %d", 1+len(lines), mostLines)
+	}
+}
+
+func TestProgram(t *testing.T) {
+	less, more := build(t, bare), build(t, minimal)
+	modules := beyond(linked(t, more), linked(t, less))
+	t.Logf("%d modules are linked beyond controller-runtime's, and this one: %s", len(modules), strings.Join(modules, ", "))
+	if len(modules) > mostModules {
+		t.Errorf("%d modules, not more than %d", len(modules), mostModules)
+	}
+	bytes := size(t, more) - size(t, less)
+	t.Logf("%.1f MiB are added to the %.1f of a program with controller-runtime alone", mebi(bytes), mebi(size(t, less)))
+	if bytes > mostBytes {
+		t.Errorf("%d bytes, not more than %d", bytes, mostBytes)
+	}
+}
+
+// A project that has controller-runtime in the version of go.mod keeps all its other versions: nobody else is asked for more than that
+// version asks for, with the Kubernetes libraries that belong to it.
+func TestNothingIsRaised(t *testing.T) {
+	asked := map[string]bool{} // by others than us
+	var ours []string
+	for _, edge := range run(t, "go", "mod", "graph") {
+		who, what, _ := strings.Cut(edge, " ")
+		if who == own {
+			ours = append(ours, what)
+			continue
+		}
+		asked[what] = true
+	}
+	if len(ours) < 20 {
+		t.Fatalf("only %d requirements were found: the check below would pass for nothing", len(ours))
+	}
+	for _, what := range ours {
+		module, _, _ := strings.Cut(what, "@")
+		if !asked[what] && module != "sigs.k8s.io/controller-runtime" && module != "go" && module != "toolchain" {
+			t.Errorf("go.mod wants %s, and nobody else wants that much: require the lowest version that works", what)
+		}
+	}
+}
+
+// needed gives the modules, but ours, of which the program needs packages.
+func needed(t *testing.T, program string) map[string]bool {
+	t.Helper()
+	modules := map[string]bool{}
+	for _, platform := range []string{"linux", "windows"} {
+		t.Setenv("GOOS", platform)
+		for _, path := range run(t, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", program) {
+			modules[path] = true
+		}
+	}
+	delete(modules, own)
+	delete(modules, "")
+	return modules
+}
+
+func build(t *testing.T, program string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "program")
+	run(t, "go", "build", "-o", file, program)
+	return file
+}
+
+func linked(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		t.Fatalf("reading the modules of a program: %v", err)
+	}
+	modules := map[string]bool{}
+	for _, dep := range info.Deps {
+		modules[dep.Path] = true
+	}
+	return modules
+}
+
+func size(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatalf("measuring a program: %v", err)
+	}
+	return info.Size()
+}
+
+func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+func beyond(more, less map[string]bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(more)), func(path string) bool { return less[path] })
+}
+
+// run gives the lines that a command writes.
+func run(t *testing.T, name string, args ...string) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("running %s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
