@@ -32,16 +32,16 @@ func TestPlantedFaults(t *testing.T) {
 			fault.plant(&s)
 			peaceful := explore(t, s, course{trouble: trouble{disturbance: nothing}})
 			report(t, peaceful)
-			found, all := 0, courses(peaceful.reached)
-			for _, c := range all {
+			found, some := 0, sampled(t, courses(peaceful.reached))
+			for _, c := range some {
 				if len(explore(t, s, c).violations) > 0 {
 					found++
 				}
 			}
 			if found == 0 {
-				t.Errorf("no violation in %d courses: %s", len(all), fault.reason)
+				t.Errorf("no violation in %d courses: %s", len(some), fault.reason)
 			}
-			t.Logf("%d of %d courses show it", found, len(all))
+			t.Logf("%d of %d courses show it", found, len(some))
 		})
 	}
 }
