@@ -34,9 +34,6 @@ type relay struct {
 	failed map[string]string // why rows are given up
 }
 
-// patience is how long nothing at all may happen before the rest is given up: a start of either side takes seconds.
-const patience = time.Minute
-
 var _ = Describe("Changes", func() {
 	DescribeTable("go on where the other side was killed", func(ctx context.Context, rows func() []row, one, other func() runner) {
 		r := &relay{cluster: cluster{fmt.Sprintf("relay-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}, rows: rows(), failed: map[string]string{}}
