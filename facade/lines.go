@@ -11,7 +11,8 @@ import (
 //
 //	2024-05-06 07:08:09.123 INFO  [default/example-1] Handler succeeded handler=create_fn reason=create
 //
-// with the object in front, as it is what one looks for. Only stacks follow on lines of their own.
+// with the object in front, as it is what one looks for. Only stacks, and further lines of a message, follow on lines of their own, behind
+// a tab. Nothing in a line is obeyed by a terminal, or looks like another line.
 type lineCore struct {
 	out    zapcore.WriteSyncer
 	plain  bool   // without time and level
@@ -43,11 +44,11 @@ func (l *lineCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		fmt.Fprintf(&line, "%s %-5s ", entry.Time.Format("2006-01-02 15:04:05.000"), strings.ToUpper(severity(entry.Level)))
 	}
 	if about != "" {
-		fmt.Fprintf(&line, "[%s] ", about)
+		fmt.Fprintf(&line, "[%s] ", bracketed(about))
 	}
-	line.WriteString(strings.ReplaceAll(entry.Message, "\n", "\n\t"))
-	if name := strings.TrimPrefix(strings.TrimPrefix(entry.LoggerName, l.own), "."); name != "" {
-		fmt.Fprintf(&line, " logger=%s", name)
+	line.WriteString(indented(entry.Message))
+	if name := l.nameOf(entry); name != "" {
+		fmt.Fprintf(&line, " logger=%s", quoted(name))
 	}
 	stack := ""
 	for _, p := range pairs {
@@ -58,9 +59,17 @@ func (l *lineCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		fmt.Fprintf(&line, " %s=%s", quoted(p.key), shown(p.value))
 	}
 	if stack != "" {
-		line.WriteString("\n\t" + strings.ReplaceAll(strings.TrimSpace(stack), "\n", "\n\t"))
+		line.WriteString("\n\t" + indented(strings.TrimSpace(stack)))
 	}
 	line.WriteByte('\n')
 	_, err := l.out.Write([]byte(line.String()))
 	return err
+}
+
+// nameOf is the logger's name without that of the operator.
+func (l *lineCore) nameOf(entry zapcore.Entry) string {
+	if rest, ours := strings.CutPrefix(entry.LoggerName+".", l.own+"."); ours {
+		return strings.TrimSuffix(rest, ".")
+	}
+	return entry.LoggerName
 }

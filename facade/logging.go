@@ -41,17 +41,22 @@ func (r *runner) logging() logging {
 }
 
 func newLogger(out io.Writer, l logging) logr.Logger {
+	wrapped := func(wrap func(zapcore.Core) zapcore.Core) zap.Opts { return zap.RawZapOpts(uberzap.WrapCore(wrap)) }
 	options := []zap.Opts{
 		// At its usual level the logger drops repeated messages, but every handler's outcome is worth its line.
-		zap.WriteTo(out), zap.Level(everything), zap.RawZapOpts(uberzap.IncreaseLevel(l.level)),
+		zap.Level(everything), zap.RawZapOpts(uberzap.IncreaseLevel(l.level)),
 		// An error of a handler is no accident of this program: its stack would say nothing.
 		zap.StacktraceLevel(zapcore.FatalLevel),
 	}
 	if l.format == formatJSON {
-		return zap.New(append(options, zap.JSONEncoder(jsonNames))...)
+		keys := wrapped(func(core zapcore.Core) zapcore.Core {
+			return ownKeys{core: core, taken: []string{"timestamp", "severity", "message", "logger"}}
+		})
+		return zap.New(append([]zap.Opts{keys, zap.WriteTo(jsonLines{out}), zap.JSONEncoder(jsonNames)}, options...)...)
 	}
 	core := &lineCore{out: zapcore.Lock(zapcore.AddSync(out)), plain: l.format == formatPlain, own: l.own}
-	return zap.New(append([]zap.Opts{zap.RawZapOpts(uberzap.WrapCore(func(zapcore.Core) zapcore.Core { return core }))}, options...)...)
+	keys := wrapped(func(zapcore.Core) zapcore.Core { return ownKeys{core: core, taken: []string{"logger"}} })
+	return zap.New(append([]zap.Opts{keys, zap.WriteTo(out)}, options...)...)
 }
 
 // jsonNames are Kopf's names.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,44 @@ func TestLogForPeople(t *testing.T) {
 			"INFO  Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
 		"stack": {"nobody can read one on a line", func(log logr.Logger) { log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1) },
 			"ERROR Panicked n=1\n\tone\n\t\ttwo\n"},
+		"odd identity": {"some kinds may have any names, also those that look like the end of an identity",
+			func(log logr.Logger) { log.WithValues("name", "a] [kube-system/b\x1b[2J").Info("Handled") },
+			"INFO  [\"a] [kube-system/b\\x1b[2J\"] Handled\n"},
+		"identity is the framework's": {"what comes later is the handler's own word",
+			func(log logr.Logger) {
+				log = log.WithValues("kind", "Widget", "namespace", "ns", "name", "w1", "handler", "fn", "attempt", 1)
+				log.WithValues("name", "w2", "handler", "other").Info("Got", "namespace", "kube-system", "attempt", 9)
+			},
+			"INFO  [ns/w1] Got extra.namespace=kube-system extra.attempt=9 kind=Widget handler=fn attempt=1 extra.name=w2 extra.handler=other\n"},
+		"identity without a namespace is the framework's": {"an empty namespace is one",
+			func(log logr.Logger) {
+				log.WithValues("namespace", "", "name", "w1").Info("Got", "namespace", "kube-system", "name", "w2")
+			},
+			"INFO  [w1] Got extra.namespace=kube-system extra.name=w2\n"},
+		"message with control characters": {"terminals obey them",
+			func(log logr.Logger) { log.Info("a\rb\x1b[31m\u009b2J\u202ec\u2028d\x85e\x7f\x00\xff\u200b\u2066") },
+			"INFO  a\\rb\\x1b[31m\\u009b2J\\u202ec\\u2028d\\x85e\\x7f\\x00\\xff\\u200b\\u2066\n"},
+		"message of many lines": {"none of them may look like the beginning of another message",
+			func(log logr.Logger) { log.Info("one\n2024-01-01 INFO two\n\tthree\r\nfour") },
+			"INFO  one\n\t2024-01-01 INFO two\n\t\tthree\n\tfour\n"},
+		"stack with control characters": {"it may be anybody's value",
+			func(log logr.Logger) { log.Error(nil, "Panicked", "stack", "one\x1b[2J\r\n2024-01-01\rtwo\u2029three") },
+			"ERROR Panicked\n\tone\\x1b[2J\n\t2024-01-01\\rtwo\\u2029three\n"},
+		"logger name": {"it may be made of an object's",
+			func(log logr.Logger) { log.WithName("test.example.org").WithName("a\nb c\x1b[0m").Info("Done") },
+			"INFO  Done logger=\"a\\nb c\\x1b[0m\"\n"},
+		"logger name that begins like the operator's": {"it is another one",
+			func(log logr.Logger) { log.WithName("test.example.organs").Info("Done") }, "INFO  Done logger=test.example.organs\n"},
+		"values with control characters": {"however deep",
+			func(log logr.Logger) {
+				log.Info("Got", "bytes", "a\xffb", "tree", map[string]any{"a\u202e": "\x7f\u009b\u2066\U000e0041\x1b"}, "key\u202e\x9b", 1)
+			},
+			`INFO  Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` + "\n"},
+		"letters of all kinds": {"are no danger",
+			func(log logr.Logger) {
+				log.WithValues("name", "größe").Info("über", "value", "日本", "tree", []string{"é"})
+			},
+			"INFO  [größe] über value=日本 tree=[\"é\"]\n"},
 		"named logger": {"the operator's own name is in every line, so it says nothing",
 			func(log logr.Logger) { log.WithName("test.example.org").WithName("backup").Info("Done") }, "INFO  Done logger=backup\n"},
 		"verbose message": {"not asked for", func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
@@ -82,6 +121,69 @@ func TestLogForMachines(t *testing.T) {
 	}
 	if strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("more than a line: %s", out.String())
+	}
+}
+
+// What machines read, people look at in terminals; and a key that stands twice is read as the last one.
+func TestLogForMachinesCannotBeForged(t *testing.T) {
+	var out bytes.Buffer
+	log := facade.NewLogger(&out, "json", "test.example.org").WithValues("namespace", "ns", "name", "w1", "handler", "fn")
+	log.WithValues("name", "w2").WithName("a\u202eb").Info("a\u009b2J\u202e\x7fé\U000e0041", "handler", "other", "severity", "error",
+		"message", "forged", "timestamp", "never", "logger", "none", "tree", map[string]any{"a\u2066": "\x7f\n"}, "key\u202e", "\xff")
+	line := out.String()
+	if strings.Count(line, "\n") != 1 || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("what a terminal would obey: %q", line)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	delete(got, "timestamp")
+	want := map[string]any{
+		"severity": "info", "message": "a\u009b2J\u202e\x7fé\U000e0041", "logger": "a\u202eb", "namespace": "ns", "name": "w1", "handler": "fn",
+		"extra.name": "w2", "extra.handler": "other", "extra.severity": "error", "extra.message": "forged", "extra.timestamp": "never",
+		"extra.logger": "none", "tree": map[string]any{"a\u2066": "\x7f\n"}, "key\u202e": "\ufffd",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	for _, key := range []string{"name", "handler", "severity", "message", "timestamp", "logger"} {
+		if n := strings.Count(line, `"`+key+`":`); n != 1 {
+			t.Errorf("%q stands %d times in %s", key, n, line)
+		}
+	}
+}
+
+// evil panics whatever it is asked.
+type evil struct{ err error }
+
+func (e *evil) Error() string                { return e.err.Error() }
+func (e *evil) String() string               { return e.err.Error() }
+func (e *evil) MarshalJSON() ([]byte, error) { return []byte(e.err.Error()), nil }
+func (e *evil) MarshalLog() any              { return e.err.Error() }
+func (e *evil) Format(fmt.State, rune)       { _ = e.err.Error() }
+
+type textual struct{ *evil }
+
+func (t textual) String() string { return t.err.Error() }
+
+func TestLogSurvivesValuesThatPanic(t *testing.T) {
+	bad := &evil{}
+	for _, format := range []string{"full", "plain", "json"} {
+		var out bytes.Buffer
+		log := facade.NewLogger(&out, format, "test.example.org")
+		for name, value := range map[string]any{
+			"error": bad, "nil": (*evil)(nil), "stringer": textual{bad}, "list": []any{bad}, "mapping": map[string]any{"a": bad},
+			"cause": errors.Join(errors.New("fine"), bad),
+		} {
+			log.Info("Value "+name, "v", value)
+			log.WithValues("w", value).Info("Bound " + name)
+		}
+		log.Error(bad, "Error of its own")
+		log.Error((*evil)(nil), "Typed nil")
+		if got := strings.Count(out.String(), "\n"); got != 14 {
+			t.Errorf("%s: %d of 14 lines: %s", format, got, out.String())
+		}
 	}
 }
 

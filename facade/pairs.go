@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 type pair struct {
@@ -68,29 +67,19 @@ func without(pairs, others []pair) []pair {
 	})
 }
 
-// shown is a value on one line: quoted if it could be taken for more than one, which control characters always are.
+// shown is a value on one line.
 func shown(value any) string {
 	switch value := value.(type) {
 	case string:
 		return quoted(value)
-	case error:
-		return quoted(value.Error())
-	case fmt.Stringer:
-		return quoted(value.String())
+	case error, fmt.Stringer:
+		return quoted(panics.Text(value))
 	}
 	if text := reflect.ValueOf(value); text.Kind() == reflect.String {
 		return quoted(text.String())
 	}
 	if data, err := json.Marshal(value); err == nil {
-		return string(data)
+		return string(escapedJSON(data))
 	}
 	return quoted(fmt.Sprint(value))
-}
-
-func quoted(text string) string {
-	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if text == "" || strings.ContainsFunc(text, special) {
-		return strconv.Quote(text)
-	}
-	return text
 }

@@ -42,6 +42,7 @@ var House = Plan{
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
+	{Dir: "reconcilers/panics", Layer: 0, Only: pure()},
 	{Dir: "test/memapi", Layer: 0, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 
@@ -53,6 +54,7 @@ var House = Plan{
 	{Dir: "reconcilers/repeating", Layer: 2},
 	{Dir: "reconcilers/resources", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
+	{Dir: "reconcilers/storages", Layer: 2},
 
 	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/queue", Layer: 3},

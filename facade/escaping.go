@@ -1,0 +1,87 @@
+package facade
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// printing tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a line, nor turns
+// the direction of writing.
+func printing(r rune) bool { return unicode.IsPrint(r) }
+
+// quoted is a text on one line: quoted if it could be taken for more than one, which control characters always are.
+func quoted(text string) string {
+	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !printing(r) }
+	if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, special) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// bracketed is a text that does not end the brackets around it.
+func bracketed(text string) string {
+	if strings.ContainsAny(text, "[]") {
+		return strconv.Quote(text)
+	}
+	return quoted(text)
+}
+
+// indented is a text of any number of lines, of which all but the first begin with a tab.
+func indented(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var safe strings.Builder
+	for at, r := range text {
+		switch {
+		case r == '\n':
+			safe.WriteString("\n\t")
+		case r == utf8.RuneError && !strings.HasPrefix(text[at:], string(utf8.RuneError)):
+			fmt.Fprintf(&safe, `\x%02x`, text[at])
+		case r == '\t' || printing(r):
+			safe.WriteRune(r)
+		default:
+			safe.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return safe.String()
+}
+
+// escapedJSON is the same JSON with nothing but printing characters in it. Others stand in its strings alone, where they may be escaped.
+func escapedJSON(data []byte) []byte {
+	plain := func(r rune) bool { return r < utf8.RuneSelf && printing(r) }
+	text := string(data)
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return data
+	}
+	safe := make([]byte, 0, len(data)+16)
+	for _, r := range text {
+		switch {
+		case printing(r):
+			safe = utf8.AppendRune(safe, r)
+		case r > 0xffff:
+			r -= 0x10000
+			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		}
+	}
+	return safe
+}
+
+// jsonLines writes lines of JSON, each by one call, for terminals, too.
+type jsonLines struct{ out io.Writer }
+
+func (w jsonLines) Write(line []byte) (int, error) {
+	text, ended := strings.CutSuffix(string(line), "\n")
+	safe := escapedJSON([]byte(text))
+	if ended {
+		safe = append(safe, '\n')
+	}
+	if _, err := w.out.Write(safe); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}

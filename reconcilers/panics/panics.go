@@ -1,0 +1,109 @@
+package panics
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"strings"
+)
+
+// Error is a panic of a user's function, made an ordinary error: counted, delayed, limited.
+type Error struct {
+	// Value is what the function panicked with; Stack is where.
+	Value any
+	Stack []byte
+}
+
+// Error has the value alone: the stack goes to the log, not to the object.
+func (e *Error) Error() string { return "panic: " + Text(e.Value) }
+
+// Stack is where a panic in the chain of the error happened, as a key and a value for a logger; nothing if there is none.
+func Stack(err error) []any {
+	var panicked *Error
+	if !errors.As(Tame(err), &panicked) {
+		return nil
+	}
+	return []any{"stack", string(panicked.Stack)}
+}
+
+// Contain makes a panic of the function an *Error.
+func Contain(call func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &Error{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return call()
+}
+
+// Text is what a value says of itself; or, if that panics, what the errors in it say, or of which type it is.
+func Text(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = silent(value)
+		}
+	}()
+	if err, ok := value.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(value)
+}
+
+// silent is the text of a value that cannot be asked for it.
+func silent(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a %T whose text cannot be had, as its method panics", value)
+		}
+	}()
+	if held := reflect.ValueOf(value); held.Kind() == reflect.Pointer && held.IsNil() {
+		return fmt.Sprintf("a nil %T", value)
+	}
+	switch value := value.(type) {
+	case interface{ Unwrap() []error }:
+		var texts []string
+		for _, err := range value.Unwrap() {
+			texts = append(texts, Text(err))
+		}
+		return strings.Join(texts, "\n")
+	case interface{ Unwrap() error }:
+		if inner := value.Unwrap(); inner != nil {
+			return Text(inner)
+		}
+	}
+	panic("nothing to be said")
+}
+
+// Tame gives an error that can be asked for its text and its chain wherever there is nobody to recover: the text is taken here, and a
+// panic in the chain is a no. It is nil for nil.
+func Tame(err error) error {
+	switch err.(type) {
+	case nil:
+		return nil
+	case *tamed:
+		return err
+	}
+	return &tamed{text: Text(err), err: err}
+}
+
+// tamed has no Unwrap: whoever walks down the chain would be alone with it.
+type tamed struct {
+	text string
+	err  error
+}
+
+// Error is the text as it was.
+func (t *tamed) Error() string { return t.text }
+
+// Is tells whether the target is in the chain.
+func (t *tamed) Is(target error) (is bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(t.err, target)
+}
+
+// As finds the first error in the chain that fits.
+func (t *tamed) As(target any) (found bool) {
+	defer func() { _ = recover() }()
+	return errors.As(t.err, target)
+}

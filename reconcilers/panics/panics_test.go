@@ -1,0 +1,78 @@
+package panics_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+)
+
+// evil panics with itself, which is more than fmt can take.
+type evil struct{ n int }
+
+func (e *evil) Error() string   { e.n++; panic(e) }
+func (e *evil) Unwrap() error   { panic(e) }
+func (e *evil) Is(error) bool   { panic(e) }
+func (e *evil) As(any) bool     { panic(e) }
+func (e *evil) String() string  { panic(e) }
+func (e *evil) Permanent() bool { return true }
+
+var errPlain = errors.New("plain")
+
+func TestContain(t *testing.T) {
+	err := panics.Contain(func() error { panic("boo") })
+	var panicked *panics.Error
+	if !errors.As(err, &panicked) || err.Error() != "panic: boo" || len(panicked.Stack) == 0 {
+		t.Errorf("a panic is an error with its stack, got %v", err)
+	}
+	if err := panics.Contain(func() error { return errPlain }); err != errPlain { //nolint:errorlint // it is the very same
+		t.Errorf("an error is itself, got %v", err)
+	}
+	if err := panics.Contain(func() error { panic(&evil{}) }); err.Error() == "" {
+		t.Error("no text at all")
+	}
+}
+
+func TestErrorHidesTheStack(t *testing.T) {
+	err := &panics.Error{Value: errors.New("nil map"), Stack: []byte("goroutine 1 [running]")}
+	if err.Error() != "panic: nil map" {
+		t.Errorf("the text goes to the object, where a stack is noise: %q", err)
+	}
+	if found := panics.Stack(errors.Join(errPlain, err)); len(found) != 2 || found[1] != "goroutine 1 [running]" {
+		t.Errorf("the log has use for it: %v", found)
+	}
+	if found := panics.Stack(errPlain); found != nil {
+		t.Errorf("where nothing panicked, there is none: %v", found)
+	}
+}
+
+func TestText(t *testing.T) {
+	for want, value := range map[string]any{
+		"plain": errPlain, "3": 3, "<nil>": nil,
+		"a nil *panics_test.evil": (*evil)(nil),
+		"a *panics_test.evil whose text cannot be had, as its method panics": &evil{},
+
+		"plain\na nil *panics_test.evil": errors.Join(errPlain, (*evil)(nil)),
+	} {
+		if got := panics.Text(value); got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}
+
+func TestTame(t *testing.T) {
+	if err := panics.Tame(nil); err != nil {
+		t.Errorf("no error is none, got %v", err)
+	}
+	bad := &evil{}
+	err := panics.Tame(errors.Join(errPlain, bad))
+	asked := bad.n
+	if _ = err.Error(); bad.n != asked {
+		t.Error("the text is asked for again")
+	}
+	var permanent interface{ Permanent() bool }
+	var missing *panics.Error
+	if !errors.Is(err, errPlain) || !errors.As(err, &permanent) || errors.Is(err, errors.ErrUnsupported) || errors.As(err, &missing) {
+		t.Error("what can be found in the chain must be, and what cannot is not there")
+	}
+}
