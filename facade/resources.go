@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
@@ -58,20 +61,33 @@ func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstr
 
 // ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource in
 // every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it is handled
-// in one. It must be fast, and always say the same of the same resource; a panic is a false. Kopf: a callable in the place of the
+// in one. It must be fast, and always say the same of the same resource; a panic is a false,
+// told once for each resource. Kopf: a callable in the place of the
 // resource.
 func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
 	var err error
 	if meant == nil {
 		err = errors.New("facade.ForResourceFunc: the function is nil")
 	}
+	var told sync.Map
 	return dynamic(op, "facade.ForResourceFunc", reconcilers.Chosen(func(r Resource) (yes bool) {
-		failed := guarded(func() { yes = meant(r) })
-		if failed != nil {
-			logf.Log.WithName(op.name).Error(failed, "The function of facade.ForResourceFunc panicked; the resource is not selected", "resource", r.String())
+		failed := guarded(func() { yes = meant(own(r)) })
+		if failed == nil {
+			return yes
 		}
-		return yes && failed == nil
+		if _, known := told.LoadOrStore(r.String(), true); !known {
+			logf.Log.WithName(op.name).Error(failed, "The function of facade.ForResourceFunc panicked; the resource is not selected",
+				append(panics.Stack(failed), "resource", r.String())...)
+		}
+		return false
 	}), err)
+}
+
+// own is a resource that shares nothing with what was discovered.
+func own(r Resource) Resource {
+	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
+	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
+	return r
 }
 
 // dynamic is a selection of objects without a Go type.

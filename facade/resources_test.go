@@ -80,6 +80,11 @@ func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	if meant(pod) {
 		t.Error("a resource without categories was selected by a function that panics over it")
 	}
+	node := facade.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
+	_, _, _ = meant(pod), meant(pod), meant(node)
+	if pods, nodes := saidToAll(`"resource"="/v1/pods"`), saidToAll(`"resource"="/v1/nodes"`); pods != 1 || nodes != 1 {
+		t.Errorf("each resource is told once, got %d and %d lines", pods, nodes)
+	}
 	if pod.Categories = []string{"all"}; !meant(pod) {
 		t.Error("the others are selected as ever")
 	}

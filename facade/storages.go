@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -32,6 +33,7 @@ type memory struct {
 // Kopf: persistence.diffbase_storage.
 func DiffBase(storage diffbase.Storage) OperatorOption {
 	return setting(func(s *settings) error {
+		storage = storages.Diffbase(storage)
 		if err := checkDiffBase(storage); err != nil {
 			return fmt.Errorf("DiffBase: %w", err)
 		}
@@ -46,6 +48,7 @@ func DiffBase(storage diffbase.Storage) OperatorOption {
 // Kopf: persistence.progress_storage.
 func Progress(storage progress.Storage) OperatorOption {
 	return setting(func(s *settings) error {
+		storage = storages.Progress(storage)
 		if err := checkProgress(storage); err != nil {
 			return fmt.Errorf("Progress: %w", err)
 		}
@@ -102,6 +105,9 @@ func DigestKey(key []byte, former ...[]byte) OperatorOption {
 		keys := append([][]byte{key}, former...)
 		if slices.ContainsFunc(keys, func(key []byte) bool { return len(key) == 0 }) {
 			return errors.New("DigestKey: a key is empty")
+		}
+		for i, key := range keys {
+			keys[i] = slices.Clone(key)
 		}
 		s.digests.Keys = keys
 		return nil

@@ -180,3 +180,23 @@ func TestHandlersOfDigests(t *testing.T) {
 		}
 	}
 }
+
+// fallible is a storage that panics wherever it is asked.
+type fallible struct{ *diffbase.Annotations }
+
+type fallibleProgress struct{ *progress.Annotations }
+
+// Registration never panics: what a storage does wrong is a mistake among others.
+func TestStoragesThatPanicAreMistakes(t *testing.T) {
+	op := facade.New("test.example.org", facade.DiffBase(fallible{}), facade.Progress(fallibleProgress{}))
+	facade.For(op, &Widget{}).OnCreate("a", succeed)
+	_, err := facade.Plan(op, newScheme(t))
+	if err == nil {
+		t.Fatal("nobody is told")
+	}
+	for _, want := range []string{"DiffBase: storing an empty essence: Store of the storage facade_test.fallible: panic: ", "Progress: storing a record"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

@@ -3,15 +3,19 @@ package facade_test
 import (
 	"context"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -21,10 +25,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestMain gives the client libraries their logger before any manager of a test reads it: they do so without a lock.
+// TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and once.
 func TestMain(m *testing.M) {
 	facade.SetKlog(logr.Discard())
+	logf.SetLogger(funcr.New(func(_, line string) {
+		saidByAll.Lock()
+		defer saidByAll.Unlock()
+		saidByAll.lines = append(saidByAll.lines, line)
+	}, funcr.Options{}))
 	os.Exit(m.Run())
+}
+
+// saidByAll is what was logged to nobody in particular.
+var saidByAll struct {
+	sync.Mutex
+	lines []string
+}
+
+// saidToAll counts the lines with the text.
+func saidToAll(text string) (count int) {
+	saidByAll.Lock()
+	defer saidByAll.Unlock()
+	for _, line := range saidByAll.lines {
+		if strings.Contains(line, text) {
+			count++
+		}
+	}
+	return count
 }
 
 // Widget has a field of each sort that is hard to carry through a Go type.

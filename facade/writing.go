@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -73,14 +72,8 @@ func (f *form[T]) transform(change func(object T)) patching.Transform {
 }
 
 // guarded makes a panic an error: the function also runs where nobody else would catch it.
-func guarded(call func()) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &execution.PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	call()
-	return nil
+func guarded(call func()) error {
+	return panics.Contain(func() error { call(); return nil })
 }
 
 // SetResult sets what is written to status.<id> if the handler succeeds: any value that encodes to JSON; nil is no result.

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // object is what is kept in memory of one object. An object that needs none of it has no entry.
@@ -15,10 +16,11 @@ type object struct {
 	gone     string         // the version, as cached, of which the server said that there is no such object
 	throttle throttle       // of passes, while the framework fails
 	blocked  string         // what was said last about malformed memory
+	panicked string         // what was said last about a panic
 }
 
 func (o *object) idle() bool {
-	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 && o.blocked == ""
+	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
 // newest is the later of what the cache has and our own last write.
@@ -69,4 +71,13 @@ func versionOf(body map[string]any) string {
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
+}
+
+// repeats tells whether it is a panic that was told already: its stack is worth one line, however often it is tried again.
+func (o *object) repeats(err error) bool {
+	told := o.panicked
+	if o.panicked = ""; panics.Stack(err) != nil {
+		o.panicked = err.Error()
+	}
+	return told != "" && told == o.panicked
 }

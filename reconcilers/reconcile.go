@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -72,13 +74,17 @@ func (k *kind) judge(ctx context.Context, request source.Request, o *object, nex
 	switch {
 	case errors.As(err, &blocked):
 		if o.blocked != err.Error() {
-			logf.FromContext(ctx).Error(err, "The object cannot be handled until it is changed", "handlers", idsOf(k.handling.Handlers))
+			logf.FromContext(ctx).Error(err, "The object cannot be handled until it is changed",
+				append(panics.Stack(err), "handlers", idsOf(k.handling.Handlers))...)
 		}
 		o.blocked = err.Error()
 		o.throttle.succeed()
 		return reconcile.Result{}
 	case err != nil:
-		log := logf.FromContext(ctx).WithValues("handlers", idsOf(k.handling.Handlers))
+		log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", idsOf(k.handling.Handlers))...)
+		if o.repeats(err) {
+			log = logr.Discard()
+		}
 		delay, repeated := o.throttle.fail(k.errorDelays(), time.Now())
 		if !repeated {
 			log.Error(err, "The object cannot be handled now; it waits for its next event")
@@ -87,7 +93,7 @@ func (k *kind) judge(ctx context.Context, request source.Request, o *object, nex
 		log.Error(err, "The object cannot be handled now; it will be tried again", "after", delay.String())
 		return k.again(request, delay)
 	}
-	o.blocked = ""
+	o.blocked, o.panicked = "", ""
 	o.throttle.succeed()
 	if next.After != nil {
 		return k.again(request, *next.After)

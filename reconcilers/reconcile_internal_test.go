@@ -272,3 +272,30 @@ func TestReconcileClusterScoped(t *testing.T) {
 	}
 	w.wantCalls("an object in no namespace", "c")
 }
+
+// A panic is told once, with its object and its stack, however often the object is tried again.
+func TestPanicsAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := true
+		h := creating("c")
+		h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
+			if broken {
+				panic("boo")
+			}
+			return true, nil
+		}}
+		w := newWorld(t, h)
+		for range 5 {
+			time.Sleep(w.pass().RequeueAfter)
+		}
+		if len(w.logged) != 1 || !strings.Contains(w.logged[0], `"name"="a"`) || !strings.Contains(w.logged[0], `"stack"`) {
+			t.Errorf("%d lines: %v", len(w.logged), w.logged)
+		}
+		broken = false
+		w.pass()
+		w.wantCalls("mended", "c")
+		w.deliver()
+		w.pass()
+		w.wantForgotten("mended")
+	})
+}

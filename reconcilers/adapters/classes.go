@@ -20,7 +20,7 @@ func ErrorClasses(next Reconciler) Reconciler {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
 		a.Limits.Runtime += a.Now().Sub(started)
-		a.Outcome = classify(ctx, a, err)
+		a.Outcome = a.Limits.Contain(func() execution.Outcome { return classify(ctx, a, err) })
 		return result, nil
 	})
 }

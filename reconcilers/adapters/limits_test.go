@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 func TestLimits(t *testing.T) {
@@ -120,7 +121,7 @@ func TestRecovery(t *testing.T) {
 		"Value": {reason: "anything can be thrown", call: func(context.Context, *handlers.Call) error { panic(42) }, want: "panic: 42"},
 		"Nil": {
 			reason: "even nothing", call: func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
-			want: (&execution.PanicError{Value: new(runtime.PanicNilError)}).Error(),
+			want: (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
 		},
 		"Error": {reason: "an error is handed on as it is", call: returning(errBoo), want: "boo"},
 		"None":  {reason: "no error stays none", call: returning(nil)},

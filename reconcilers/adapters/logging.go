@@ -10,45 +10,52 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // Logging names the handler, the reason and the attempt in the function's logger, and tells what came of the call.
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		log := naming(logf.FromContext(ctx), a)
-		result, err := next.Reconcile(logf.IntoContext(ctx, log), a)
-		o := a.Outcome
-		var panicked *execution.PanicError
-		var pending *execution.PendingError
-		if errors.As(errors.Join(o.Err, o.Ignored), &panicked) {
-			log = log.WithValues("stack", string(panicked.Stack))
-		}
-		switch {
-		case o.Blocked:
-			log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
-		case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
-			log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
-		case o.Aborted:
-			log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
-		case errors.As(o.Err, &pending) && !o.Final:
-			log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
-		case o.Ignored != nil:
-			log.Error(o.Ignored, "Handler failed; its errors are ignored")
-		case o.Err == nil && !o.Final:
-			log.Info("Handler is not finished yet")
-		case o.Err == nil && a.Call.Handler.Family != handlers.Changing:
-			log.V(1).Info("Handler succeeded") // there may be any number of events and ticks
-		case o.Err == nil:
-			log.Info("Handler succeeded")
-		case o.Final:
-			log.Error(o.Err, "Handler failed for good")
-		case o.Delay != nil:
-			log.Error(o.Err, "Handler failed temporarily; it will be tried again", "after", o.Delay.String())
-		default:
-			log.Error(o.Err, "Handler failed temporarily; it will be tried again at once")
-		}
+		log, named := logr.Discard(), ctx
+		aside(ctx, func() {
+			log = naming(logf.FromContext(ctx), a)
+			named = logf.IntoContext(ctx, log)
+		})
+		result, err := next.Reconcile(named, a)
+		aside(ctx, func() { tell(ctx, log, a) })
 		return result, err
 	})
+}
+
+// tell says what came of the call.
+func tell(ctx context.Context, log logr.Logger, a *execution.Attempt) {
+	o := a.Outcome
+	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
+	var pending *execution.PendingError
+	switch {
+	case o.Blocked:
+		log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
+	case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
+		log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
+	case o.Aborted:
+		log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
+	case errors.As(o.Err, &pending) && !o.Final:
+		log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
+	case o.Ignored != nil:
+		log.Error(o.Ignored, "Handler failed; its errors are ignored")
+	case o.Err == nil && !o.Final:
+		log.Info("Handler is not finished yet")
+	case o.Err == nil && a.Call.Handler.Family != handlers.Changing:
+		log.V(1).Info("Handler succeeded") // there may be any number of events and ticks
+	case o.Err == nil:
+		log.Info("Handler succeeded")
+	case o.Final:
+		log.Error(o.Err, "Handler failed for good")
+	case o.Delay != nil:
+		log.Error(o.Err, "Handler failed temporarily; it will be tried again", "after", o.Delay.String())
+	default:
+		log.Error(o.Err, "Handler failed temporarily; it will be tried again at once")
+	}
 }
 
 // naming says what is called, and for what.

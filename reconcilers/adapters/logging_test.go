@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // settling is a function that decides on the outcome of its own attempt.
@@ -37,7 +38,7 @@ func lineOf(t *testing.T, lines []string) map[string]any {
 }
 
 func TestLoggingTellsTheOutcome(t *testing.T) {
-	panicked := &execution.PanicError{Value: "boo", Stack: []byte("goroutine 1")}
+	panicked := &panics.Error{Value: "boo", Stack: []byte("goroutine 1")}
 	tests := map[string]struct {
 		reason  string
 		outcome execution.Outcome

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -82,12 +83,16 @@ func (m *Metrics) Adapter(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
-		kind, _ := a.Call.Cause.Body["kind"].(string)
-		labels := []string{m.operator, kind, handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason)}
-		m.seconds.WithLabelValues(labels...).Observe(a.Now().Sub(started).Seconds())
-		m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()
+		aside(ctx, func() { m.measure(a, a.Now().Sub(started)) })
 		return result, err
 	})
+}
+
+func (m *Metrics) measure(a *execution.Attempt, took time.Duration) {
+	kind, _ := a.Call.Cause.Body["kind"].(string)
+	labels := []string{m.operator, kind, handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason)}
+	m.seconds.WithLabelValues(labels...).Observe(took.Seconds())
+	m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()
 }
 
 // handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which ids,

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"runtime/debug"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
@@ -18,7 +20,7 @@ func Recovery(next Reconciler) Reconciler {
 		returned := false
 		defer func() {
 			if value := recover(); value != nil {
-				err = &execution.PanicError{Value: value, Stack: debug.Stack()}
+				err = &panics.Error{Value: value, Stack: debug.Stack()}
 			} else if !returned {
 				// It cannot be stopped, so no adapter around this one will judge. With no outcome, the function would be
 				// called again at once, for ever.
@@ -28,5 +30,17 @@ func Recovery(next Reconciler) Reconciler {
 		result, err = next.Reconcile(ctx, a)
 		returned = true
 		return result, err
+	})
+}
+
+// aside does what is not the attempt itself, such as to log it. A panic there is a line in the log, if there can be one.
+func aside(ctx context.Context, act func()) {
+	err := panics.Contain(func() error { act(); return nil })
+	if err == nil {
+		return
+	}
+	_ = panics.Contain(func() error {
+		logf.FromContext(ctx).Error(err, "An attempt could not be logged or measured", panics.Stack(err)...)
+		return nil
 	})
 }

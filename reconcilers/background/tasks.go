@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // tasks are those of one object.
@@ -91,7 +92,8 @@ func (k *task) initialDelay() time.Duration {
 	delay, err := k.handler.Background.InitialDelay(body)
 	if err != nil {
 		settings, _ := k.crew.current()
-		settings.Log.Error(err, "The initial delay cannot be told; there is none", "namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID)
+		settings.Log.Error(err, "The initial delay cannot be told; there is none",
+			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID)...)
 	}
 	return max(delay, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -29,7 +30,7 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the essence: %w", err)
 	}
-	return l.Progress.Clear(essence), nil
+	return l.cleared(essence)
 }
 
 // reachable are the extra fields without those that the storages take for errors.
@@ -78,5 +79,14 @@ func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence
 	if essence == nil {
 		return nil, nil
 	}
-	return l.Progress.Clear(essence), nil
+	return l.cleared(essence)
+}
+
+// cleared is the essence without progress. A storage that panics must not take anything else with it.
+func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err error) {
+	err = panics.Contain(func() error { cleared = l.Progress.Clear(essence); return nil })
+	if err != nil {
+		return nil, fmt.Errorf("clearing the essence of progress: %w", err)
+	}
+	return cleared, nil
 }

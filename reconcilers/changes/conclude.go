@@ -20,7 +20,9 @@ func (p *pass) conclude(ctx context.Context) (verdict, error) {
 // close adds to the patch what ends a cause: no records, the new last-handled configuration, no finalizer of a
 // deleted object.
 func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
-	p.state.Purge(p.Progress, patch.Merge, p.body)
+	if err := p.bearable(p.state.Purge(p.Progress, patch.Merge, p.body)); err != nil {
+		return err
+	}
 	if p.cause.Deleting {
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.Finalizer))
 	}
@@ -53,9 +55,13 @@ func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
 // continued adds what an unfinished cause needs: the records, and what the first successful handler saw.
 func (p *pass) continued(patch *patching.Patch) error {
 	if p.purging {
-		p.state.PurgePassive(p.Progress, patch.Merge, p.body)
+		if err := p.bearable(p.state.PurgePassive(p.Progress, patch.Merge, p.body)); err != nil {
+			return err
+		}
 	}
-	if err := p.state.Store(p.Progress, patch.Merge, p.body); err != nil {
+	err := p.state.Store(p.Progress, patch.Merge, p.body)
+	p.remember(err)
+	if err := p.bearable(err); err != nil {
 		return err
 	}
 	if p.interim != nil && !p.interimStored() {

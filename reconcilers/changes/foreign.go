@@ -1,8 +1,10 @@
 package changes
 
 import (
+	"errors"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -10,16 +12,18 @@ import (
 )
 
 // disown looks away from memory that was copied from another object together with its annotations.
-func (p *pass) disown() {
+func (p *pass) disown() error {
 	p.reading, p.foreign = p.body, nil
 	owner, bound := annotationsOf(p.body)[p.boundTo(p.body)].(string)
 	if p.BoundTo == "" || !bound || owner == uidOf(p.body) {
-		return
+		return nil
 	}
-	patch := patching.Patch{Merge: p.forgetting(p.body)}
+	merge, err := p.forgetting(p.body)
+	patch := patching.Patch{Merge: merge}
 	p.foreign = patch.Merge
 	// A merge-patch alone cannot fail.
 	p.reading, _ = patch.ApplyTo(p.body)
+	return err
 }
 
 // boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
@@ -30,15 +34,15 @@ func (h *Handling) boundTo(body map[string]any) string {
 
 // forgetting is the removal of all that we remember on the object. Annotations of users under our prefix are not among
 // it.
-func (h *Handling) forgetting(body map[string]any) map[string]any {
+func (h *Handling) forgetting(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
 	for _, id := range h.owned() {
-		if record, err := h.Progress.Fetch(body, id); err == nil && record != nil {
+		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
 			for _, sub := range record.Subrefs {
-				h.Progress.Purge(patch.Merge, body, sub)
+				err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, sub))
 			}
 		}
-		h.Progress.Purge(patch.Merge, body, id)
+		err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, id))
 	}
 	h.Interim.Purge(&patch, body)
 	// A storage of essences has no removal; but what it would write shows where it keeps them.
@@ -46,7 +50,7 @@ func (h *Handling) forgetting(body map[string]any) map[string]any {
 	if err := h.Lens.Diffbase.Store(places.Merge, body, diffbase.Essence{}); err == nil {
 		removal(&patch, nil, places.Merge, body)
 	}
-	return patch.Merge
+	return patch.Merge, err
 }
 
 // removal adds to the patch the removal of those places of the object.

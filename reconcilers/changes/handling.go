@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -94,7 +95,7 @@ type Next struct {
 // Reconcile makes one pass over the object. The body is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
 func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
-	p := &pass{Handling: h, memory: memory, body: body}
+	p := &pass{Handling: h, memory: memory, body: body, log: logf.FromContext(ctx)}
 	for range rounds {
 		verdict, err := p.round(ctx)
 		if err != nil || verdict != startOver {

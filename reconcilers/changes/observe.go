@@ -3,21 +3,22 @@ package changes
 import (
 	"context"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // observe compares the object with what is remembered of it, and so finds the cause. All memory is read here, ahead of
 // any write: an object whose memory is malformed is not touched.
-func (p *pass) observe(ctx context.Context) (verdict, error) {
-	p.disown()
+func (p *pass) observe(context.Context) (verdict, error) {
 	p.state, p.working = nil, nil
-	now, then, err := p.essences(ctx)
+	if err := p.bearable(p.disown()); err != nil {
+		return stop, &BlockedError{Err: err}
+	}
+	now, then, err := p.essences()
 	if err == nil {
 		p.former, err = execution.Restore(p.read, p.owned(), nil, "", p.now())
 	}
@@ -36,20 +37,20 @@ func (p *pass) observe(ctx context.Context) (verdict, error) {
 
 // essences are the present and the remembered one, and the interim one on the way. What cannot be read is nil if the
 // object is being deleted.
-func (p *pass) essences(ctx context.Context) (now, then diffbase.Essence, err error) {
+func (p *pass) essences() (now, then diffbase.Essence, err error) {
 	if now, err = p.Lens.New(p.reading); p.blocks(err) {
 		return nil, nil, err
 	}
-	p.ignored(ctx, err)
+	p.ignored(err)
 	if p.stored, err = p.Lens.Old(p.reading, p.Lens.Diffbase); p.blocks(err) {
 		return nil, nil, err
 	}
-	p.ignored(ctx, err)
+	p.ignored(err)
 	interim, err := p.Lens.Old(p.reading, p.Interim)
 	if p.blocks(err) {
 		return nil, nil, err
 	}
-	p.ignored(ctx, err)
+	p.ignored(err)
 	p.interim, _ = p.Lens.Redaction.Recall(p.body, interim, now)
 	then, p.veiled = p.Lens.Redaction.Recall(p.body, p.stored, now)
 	return now, then, nil
@@ -58,10 +59,24 @@ func (p *pass) essences(ctx context.Context) (now, then diffbase.Essence, err er
 // blocks tells whether malformed memory ends the pass: nothing may hold up a deletion for ever.
 func (p *pass) blocks(err error) bool { return err != nil && !patching.BeingDeleted(p.body) }
 
-func (p *pass) ignored(ctx context.Context, err error) {
-	if err != nil {
-		logf.FromContext(ctx).Error(err, "The object is being deleted; what cannot be read of its memory is ignored")
+// bearable is the error, unless the object is being deleted: then it is told, and nothing else.
+func (p *pass) bearable(err error) error {
+	if p.blocks(err) {
+		return err
 	}
+	p.ignored(err)
+	return nil
+}
+
+// ignored tells of an error that holds up no deletion, once: there may be any number of passes.
+func (p *pass) ignored(err error) {
+	if err == nil {
+		return
+	}
+	if text := err.Error(); !p.memory.told[text] {
+		p.log.Error(err, "The object is being deleted; what cannot be done with its memory is ignored", panics.Stack(err)...)
+	}
+	p.memory.tell(err.Error())
 }
 
 // weigh asks whether anybody wants the object. With the operator on its way out, nothing is begun any more.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -16,6 +19,9 @@ import (
 type pass struct {
 	*Handling
 	memory *Memory
+	log    logr.Logger
+
+	misread bool // a record could not be read
 
 	body     map[string]any // the object as last known: replaced by the answer to each write
 	reading  map[string]any // the same without memory that belongs to another object
@@ -70,7 +76,7 @@ var steps = []step{
 
 func (p *pass) round(ctx context.Context) (verdict, error) {
 	for _, step := range steps {
-		v, err := step(p, ctx)
+		v, err := p.take(ctx, step)
 		if err != nil {
 			return stop, err
 		}
@@ -82,6 +88,12 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		}
 	}
 	return stop, nil
+}
+
+// take makes one step. A panic of the engine's own, or of what it asks, is an error of this object alone.
+func (p *pass) take(ctx context.Context, step step) (v verdict, err error) {
+	err = panics.Contain(func() (err error) { v, err = step(p, ctx); return err })
+	return v, err
 }
 
 // next is the earliest moment at which a handler wants to be called again.
@@ -100,10 +112,15 @@ func (p *pass) next() Next {
 
 // read gives the record of one handler.
 func (p *pass) read(id string) (*progress.Record, error) {
+	if kept, ok := p.memory.records[id]; ok {
+		return &kept, nil
+	}
 	record, err := p.Progress.Fetch(p.reading, id)
 	if p.blocks(err) {
 		return nil, err
 	}
+	p.ignored(err)
+	p.misread = p.misread || err != nil
 	return record, nil
 }
 

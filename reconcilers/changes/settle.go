@@ -57,7 +57,9 @@ func (p *pass) forget(ctx context.Context, seen bool) error {
 	}
 	logf.FromContext(ctx).Info("The change is no more; its progress is forgotten", "seen", seen)
 	patch := patching.Patch{Merge: map[string]any{}}
-	p.former.Purge(p.Progress, patch.Merge, p.body)
+	if err := p.bearable(p.former.Purge(p.Progress, patch.Merge, p.body)); err != nil {
+		return err
+	}
 	if !seen || p.cause.Old == nil {
 		p.Interim.Purge(&patch, p.body)
 		return p.send(ctx, patch)

@@ -96,7 +96,7 @@ func (p *pass) send(ctx context.Context, patch patching.Patch) error {
 func (p *pass) proceed(body map[string]any, last bool) {
 	if body != nil {
 		p.body, p.written = body, body
-		p.disown()
+		_ = p.disown() // every round begins with it, and sees to its errors
 	}
 	if last {
 		p.released, p.written = true, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -66,7 +67,8 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 		// One by one: a filter that fails is the handler's own matter.
 		matching, err := handlers.Matching(ctx, []*handlers.Handler{handler}, handlers.Watching, c)
 		if err != nil {
-			logf.FromContext(ctx).Error(err, "The event is not shown to a handler", "handler", handler.ID, "type", e.Type)
+			logf.FromContext(ctx).Error(err, "The event is not shown to a handler",
+				append(panics.Stack(err), "handler", handler.ID, "type", e.Type)...)
 			continue
 		}
 		if len(matching) > 0 {

@@ -56,16 +56,6 @@ func (e *RetriesError) Unwrap() error { return e.err }
 // Permanent is true: the handler is not tried again.
 func (e *RetriesError) Permanent() bool { return true }
 
-// PanicError is a panic of a function, made an ordinary error: counted, delayed, limited.
-type PanicError struct {
-	// Value is what the function panicked with; Stack is where.
-	Value any
-	Stack []byte
-}
-
-// Error has the value alone: the stack goes to the log, not to the object.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
 // Interrupted is the timeout error of a function that was cancelled at its deadline.
 func (l Limits) Interrupted(err error) error {
 	return &TimeoutError{err: err, text: fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))}

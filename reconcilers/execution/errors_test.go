@@ -1,7 +1,6 @@
 package execution_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -43,12 +42,5 @@ func TestErrorsOfLimitsArePermanent(t *testing.T) {
 		if !err.Permanent() {
 			t.Errorf("%T must be permanent: Kopf's are", err)
 		}
-	}
-}
-
-func TestPanicErrorHidesTheStack(t *testing.T) {
-	err := &execution.PanicError{Value: errors.New("nil map"), Stack: []byte("goroutine 1 [running]")}
-	if d := cmp.Diff("panic: nil map", err.Error()); d != "" {
-		t.Errorf("the text goes to the object, where a stack is noise: -want, +got:\n%s", d)
 	}
 }

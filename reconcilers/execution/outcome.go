@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // DefaultBackoff is the delay after an ordinary error where nothing else is said. Kopf: execution.default_backoff.
@@ -78,11 +79,21 @@ func (l Limits) Judge(err error) Outcome {
 	case isPermanent(err) && !overruled:
 		return Outcome{Final: true, Err: err}
 	case isTemporary:
-		return l.again(err, temp.RetryAfter(), "Handler '%s' failed temporarily but will time out after %s seconds: %v",
-			"Handler '%s' failed temporarily but will exceed %d retries: %v")
+		return l.again(err, temp.RetryAfter(), "Handler '%s' failed temporarily but will time out after %s seconds: %s",
+			"Handler '%s' failed temporarily but will exceed %d retries: %s")
 	default:
 		return l.judgeOrdinary(err)
 	}
+}
+
+// Contain makes an outcome of what a user's function returned. All methods of errors are asked in here: if one of them panics, that is the
+// failure of the handler, and the errors in the outcome can be logged and recorded by anybody.
+func (l Limits) Contain(judge func() Outcome) (o Outcome) {
+	if err := panics.Contain(func() error { o = judge(); return nil }); err != nil {
+		o = l.Judge(err)
+	}
+	o.Err, o.Ignored = panics.Tame(o.Err), panics.Tame(o.Ignored)
+	return o
 }
 
 func (l Limits) judgeOrdinary(err error) Outcome {
@@ -93,8 +104,8 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 		return Outcome{Final: true, Err: err}
 	default:
 		const stop = "Handler '%s' failed with an exception and will stop now "
-		return l.again(err, l.backoff(), stop+"(it would time out in %s seconds on the next attempt): %v",
-			stop+"(it would exceed %d retries on the next attempt): %v")
+		return l.again(err, l.backoff(), stop+"(it would time out in %s seconds on the next attempt): %s",
+			stop+"(it would exceed %d retries on the next attempt): %s")
 	}
 }
 
@@ -102,9 +113,9 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 func (l Limits) again(err error, delay time.Duration, late, often string) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && l.Runtime+max(delay, 0) >= *l.Policy.Timeout:
-		return Outcome{Final: true, Err: &TimeoutError{err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), err)}}
+		return Outcome{Final: true, Err: &TimeoutError{err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), panics.Text(err))}}
 	case l.Policy.Retries != nil && l.Retries+1 >= *l.Policy.Retries:
-		return Outcome{Final: true, Err: &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, err)}}
+		return Outcome{Final: true, Err: &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, panics.Text(err))}}
 	case delay < 0:
 		return Outcome{Err: err}
 	default:

@@ -3,6 +3,7 @@ package execution
 import (
 	"fmt"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -19,38 +20,74 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	return nil
 }
 
-// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch.
-func (s *State) Purge(to progress.Writer, patch, body map[string]any) {
-	purged := make(map[string]bool, len(s.owned))
-	purge := func(id string) {
-		if !purged[id] {
-			purged[id] = true
-			to.Purge(patch, body, id)
-		}
-	}
+// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. What a storage fails to remove
+// is in the error, and does not keep the others.
+func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
+	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {
-		purge(id)
+		removal.of(id)
 	}
 	for _, e := range s.entries {
-		purge(e.ID)
+		removal.of(e.ID)
 		for _, id := range e.Subrefs {
-			purge(id)
+			removal.of(id)
 		}
 	}
+	return removal.err
 }
 
 // PurgePassive does the same for the handlers that are not selected any more.
 // Those that are keep their records, whether or not they change in this pass.
-func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) {
+func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) error {
+	removal := removal{to: to, patch: patch, body: body, done: map[string]bool{}}
 	for _, e := range s.entries {
 		if e.Active {
 			continue
 		}
-		to.Purge(patch, body, e.ID)
+		removal.of(e.ID)
 		for _, id := range e.Subrefs {
-			to.Purge(patch, body, id)
+			removal.of(id)
 		}
 	}
+	return removal.err
+}
+
+// removal removes records, each once.
+type removal struct {
+	to          progress.Writer
+	patch, body map[string]any
+	done        map[string]bool
+	err         error // the first one
+}
+
+func (r *removal) of(id string) {
+	if r.done[id] {
+		return
+	}
+	r.done[id] = true
+	if err := Purge(r.to, r.patch, r.body, id); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+// Purge adds the removal of one record to the merge-patch. A storage that panics is an error.
+func Purge(to progress.Writer, patch, body map[string]any, id string) error {
+	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
+	if err != nil {
+		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
+	}
+	return nil
+}
+
+// Records are those of the selected handlers, by their ids.
+func (s *State) Records() map[string]progress.Record {
+	records := make(map[string]progress.Record, len(s.entries))
+	for _, e := range s.entries {
+		if e.Active {
+			records[e.ID] = e.Record()
+		}
+	}
+	return records
 }
 
 // Written marks the records as stored: they are not stored again unless they change.

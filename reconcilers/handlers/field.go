@@ -11,9 +11,6 @@ import (
 // fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;
 // with no pattern, there is one at all. For families that know of no changes, it is that of the body.
 func (h *Handler) fieldMatches(c *cause.Cause) bool {
-	if h.Field == nil {
-		return true
-	}
 	wanted := h.Value
 	if wanted == nil {
 		wanted = Present
@@ -28,8 +25,10 @@ func (h *Handler) fieldMatches(c *cause.Cause) bool {
 // Match tells whether the object and its change are as the handler wants them, whatever the reason: it is of interest, and the
 // field has changed from and to what it must.
 func (h *Handler) Match(ctx context.Context, c *cause.Cause) (bool, error) {
-	if !h.fieldChanged(c) {
-		return false, nil
+	if h.Field != nil {
+		if ok, err := h.ask("value pattern", func() (bool, error) { return h.fieldChanged(c), nil }); err != nil || !ok {
+			return false, err
+		}
 	}
 	return h.Prematch(ctx, c)
 }
@@ -37,9 +36,6 @@ func (h *Handler) Match(ctx context.Context, c *cause.Cause) (bool, error) {
 // fieldChanged compares strictly: a null and an absent value differ here, as they do in Kopf. Then the two sides must be
 // as wanted.
 func (h *Handler) fieldChanged(c *cause.Cause) bool {
-	if h.Field == nil {
-		return true
-	}
 	before, hadBefore := diff.Resolve(c.Old, h.Field)
 	after, hasAfter := diff.Resolve(c.New, h.Field)
 	if h.NeedsChange && hadBefore == hasAfter && diff.Equal(before, after) {

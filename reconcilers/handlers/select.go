@@ -3,34 +3,31 @@ package handlers
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // Prematch tells whether an object is of interest to the handler at all, be it changed or not.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
-	if !h.fieldMatches(c) {
-		return false, nil
+	if h.Field != nil {
+		if ok, err := h.ask("value pattern", func() (bool, error) { return h.fieldMatches(c), nil }); err != nil || !ok {
+			return false, err
+		}
 	}
 	for _, filter := range h.Filters {
-		if ok, err := h.ask(ctx, filter, c); err != nil || !ok {
+		if ok, err := h.ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// ask turns a panic of a user's filter into an error: one bad object must not end the process.
-func (h *Handler) ask(ctx context.Context, filter Filter, c *cause.Cause) (ok bool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			ok, err = false, fmt.Errorf("filter of handler %q panicked: %v\n%s", h.ID, r, debug.Stack())
-		}
-	}()
-	ok, err = filter(ctx, c)
+// ask turns a panic of a user's function into an error: one bad object must not end the process.
+func (h *Handler) ask(whom string, question func() (bool, error)) (ok bool, err error) {
+	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
-		return false, fmt.Errorf("filter of handler %q: %w", h.ID, err)
+		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
 	}
 	return ok, nil
 }

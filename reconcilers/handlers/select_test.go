@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -22,6 +24,16 @@ func verdict(ok bool) handlers.Filter {
 func failing(context.Context, *cause.Cause) (bool, error) { return true, errFilter }
 
 func panicking(context.Context, *cause.Cause) (bool, error) { panic("nil map") }
+
+func boom(any, bool) bool { panic("boom") }
+
+func failingWith(err error) handlers.Filter {
+	return func(context.Context, *cause.Cause) (bool, error) { return false, err }
+}
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
 
 // updated is an update of spec.a from 0 to 1.
 func updated() *cause.Cause {
@@ -37,6 +49,9 @@ func TestFiltersThatFail(t *testing.T) {
 		handler handlers.Handler
 		is      error
 		says    []string
+		stack   string // what must be in that of the panic
+
+		changeOnly bool // it is asked about changes alone
 	}{
 		"Error": {
 			reason: "the object waits until the filter can be asked", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}},
@@ -45,11 +60,23 @@ func TestFiltersThatFail(t *testing.T) {
 		"Panic": {
 			reason:  "one bad object must not end the process; the place is told, for it is the user's code",
 			handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{panicking}},
-			says:    []string{`filter of handler "fn" panicked: nil map`, "select_test.go"},
+			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "select_test.go",
 		},
 		"NilFilter": {
 			reason: "so it is with a filter that is none", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{nil}},
-			says: []string{`filter of handler "fn" panicked: `, "nil pointer"},
+			says: []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
+		},
+		"EvilError": {
+			reason: "nor may its error", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{failingWith((*nilError)(nil))}},
+			says: []string{`filter of handler "fn": a nil *handlers_test.nilError`},
+		},
+		"Value": {
+			reason: "a pattern is the user's code, too", handler: handlers.Handler{ID: "fn", Field: diff.Path{"spec", "a"}, Value: boom},
+			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go",
+		},
+		"From": {
+			reason: "one of the old value, too", handler: handlers.Handler{ID: "fn", Field: diff.Path{"spec", "a"}, From: boom},
+			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go", changeOnly: true,
 		},
 	}
 	for name, tc := range tests {
@@ -58,6 +85,12 @@ func TestFiltersThatFail(t *testing.T) {
 			interest, one := handlers.InterestIn(t.Context(), all, updated())
 			selected, other := handlers.Select(t.Context(), all, updated())
 			for _, err := range []error{one, other} {
+				if tc.changeOnly && err == one { //nolint:errorlint // it is this one or that
+					continue
+				}
+				if stack := fmt.Sprint(panics.Stack(err)); !strings.Contains(stack, tc.stack) {
+					t.Errorf("%s: the place is not told: %s", tc.reason, stack)
+				}
 				if err == nil || (tc.is != nil && !errors.Is(err, tc.is)) {
 					t.Fatalf("%s: got error %v", tc.reason, err)
 				}
@@ -67,7 +100,7 @@ func TestFiltersThatFail(t *testing.T) {
 					}
 				}
 			}
-			if (interest != handlers.Interest{}) || selected != nil {
+			if (interest != handlers.Interest{}) && !tc.changeOnly || selected != nil {
 				t.Errorf("%s: nothing is decided: %v, %v", tc.reason, interest, selected)
 			}
 		})

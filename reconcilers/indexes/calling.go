@@ -3,7 +3,6 @@ package indexes
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // history is of a handler that failed for an object. None is of all others.
@@ -28,7 +28,7 @@ func (x *Indexer) index(ctx context.Context, h *handlers.Handler, c *cause.Cause
 	log := logf.FromContext(ctx).WithValues("handler", h.ID)
 	matching, err := handlers.Matching(ctx, []*handlers.Handler{h}, handlers.Indexing, c)
 	if err != nil {
-		log.Error(err, "The object is not indexed anew")
+		log.Error(err, "The object is not indexed anew", panics.Stack(err)...)
 		return
 	}
 	past := x.accounts[account{uid, h.ID}]
@@ -46,17 +46,17 @@ func (x *Indexer) index(ctx context.Context, h *handlers.Handler, c *cause.Cause
 	if took := time.Since(now); took > slow {
 		log.Info("An index function is slow, and all events of the kind wait for it", "took", took.String())
 	}
-	outcome := limits.Judge(err)
+	outcome := limits.Contain(func() execution.Outcome { return limits.Judge(err) })
 	if outcome.Final && outcome.Err == nil {
 		delete(x.accounts, account{uid, h.ID})
 	}
 	switch {
 	case outcome.Ignored != nil:
-		log.Error(outcome.Ignored, "The object is not indexed anew: the function failed")
+		log.Error(outcome.Ignored, "The object is not indexed anew: the function failed", panics.Stack(outcome.Ignored)...)
 	case outcome.Err != nil:
 		x.excluded(account{uid, h.ID}, past, now, outcome)
 		h.Index.Into.Remove(uid)
-		log.Error(outcome.Err, "The object is left out of the index", "for good", outcome.Final)
+		log.Error(outcome.Err, "The object is left out of the index", append(panics.Stack(outcome.Err), "for good", outcome.Final)...)
 	case keep:
 	default:
 		h.Index.Into.Replace(uid, entries)
@@ -96,12 +96,7 @@ func (x *Indexer) call(ctx context.Context, h *handlers.Handler, c *cause.Cause,
 	err = errNoReturn
 	go func() {
 		defer close(done)
-		defer func() {
-			if value := recover(); value != nil {
-				err = &execution.PanicError{Value: value, Stack: debug.Stack()}
-			}
-		}()
-		entries, keep, err = h.Index.Call(ctx, call)
+		err = panics.Contain(func() (err error) { entries, keep, err = h.Index.Call(ctx, call); return err })
 	}()
 	<-done
 	return entries, keep, err

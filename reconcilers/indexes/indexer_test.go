@@ -84,6 +84,30 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 	}
 }
 
+// nilError is the usual accident: a nil pointer that is no nil error.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// evil does not know when, and panics.
+type evil struct{ *nilError }
+
+func (evil) RetryAfter() time.Duration { panic("no idea when") }
+
+// Errors whose methods panic are errors still: the informer goes on.
+func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
+	for want, err := range map[string]error{"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{}} {
+		said := ""
+		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
+		x := &indexes.Indexer{}
+		x.Begin([]*handlers.Handler{h}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		x.Seen("ADDED", objectOf("a"))
+		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
+			t.Errorf("want %q with the object, got %s", want, said)
+		}
+	}
+}
+
 // An object that is not in a later first listing has gone in between.
 func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	index, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {

@@ -2,6 +2,7 @@ package patching
 
 import (
 	"fmt"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -17,7 +18,7 @@ import (
 //   - an empty mapping does nothing, at any depth: it neither creates nor clears;
 //   - a mapping over a scalar, a list or a null is an error that names the path, as is a failed transformation.
 func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
-	reviewed, _ := copyJSON(body).(map[string]any)
+	reviewed, _ := diff.Copy(body).(map[string]any)
 	if reviewed == nil {
 		reviewed = map[string]any{}
 	}
@@ -46,7 +47,7 @@ func mergeReviewed(held, merge map[string]any, path []string) (pruning bool, err
 			}
 			pruning = pruning || pruned
 		default:
-			held[key] = copyJSON(change)
+			held[key] = diff.Copy(change)
 		}
 	}
 	return pruning, nil

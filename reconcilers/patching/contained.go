@@ -2,7 +2,8 @@ package patching
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // A TransformError is that of a user's function that does not fit the object as it is when it is written.
@@ -18,14 +19,9 @@ func (e *TransformError) Unwrap() error { return e.err }
 func Contained(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {
-		out[i] = func(body map[string]any) (err error) {
-			defer func() {
-				if value := recover(); value != nil {
-					err = &TransformError{fmt.Errorf("panic: %v", value)}
-				}
-			}()
-			if err := transform(body); err != nil {
-				return &TransformError{err}
+		out[i] = func(body map[string]any) error {
+			if err := panics.Contain(func() error { return transform(body) }); err != nil {
+				return &TransformError{panics.Tame(err)}
 			}
 			return nil
 		}

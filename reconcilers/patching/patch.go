@@ -52,7 +52,7 @@ func (p *Patch) SetIn(path []string, value any) {
 		}
 		at = next
 	}
-	at[path[len(path)-1]] = copyJSON(value)
+	at[path[len(path)-1]] = diff.Copy(value)
 }
 
 // AddResult puts a handler's result to status.<id>, where the id is one key with its slashes and dots as they are. A
@@ -77,7 +77,7 @@ func (p *Patch) AddResult(id string, value any) error {
 		return nil
 	}
 	for key, field := range fields {
-		into[key] = copyJSON(field)
+		into[key] = diff.Copy(field)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (p *Patch) AddResult(id string, value any) error {
 func (p *Patch) Clone() Patch {
 	clone := Patch{}
 	if p.Merge != nil {
-		clone.Merge, _ = copyJSON(p.Merge).(map[string]any)
+		clone.Merge, _ = diff.Copy(p.Merge).(map[string]any)
 	}
 	clone.Transforms = append(clone.Transforms, p.Transforms...)
 	return clone
@@ -107,7 +107,7 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	if len(transforms) == 0 {
 		return body, nil
 	}
-	working, _ := copyJSON(body).(map[string]any)
+	working, _ := diff.Copy(body).(map[string]any)
 	if working == nil {
 		working = map[string]any{}
 	}

@@ -7,33 +7,6 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// copyJSON copies the mappings and lists of a value. Values of other Go types are kept as they are, where the copiers of
-// apimachinery panic: what cannot be encoded is reported when it is encoded.
-func copyJSON(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if value == nil {
-			return nil
-		}
-		out := make(map[string]any, len(value))
-		for key, field := range value {
-			out[key] = copyJSON(field)
-		}
-		return out
-	case []any:
-		if value == nil {
-			return nil
-		}
-		out := make([]any, len(value))
-		for i, item := range value {
-			out[i] = copyJSON(item)
-		}
-		return out
-	default:
-		return value
-	}
-}
-
 // toJSON returns the value itself if it is a JSON tree already, else what it encodes to.
 func toJSON(value any) (any, error) {
 	if isJSON(value) {

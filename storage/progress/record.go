@@ -3,6 +3,8 @@ package progress
 import (
 	"slices"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // Record is the progress of one handler on one object. Every field is optional: nil is the absence of the key, which
@@ -81,6 +83,24 @@ func (r Record) Equal(other Record) bool {
 		same(r.Failure, other.Failure) &&
 		same(r.Message, other.Message) &&
 		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs)
+}
+
+// Clone returns a record that shares nothing with this one.
+func (r Record) Clone() Record {
+	r.Started, r.Stopped, r.Delayed = cloned(r.Started), cloned(r.Stopped), cloned(r.Delayed)
+	r.Purpose, r.Retries, r.Message = cloned(r.Purpose), cloned(r.Retries), cloned(r.Message)
+	r.Success, r.Failure = cloned(r.Success), cloned(r.Failure)
+	r.Subrefs = slices.Clone(r.Subrefs)
+	r.Unknown, _ = diff.Copy(r.Unknown).(map[string]any)
+	return r
+}
+
+func cloned[T any](value *T) *T {
+	if value == nil {
+		return nil
+	}
+	own := *value
+	return &own
 }
 
 func same[T comparable](a, b *T) bool {

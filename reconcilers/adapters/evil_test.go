@@ -1,0 +1,159 @@
+package adapters_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// nilError is the usual accident: a nil pointer that is no nil error.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// evil panics with itself, which is more than fmt can take.
+type evil struct{}
+
+func (e evil) Error() string { panic(e) }
+
+type evilChain struct{ error }
+
+func (evilChain) Unwrap() error { panic("no chain") }
+
+type evilIs struct{ error }
+
+func (evilIs) Is(error) bool { panic("is it?") }
+
+type evilAs struct{ error }
+
+func (evilAs) As(any) bool { panic("as what?") }
+
+type evilDelay struct{ error }
+
+func (evilDelay) RetryAfter() time.Duration { panic("no idea when") }
+
+type evilPermanent struct{ error }
+
+func (evilPermanent) Permanent() bool { panic("no idea whether") }
+
+type evilUnpresentable struct{ error }
+
+func (evilUnpresentable) Unpresentable() bool { panic("no idea what") }
+
+// No error of a function ends the process: whatever panics in it is the failure of the handler, told in one line, and can be recorded.
+func TestErrorsThatPanic(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"Nil":           {(*nilError)(nil), "a nil *adapters_test.nilError"},
+		"NilWithin":     {permanent{(*nilError)(nil)}, "text cannot be had"},
+		"NilBesides":    {errors.Join(errBoo, (*nilError)(nil)), "boo\na nil *adapters_test.nilError"},
+		"Text":          {evil{}, "a adapters_test.evil whose text cannot be had"},
+		"Chain":         {evilChain{errBoo}, "panic: no chain"},
+		"Is":            {evilIs{errBoo}, "panic: is it?"},
+		"As":            {evilAs{errBoo}, "panic: as what?"},
+		"Delay":         {evilDelay{errBoo}, "panic: no idea when"},
+		"Permanent":     {evilPermanent{errBoo}, "panic: no idea whether"},
+		"Unpresentable": {evilUnpresentable{errBoo}, "panic: no idea what"},
+	}
+	limits := map[string]func(l *execution.Limits){
+		"":           func(*execution.Limits) {},
+		" for good":  func(l *execution.Limits) { l.Mode = handlers.ErrorsPermanent },
+		" ignored":   func(l *execution.Limits) { l.Mode = handlers.ErrorsIgnored },
+		" last":      func(l *execution.Limits) { l.Policy.Retries = ptr.To(1) },
+		" in time":   func(l *execution.Limits) { l.Policy.Timeout = ptr.To(time.Hour) },
+		" timed out": func(l *execution.Limits) { l.Policy.Timeout = ptr.To(time.Second) },
+	}
+	for name, tc := range tests {
+		for how, limit := range limits {
+			t.Run(name+how, func(t *testing.T) {
+				var lines []string
+				log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+				for what, fn := range map[string]handlers.Func{"returned": returning(tc.err), "panicked": func(context.Context, *handlers.Call) error { panic(tc.err) }} {
+					a := attemptOf(fn)
+					limit(&a.Limits)
+					lines = nil
+					o := attempt(logf.IntoContext(t.Context(), log), t, adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a)
+					err := errors.Join(o.Err, o.Ignored)
+					if err == nil || what == "returned" && !strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "panic") {
+						t.Errorf("%s: want %q, got %v", what, tc.want, err)
+					}
+					if len(lines) != 1 {
+						t.Errorf("%s: one line tells it, got %v", what, lines)
+					}
+					record(t, o)
+				}
+			})
+		}
+	}
+}
+
+// record puts the outcome into an account, as a pass does.
+func record(t *testing.T, o execution.Outcome) {
+	t.Helper()
+	none := func(string) (*progress.Record, error) { return nil, nil }
+	state, err := execution.Restore(none, []string{"fn"}, []string{"fn"}, "create", time.Now())
+	if err == nil {
+		err = state.Conclude("fn", o, time.Now())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// sink is a logger that somebody got wrong.
+type sink struct {
+	logr.LogSink
+	values bool
+	told   *[]string
+}
+
+func (s sink) WithValues(...any) logr.LogSink {
+	if s.values {
+		panic("no values")
+	}
+	return s
+}
+
+func (s sink) Info(_ int, message string, _ ...any) { panic(message) }
+
+func (s sink) Error(_ error, message string, _ ...any) { *s.told = append(*s.told, message) }
+
+// What goes wrong beside the function, in logging and measuring, neither ends the process nor changes what came of the attempt.
+func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
+	for _, values := range []bool{false, true} {
+		var told []string
+		plain := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
+		ctx := logf.IntoContext(t.Context(), logr.New(sink{LogSink: plain, values: values, told: &told}))
+		called := 0
+		a := attemptOf(func(context.Context, *handlers.Call) error { called++; return nil })
+		// Prometheus panics at labels that are no text.
+		a.Call.Cause.Body = object{"kind": "\xff"}
+		o := attempt(ctx, t, adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a)
+		if called != 1 || !o.Final || o.Err != nil {
+			t.Errorf("the function was called %d times, and came to %+v", called, o)
+		}
+		want := strings.Repeat("An attempt could not be logged or measured ", 2)
+		if values {
+			want = "" // nobody can be told
+		}
+		if got := fmt.Sprintln(told); got != "["+strings.TrimSpace(want)+"]\n" {
+			t.Errorf("with values that panic %t: %s", values, got)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package changes_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// fragile are two storages of a user's own, one method of which panics.
+type fragile struct {
+	broken string
+	diffbase.Annotations
+}
+
+func (f *fragile) breaks(method string) {
+	if f.broken == method {
+		panic("no " + method)
+	}
+}
+
+func (f *fragile) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+	f.breaks("Build")
+	return f.Annotations.Build(body, extra)
+}
+
+func (f *fragile) Fetch(body map[string]any) (diffbase.Essence, error) {
+	f.breaks("Diffbase.Fetch")
+	return f.Annotations.Fetch(body)
+}
+
+func (f *fragile) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	f.breaks("Diffbase.Store")
+	return f.Annotations.Store(patch, body, essence)
+}
+
+type fragileProgress struct {
+	*fragile
+	progress.Annotations
+}
+
+func (f fragileProgress) Fetch(body map[string]any, id string) (*progress.Record, error) {
+	f.breaks("Fetch")
+	return f.Annotations.Fetch(body, id)
+}
+
+func (f fragileProgress) Clear(essence map[string]any) map[string]any {
+	f.breaks("Clear")
+	return f.Annotations.Clear(essence)
+}
+
+func (f fragileProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
+	f.breaks("Store")
+	return f.Annotations.Store(patch, body, id, record)
+}
+
+func (f fragileProgress) Purge(patch, body map[string]any, id string) {
+	f.breaks("Purge")
+	f.Annotations.Purge(patch, body, id)
+}
+
+// startFragile is a process with such storages, which work until they are told otherwise.
+func (w *world) startFragile(registered ...*handlers.Handler) (*process, *fragile) {
+	f := &fragile{Annotations: diffbase.Annotations{Prefix: prefix, WithoutV1: true}}
+	own := fragileProgress{f, progress.Annotations{Prefix: prefix, WithoutV1: true}}
+	return w.startWith(stores{storages.Diffbase(f), storages.Progress(own)}, registered...), f
+}
+
+// TestStoragesThatPanic is about one object that a user's storage cannot take.
+func TestStoragesThatPanic(t *testing.T) {
+	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
+		run(t, map[string]scenario{
+			method: {"the object waits, visibly, and goes on once it can; nothing is lost", func(w *world) {
+				p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok))
+				f.broken = method
+				for range 3 {
+					_, err := p.pass()
+					if err != nil && !strings.Contains(err.Error(), "panic: no "+method) {
+						w.t.Errorf("it says why: %v", err)
+					}
+					time.Sleep(time.Second)
+				}
+				if _, err := p.pass(); err == nil {
+					w.t.Error("nobody is told")
+				}
+				f.broken = ""
+				p.settle()
+				if calls := w.calls(); len(calls) != 2 {
+					w.t.Errorf("the handler failed once and succeeded once: %v", calls)
+				}
+				w.wantHandled("repaired", "one")
+				w.wantClean("repaired")
+			}},
+			method + "Deleted": {"nothing holds a deletion up: retries are delayed and counted as ever, and it is told once", func(w *world) {
+				failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
+				p, f := w.startFragile(onCreate("a", ok), onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok), failing)
+				p.settle()
+				w.delete()
+				w.calls()
+				f.broken = method
+				p.settle()
+				w.wantCalls("deletion", "0s delete d", "0s delete e", "0s delete f", "10s delete d", "10s delete f", "20s delete d", "20s delete f")
+				w.want("errors", []error(nil), p.errs)
+				w.want("stored", map[string]any(nil), w.stored())
+				told := slices.DeleteFunc(w.logged, func(line string) bool { return !strings.Contains(line, "no "+method) })
+				texts := map[string]bool{}
+				for _, line := range told {
+					text, _, _ := strings.Cut(line, `"stack"`)
+					texts[text] = true
+				}
+				if len(told) != len(texts) || len(told) == 0 && method != "Diffbase.Store" {
+					w.t.Errorf("%d lines of %d texts: %v", len(told), len(texts), texts)
+				}
+			}},
+		})
+	}
+}
+
+// TestForeignMemoryOfStoragesThatPanic is about an object that is a copy of another one.
+func TestForeignMemoryOfStoragesThatPanic(t *testing.T) {
+	run(t, map[string]scenario{"Copied": {"what may belong to another object is not believed", func(w *world) {
+		p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
+		_, _ = p.pass()
+		w.set("another", "metadata", "annotations", boundTo)
+		w.calls()
+		f.broken = "Purge"
+		if _, err := p.pass(); err == nil || len(w.calls()) > 0 {
+			w.t.Errorf("it waits until it can be told apart: %v", err)
+		}
+		w.delete()
+		p.settle()
+		w.want("stored", map[string]any(nil), w.stored())
+	}}})
+}

@@ -1,0 +1,206 @@
+package storages_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+type object = map[string]any
+
+func body() object {
+	return object{"metadata": object{"annotations": object{"a": "b"}}, "spec": object{"list": []any{"x", object{"y": "z"}}}}
+}
+
+// scribble changes all that can be changed of a value.
+func scribble(value any) {
+	switch value := value.(type) {
+	case object:
+		for key, inner := range value {
+			scribble(inner)
+			value[key+"!"] = "scribble"
+			value[key] = "scribble"
+		}
+	case []any:
+		for i, inner := range value {
+			scribble(inner)
+			value[i] = "scribble"
+		}
+	}
+}
+
+// careless keeps what it is given and what it gives, and scribbles on it whenever it is asked.
+type careless struct {
+	diffbase.Annotations
+	panics bool
+	kept   []any
+}
+
+func (c *careless) keep(values ...any) {
+	if c.panics {
+		panic("boo")
+	}
+	c.kept = append(c.kept, values...)
+}
+
+func (c *careless) scribble() {
+	for _, value := range c.kept {
+		scribble(value)
+		switch value := value.(type) {
+		case []diff.Path:
+			value[0][0] = "scribble"
+			value[0] = nil
+		case *progress.Record:
+			*value.Started, *value.Message, value.Subrefs[0] = time.Time{}, "scribble", "scribble"
+			scribble(value.Unknown)
+		case *string:
+			*value = "scribble"
+		}
+	}
+	c.kept = nil
+}
+
+func (c *careless) Build(body object, extra []diff.Path) (diffbase.Essence, error) {
+	essence, err := c.Annotations.Build(body, extra)
+	c.keep(body, extra, essence)
+	return essence, err
+}
+
+func (c *careless) Fetch(body object) (diffbase.Essence, error) {
+	essence, err := c.Annotations.Fetch(body)
+	c.keep(body, essence)
+	return essence, err
+}
+
+func (c *careless) Store(patch, body object, essence diffbase.Essence) error {
+	err := c.Annotations.Store(patch, body, essence)
+	c.keep(patch, body, essence)
+	return err
+}
+
+type carelessProgress struct {
+	*careless
+	progress.Annotations
+}
+
+func (c carelessProgress) Fetch(body object, id string) (*progress.Record, error) {
+	record, err := c.Annotations.Fetch(body, id)
+	c.keep(body, record)
+	return record, err
+}
+
+func (c carelessProgress) Clear(essence object) object {
+	cleared := c.Annotations.Clear(essence)
+	c.keep(essence, cleared)
+	return cleared
+}
+
+func (c carelessProgress) Store(patch, body object, id string, record progress.Record) error {
+	err := c.Annotations.Store(patch, body, id, record)
+	c.keep(patch, body, &record)
+	return err
+}
+
+func (c carelessProgress) Purge(patch, body object, id string) {
+	c.Annotations.Purge(patch, body, id)
+	c.keep(patch, body)
+}
+
+func (c carelessProgress) Touch(patch, body object, value *string) {
+	c.Annotations.Touch(patch, body, value)
+	c.keep(patch, body, value)
+}
+
+func record() progress.Record {
+	return progress.Record{Started: ptr.To(time.Unix(7, 0).UTC()), Message: ptr.To("m"), Subrefs: []string{"s"}, Unknown: object{"u": []any{"v"}}}
+}
+
+// everything is all that the engine has when it has asked a storage for all that it can do.
+func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()) []any {
+	t.Helper()
+	whole, extra, patch := body(), []diff.Path{{"status", "field"}}, object{"metadata": object{"labels": object{"l": "m"}}}
+	own, value := record(), "touch"
+	essence, err := d.Build(whole, extra)
+	ask()
+	cleared := p.Clear(essence)
+	ask()
+	err = errors.Join(err, d.Store(patch, whole, essence), p.Store(patch, whole, "fn", own))
+	ask()
+	p.Touch(patch, whole, &value)
+	p.Purge(patch, whole, "other")
+	ask()
+	stored := object{"metadata": object{"annotations": patch["metadata"].(object)["annotations"]}}
+	fetched, failed := d.Fetch(stored)
+	ask()
+	read, unread := p.Fetch(stored, "fn")
+	ask()
+	if err = errors.Join(err, failed, unread); err != nil {
+		t.Fatal(err)
+	}
+	return []any{whole, extra, patch, own.Started, own.Message, own.Subrefs, own.Unknown, value, essence, cleared, fetched, read.Started, read.Message, read.Subrefs}
+}
+
+func TestStoragesOfUsersAreKeptApart(t *testing.T) {
+	trusted := diffbase.Annotations{Prefix: "x.org"}
+	store := progress.Annotations{Prefix: "x.org"}
+	want := everything(t, trusted, store, func() {})
+	for _, several := range []bool{false, true} {
+		c := &careless{Annotations: trusted}
+		own := carelessProgress{c, store}
+		d, p := storages.Diffbase(c), storages.Progress(own)
+		if several {
+			d = storages.Diffbase(diffbase.Multi{diffbase.Multi{c}})
+			p = storages.Progress(progress.Multi{progress.Multi{own}})
+		}
+		if d := cmp.Diff(want, everything(t, d, p, c.scribble)); d != "" {
+			t.Errorf("several %t: -want, +got:\n%s", several, d)
+		}
+	}
+}
+
+func TestStoragesThatPanicChangeNothing(t *testing.T) {
+	c := &careless{Annotations: diffbase.Annotations{Prefix: "x.org"}, panics: true}
+	d, p := storages.Diffbase(c), storages.Progress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
+	patch := object{}
+	_, built := d.Build(body(), nil)
+	_, fetched := d.Fetch(body())
+	_, read := p.Fetch(body(), "fn")
+	for method, err := range map[string]error{
+		"Build of the storage *storages_test.careless: ": built, "Fetch of the storage *": fetched,
+		"Store of the storage *":                              d.Store(patch, body(), diffbase.Essence{}),
+		"Fetch of the storage storages_test.carelessProgress": read, "Store of the storage storages": p.Store(patch, body(), "fn", record()),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), method) || !strings.HasSuffix(err.Error(), "panic: boo") {
+			t.Errorf("want %q, got %v", method, err)
+		}
+	}
+	if len(patch) > 0 {
+		t.Errorf("half of a write is none: %v", patch)
+	}
+}
+
+// What costs nothing stays so: the storages of this project are not copied for.
+func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
+	for _, one := range []diffbase.Storage{nil, diffbase.Annotations{Prefix: "x.org"}, diffbase.Status{}} {
+		if d := cmp.Diff(one, storages.Diffbase(one)); d != "" {
+			t.Error(d)
+		}
+	}
+	for _, one := range []progress.Storage{nil, progress.Annotations{Prefix: "x.org"}, progress.Status{}, progress.Smart{}} {
+		if d := cmp.Diff(one, storages.Progress(one)); d != "" {
+			t.Error(d)
+		}
+	}
+	if multi, ok := storages.Diffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok || len(multi) != 1 {
+		t.Error("several storages stay several: the engine looks into them")
+	}
+}
