@@ -75,13 +75,15 @@ func newChange[T client.Object](ctx context.Context, call *handlers.Call, form *
 		return nil, err
 	}
 	c := &Change[T]{
-		Object: object, Diff: call.Cause.Diff, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
+		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster, log: logf.FromContext(ctx), form: form, call: call,
 	}
+	changes := call.Cause.Diff
 	if call.Handler != nil {
 		c.ID = call.Handler.ID
-		_, _, c.Diff = call.Handler.View(call.Cause)
+		_, _, changes = call.Handler.View(call.Cause)
 	}
+	c.Diff = changes.Clone()
 	if c.Old, err = form.glean(call.Cause.Old); err != nil {
 		c.log.V(1).Info("The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error", err.Error())
 	}

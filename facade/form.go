@@ -17,8 +17,9 @@ import (
 // form turns raw objects into T and back. What is watched, compared and stored is always the raw object, so the Go type
 // decides about nothing but what the functions see.
 type form[T client.Object] struct {
-	typ  reflect.Type // the struct that T points to
-	last atomic.Pointer[showing[T]]
+	typ   reflect.Type // the struct that T points to
+	whole bool         // whether copies of T are whole, and cheaper than to decode it again
+	last  atomic.Pointer[showing[T]]
 }
 
 // showing is an object decoded for filters.
@@ -28,7 +29,11 @@ type showing[T client.Object] struct {
 	err    error
 }
 
-func newForm[T client.Object](typ reflect.Type) *form[T] { return &form[T]{typ: typ} }
+var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
+
+func newForm[T client.Object](typ reflect.Type) *form[T] {
+	return &form[T]{typ: typ, whole: typ != unstructuredType && separable(typ, map[reflect.Type]bool{})}
+}
 
 // empty is a T with nothing in it.
 func (f *form[T]) empty() T {
@@ -79,14 +84,21 @@ func (f *form[T]) encode(object T) (map[string]any, error) {
 	return asTree(object)
 }
 
-// shown is the decoded object of a cause, shared by all filters that ask in a row.
+// shown is the decoded object of a cause: a copy for each filter, of one that was decoded once for all that ask in a row.
 func (f *form[T]) shown(c *cause.Cause) (T, error) {
-	if last := f.last.Load(); last != nil && last.of == c {
+	if !f.whole {
+		return f.decode(c.Body)
+	}
+	last := f.last.Load()
+	if last == nil || last.of != c {
+		object, err := f.decode(c.Body)
+		last = &showing[T]{c, object, err}
+		f.last.Store(last)
+	}
+	if last.err != nil {
 		return last.object, last.err
 	}
-	object, err := f.decode(c.Body)
-	f.last.Store(&showing[T]{c, object, err})
-	return object, err
+	return detached(last.object), nil
 }
 
 func asTree(value any) (map[string]any, error) {

@@ -82,8 +82,9 @@ func loosened[K comparable, V any](entries map[K]V) map[any]any {
 	return loose
 }
 
-// Get gives the values under the key, one for each object that has one, in no order. The slice is the caller's. It is what was there at one
-// moment.
+// Get gives the values under the key, one for each object that has one, in no order. It is what was there at one moment. The slice and the
+// values are the caller's own copies; but a value with unexported fields, such as a client or a lock, is shared as it is, unless it is an
+// object of Kubernetes.
 func (i *Index[K, V]) Get(key K) []V {
 	found := i.index.Get(key)
 	if len(found) == 0 {
@@ -92,17 +93,17 @@ func (i *Index[K, V]) Get(key K) []V {
 	values := make([]V, 0, len(found))
 	for _, value := range found {
 		typed, _ := value.(V)
-		values = append(values, typed)
+		values = append(values, detached(typed))
 	}
 	return values
 }
 
-// All iterates over the values under the key as they are when it begins. Kopf: iterating over a Store.
+// All iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf: iterating over a Store.
 func (i *Index[K, V]) All(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.index.Get(key) {
 			typed, _ := value.(V)
-			if !yield(typed) {
+			if !yield(detached(typed)) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // marker is a pattern that is no value.
@@ -34,7 +35,7 @@ func patternOf(pattern any) (handlers.Pattern, error) {
 		if p == nil {
 			return nil, errNilPattern
 		}
-		return p, nil
+		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil
 	}
 	var value any
 	if err := convert(pattern, &value); err != nil {

@@ -47,7 +47,7 @@ func (s Selection[T]) Annotated(selector string) Selection[T] {
 }
 
 // When narrows the selection down to objects for which the function is true. It is called often, for every handler and
-// every event, maybe by several goroutines: it should be fast, and must not modify the object, which all filters share.
+// every event, maybe by several goroutines: it should be fast. The object is its own copy.
 // A panic, or an object that does not decode into its type, keeps the object waiting. Kopf: when=.
 func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Selection[T] {
 	return Selection[T]{s.ChangeSelection.When(matches)}

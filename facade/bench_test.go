@@ -1,0 +1,90 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// largeSpec is that of an object of about 2 KB of JSON.
+func largeSpec() map[string]any {
+	parts := []any{}
+	for i := range 20 {
+		parts = append(parts, map[string]any{"name": fmt.Sprint("part-", i), "count": int64(i), "notes": []any{"one", "two"}})
+	}
+	return map[string]any{"owner": "ann", "size": int64(3), "tags": []any{"a", "b"}, "parts": parts, "extra": map[string]any{"k": "v"}}
+}
+
+// BenchmarkCreation is one attempt of one handler of a creation, from the cause to the outcome.
+func BenchmarkCreation(b *testing.B) {
+	b.Run("typed", func(b *testing.B) {
+		benchmarkCreation(b, func(op *facade.Operator) facade.ChangeSelection[*Widget] {
+			return facade.For(op, &Widget{}).ChangeSelection
+		})
+	})
+	b.Run("unstructured", func(b *testing.B) {
+		benchmarkCreation(b, func(op *facade.Operator) facade.ChangeSelection[*rawObject] {
+			return facade.ForResource(op, "example.org/v1", "widgets").ChangeSelection
+		})
+	})
+}
+
+func benchmarkCreation[T client.Object](b *testing.B, selected func(op *facade.Operator) facade.ChangeSelection[T]) {
+	op := facade.New("test.example.org")
+	selected(op).OnCreate("fn", func(context.Context, *facade.Change[T]) error { return nil })
+	handler := planned(b, op)
+	object := body(largeSpec())
+	b.ReportAllocs()
+	for b.Loop() {
+		what := cause.Detect(cause.Observation{Body: object, New: map[string]any{"spec": object["spec"]}})
+		a := &execution.Attempt{
+			Call:   handlers.Call{Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(object)},
+			Limits: execution.Limits{ID: handler.ID}, Now: time.Now,
+		}
+		a.Call.Writes = a
+		if _, err := adapters.Standard(nil).Reconcile(b.Context(), a); err != nil || a.Outcome.Err != nil {
+			b.Fatal(err, a.Outcome.Err)
+		}
+	}
+}
+
+// BenchmarkFilters is ten filters by functions over one object.
+func BenchmarkFilters(b *testing.B) {
+	op := facade.New("test.example.org")
+	widgets := facade.For(op, &Widget{})
+	for range 10 {
+		widgets = widgets.When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" })
+	}
+	widgets.OnCreate("fn", succeed)
+	handler := planned(b, op)
+	object := body(largeSpec())
+	b.ReportAllocs()
+	for b.Loop() {
+		if ok, err := handler.Prematch(b.Context(), &cause.Cause{Body: object}); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}
+
+func planned(b *testing.B, op *facade.Operator) *handlers.Handler {
+	b.Helper()
+	scheme := runtime.NewScheme()
+	if err := addWidgets(scheme); err != nil {
+		b.Fatal(err)
+	}
+	plan, err := facade.Plan(op, scheme)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return plan[0].Handler
+}

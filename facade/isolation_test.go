@@ -1,0 +1,448 @@
+package facade_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// vandal is an operator with functions of all families. If it is at it, each of them changes all that it can reach, by reflection, once it
+// has noted what it was given.
+type vandal struct {
+	t      *testing.T
+	active bool
+	server *memapi.Server
+	people client.Client
+	index  *facade.Index[string, *Widget]
+	trees  *facade.Index[string, map[string]any]
+
+	mu    sync.Mutex
+	notes []string
+}
+
+var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+
+// sees notes what a function was given.
+func (v *vandal) sees(id string, values ...any) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		v.t.Errorf("%s: %v", id, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notes = append(v.notes, id+" "+string(text))
+}
+
+// rages changes all that can be reached from the values.
+func (v *vandal) rages(values ...any) {
+	if !v.active {
+		return
+	}
+	for _, value := range values {
+		rage(reflect.ValueOf(value))
+	}
+}
+
+const damage = "damaged"
+
+// rage changes what is behind the value; its places are replaced where they can be.
+func rage(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if v.Type() == reflect.TypeFor[client.Client]() {
+			return
+		}
+		rage(v.Elem())
+	case reflect.Pointer:
+		rage(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				rage(v.Field(i))
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			rage(v.MapIndex(key))
+			v.SetMapIndex(key, other(v.MapIndex(key)))
+		}
+		if v.Len() > 0 && v.Type().Key().Kind() == reflect.String {
+			v.SetMapIndex(reflect.ValueOf(damage).Convert(v.Type().Key()), other(reflect.Zero(v.Type().Elem())))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			rage(v.Index(i))
+		}
+	}
+	if v.CanSet() {
+		v.Set(other(v))
+	}
+}
+
+// other is another value of the same type.
+func other(v reflect.Value) reflect.Value {
+	changed := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.String:
+		changed.SetString(damage)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		changed.SetInt(v.Int() + 1)
+	case reflect.Interface:
+		if v.Type() == reflect.TypeFor[any]() {
+			changed.Set(reflect.ValueOf(damage))
+		}
+	case reflect.Struct, reflect.Pointer:
+		return v
+	}
+	return changed
+}
+
+// register has a function of each family, typed and not.
+func (v *vandal) register(op *facade.Operator) {
+	widgets := facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
+		seen := w.Spec.Owner == "ann"
+		v.rages(w)
+		return seen
+	}).When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" }).
+		Label("l", func(value string, _ bool) bool { return value != damage })
+	v.index = facade.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]*Widget, error) {
+		return map[string]*Widget{"all": w}, nil
+	})
+	v.trees = facade.NewIndex(widgets, "trees", func(_ context.Context, w *Widget) (map[string]map[string]any, error) {
+		return map[string]map[string]any{"all": {"tags": []any{w.Spec.Tags[0], map[string]any{"deep": w.Spec.Tags}}}}, nil
+	})
+	changed := widgets.WhenChange(func(_ context.Context, c *Change) bool {
+		seen := c.Object.Spec.Owner == "ann"
+		v.rages(c)
+		return seen
+	})
+	changed.On("change", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, v.change)
+	fine := func(value any, _ bool) bool {
+		tree, isMapping := value.(map[string]any)
+		seen := value == nil || isMapping && tree["k"] != damage
+		v.rages(value)
+		return seen
+	}
+	widgets.OnField("field", "spec.extra", v.change, facade.From(fine), facade.To(fine))
+	widgets.OnUpdate("valued", v.change, facade.InField("spec.extra"), facade.Value(fine))
+	widgets.OnUpdate("valued-again", v.change, facade.InField("spec.extra"), facade.Value(fine))
+	widgets.OnEvent("event", func(_ context.Context, e *facade.Event[*Widget]) error {
+		v.sees("event", e.Type, e.Object.Spec, e.Object.Labels)
+		v.rages(e)
+		return nil
+	}, facade.InField("spec.extra"), facade.Value(fine))
+	background := func(_ context.Context, r *Run) error {
+		object := r.Object()
+		v.sees(r.ID, object.Spec, object.Labels)
+		r.Patch(func(w *Widget) { v.rages(&w.Spec.Tags); w.Spec.Tags = r.Object().Spec.Tags })
+		v.rages(object, r)
+		return nil
+	}
+	widgets.Daemon("daemon", background)
+	widgets.Timer("timer", time.Minute, background, facade.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
+		v.rages(object)
+		return time.Second
+	}))
+	chosen := facade.ForResourceFunc(op, func(r facade.Resource) bool {
+		seen := r.Plural == "widgets" && slices.Contains(r.Verbs, "watch")
+		v.rages(&r)
+		return seen
+	}).When(func(_ context.Context, object *rawObject) bool {
+		v.rages(object)
+		return true
+	})
+	chosen.On("raw", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, func(_ context.Context, c *Raw) error {
+		v.sees(c.ID, c.Reason, c.Object.Object["spec"], c.Old.Object["spec"], c.Diff)
+		v.rages(c)
+		return nil
+	})
+	chosen.OnEvent("raw-event", func(_ context.Context, e *facade.Event[*rawObject]) error {
+		v.sees(e.ID, e.Type, e.Object.Object["spec"])
+		v.rages(e)
+		return nil
+	})
+}
+
+// change is a handler of changes, with sub-handlers.
+func (v *vandal) change(_ context.Context, c *Change) error {
+	v.sees(c.ID, c.Reason, c.Object.Spec, c.Old.Spec, c.Diff, specs(v.index.Get("all")), v.trees.Get("all"))
+	v.rages(v.index.Get("all"), v.trees.Get("all"))
+	for found := range v.index.All("all") {
+		v.rages(found)
+	}
+	var patched []*Widget
+	c.Patch(func(w *Widget) {
+		w.Status.Host = "here"
+		patched = append(patched, w)
+	})
+	result := map[string]any{"list": []any{"a"}}
+	c.SetResult(result)
+	if held, err := facade.Result[map[string]any](c, "change"); err == nil {
+		v.sees(c.ID+" result", held)
+		v.rages(held)
+	}
+	if c.ID == "field/spec.extra" {
+		before, after := facade.Field[any](c)
+		v.sees("field", before, after)
+		v.rages(before, after)
+	}
+	if c.ID == "change" {
+		for _, id := range []string{"one", "two"} {
+			c.Sub(id, func(_ context.Context, sub *Change) error {
+				v.sees(sub.ID, sub.Object.Spec, sub.Old.Spec, sub.Diff)
+				v.rages(sub)
+				return nil
+			})
+		}
+	}
+	v.rages(patched, result, c)
+	return nil
+}
+
+func specs(widgets []*Widget) (all []WidgetSpec) {
+	for _, w := range widgets {
+		all = append(all, w.Spec)
+	}
+	return all
+}
+
+// vandalised are storages of the user's own.
+type vandalised struct {
+	*vandal
+	diffbase.Annotations
+}
+
+func (s vandalised) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+	essence, err := s.Annotations.Build(body, extra)
+	built := runtimeCopy(essence)
+	s.rages(body, extra)
+	return built, err
+}
+
+func (s vandalised) Fetch(body map[string]any) (diffbase.Essence, error) {
+	essence, err := s.Annotations.Fetch(body)
+	s.rages(body)
+	return essence, err
+}
+
+func (s vandalised) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	err := s.Annotations.Store(patch, body, essence)
+	s.rages(body, essence)
+	return err
+}
+
+type vandalisedProgress struct {
+	*vandal
+	progress.Annotations
+}
+
+func (s vandalisedProgress) Fetch(body map[string]any, id string) (*progress.Record, error) {
+	record, err := s.Annotations.Fetch(body, id)
+	s.rages(body)
+	return record, err
+}
+
+func (s vandalisedProgress) Clear(essence map[string]any) map[string]any {
+	cleared := runtimeCopy(s.Annotations.Clear(essence))
+	s.rages(essence)
+	return cleared
+}
+
+func (s vandalisedProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
+	err := s.Annotations.Store(patch, body, id, record)
+	s.rages(body, record)
+	return err
+}
+
+func (s vandalisedProgress) Purge(patch, body map[string]any, id string) {
+	s.Annotations.Purge(patch, body, id)
+	s.rages(body)
+}
+
+func runtimeCopy(tree map[string]any) map[string]any {
+	own, _ := diff.Copy(tree).(map[string]any)
+	return own
+}
+
+// operate runs the operator until it is stopped.
+func operate(t *testing.T, server *memapi.Server, op *facade.Operator) (stop func()) {
+	t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := m.Start(ctx); err != nil {
+			t.Errorf("the manager: %v", err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (v *vandal) edit(patch string) {
+	v.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget"}}
+	object.SetNamespace("default")
+	object.SetName("w1")
+	if err := v.people.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		v.t.Fatal(err)
+	}
+	v.settle(patch)
+}
+
+// settle lets everything come to rest, and notes what the object is like then.
+func (v *vandal) settle(after string) {
+	time.Sleep(30 * time.Second)
+	synctest.Wait()
+	object := v.server.Object(served, "default", "w1")
+	annotations, _ := diff.Resolve(object, diff.Path{"metadata", "annotations"})
+	texts, _ := annotations.(map[string]any)
+	for key := range texts {
+		if key == "test.example.org/handled-uid" {
+			delete(texts, key)
+		}
+	}
+	v.sees("object after "+after, object["spec"], object["status"], texts)
+}
+
+// live plays one life of an object with the operator.
+func (v *vandal) live(own bool) {
+	v.server = memapi.New()
+	v.server.Install(served)
+	var err error
+	if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
+		v.t.Fatal(err)
+	}
+	var options []facade.OperatorOption
+	if own {
+		options = append(options, facade.DiffBase(vandalised{v, diffbase.Annotations{Prefix: "test.example.org"}}),
+			facade.Progress(vandalisedProgress{v, progress.Annotations{Prefix: "test.example.org"}}))
+	}
+	op := facade.New("test.example.org", options...)
+	v.register(op)
+	stop := operate(v.t, v.server, op)
+	defer stop()
+	time.Sleep(5 * time.Second)
+	object := &unstructured.Unstructured{Object: body(map[string]any{
+		"owner": "ann", "tags": []any{"b", "a"}, "extra": map[string]any{"k": "v"}, "parts": []any{map[string]any{"name": "p", "notes": []any{"n"}}},
+		"unknown": map[string]any{"list": []any{"x", "y"}}, "weight": "1",
+	})}
+	object.SetNamespace("default")
+	object.SetUID("")
+	object.SetResourceVersion("")
+	object.SetLabels(map[string]string{"l": "m"})
+	if err := v.people.Create(context.Background(), object); err != nil {
+		v.t.Fatal(err)
+	}
+	v.settle("creation")
+	v.edit(`{"spec":{"tags":["a","b"]}}`)
+	v.edit(`{"spec":{"tags":["b","a"],"extra":{"k":"w"}}}`)
+	v.edit(`{"metadata":{"labels":{"l":"n"}},"spec":{"unknown":{"list":["y","x"]}}}`)
+	v.edit(`{"spec":{"extra":null}}`)
+	if err := v.people.Delete(context.Background(), object); err != nil {
+		v.t.Fatal(err)
+	}
+	v.settle("deletion")
+}
+
+// Whatever functions do to what they get, nobody else sees it: neither other functions, nor what is remembered, nor the object.
+func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		t.Run(fmt.Sprintf("own storages %t", own), func(t *testing.T) {
+			var notes [2][]string
+			for i, active := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					v := &vandal{t: t, active: active}
+					v.live(own)
+					slices.Sort(v.notes)
+					notes[i] = v.notes
+				})
+			}
+			if len(notes[0]) < 30 {
+				t.Fatalf("hardly anything was called: %v", notes[0])
+			}
+			if d := cmp.Diff(notes[0], notes[1]); d != "" {
+				t.Errorf("-left alone, +damaged:\n%s", d)
+			}
+		})
+	}
+}
+
+// What a handler does to the values of its diff is no change of the object; and a later change back to what is remembered is one.
+func TestSortingADiffChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vandal{t: t}
+		v.server = memapi.New()
+		v.server.Install(served)
+		var err error
+		if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		op := facade.New("test.example.org")
+		seen := func(_ context.Context, c *Raw) error {
+			v.sees(c.ID, c.Object.Object["spec"])
+			for _, item := range c.Diff {
+				tree, _ := item.New.(map[string]any)
+				list, ok := diff.Resolve(tree, diff.Path{"spec", "tags"})
+				if !ok {
+					list = item.New
+				}
+				if tags, ok := list.([]any); ok {
+					slices.SortFunc(tags, func(a, b any) int { return len(fmt.Sprint(a)) - len(fmt.Sprint(b)) })
+				}
+			}
+			return nil
+		}
+		widgets := facade.ForResource(op, "example.org/v1", "widgets")
+		widgets.OnCreate("create", seen)
+		widgets.OnUpdate("update", seen)
+		defer operate(t, v.server, op)()
+		object := &unstructured.Unstructured{Object: body(map[string]any{"tags": []any{"long", "s"}})}
+		object.SetNamespace("default")
+		object.SetUID("")
+		object.SetResourceVersion("")
+		if err := v.people.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		for _, tags := range []string{`["s","long"]`, `["long","s"]`} {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tags":`+tags+`}}`))
+			if err := v.people.Patch(t.Context(), object, patch); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		want := []string{`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`}
+		if d := cmp.Diff(want, v.notes); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
