@@ -90,17 +90,17 @@ func TestPurge(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		purge  func(*execution.State, progress.Writer)
+		purge  func(*execution.State, progress.Writer) error
 		want   []string
 	}{
 		"Passive": {
 			reason: "records of former causes go with their sub-handlers'; those of selected handlers stay, changed or not",
-			purge:  func(s *execution.State, to progress.Writer) { s.PurgePassive(to, nil, nil) },
+			purge:  func(s *execution.State, to progress.Writer) error { return s.PurgePassive(to, nil, nil) },
 			want:   []string{"old", "old/x", "old/y"},
 		},
 		"All": {
 			reason: "at the end of a cause all go, each once, even those that were never loaded",
-			purge:  func(s *execution.State, to progress.Writer) { s.Purge(to, nil, nil) },
+			purge:  func(s *execution.State, to progress.Writer) error { return s.Purge(to, nil, nil) },
 			want:   []string{"none", "now", "old", "now/x", "old/x", "old/y", "sub"},
 		},
 	}
@@ -109,7 +109,9 @@ func TestPurge(t *testing.T) {
 			// "sub" is selected, but not owned: so sub-handlers are.
 			state := restore(t, held, []string{"none", "now", "old"}, []string{"now", "sub"}, "update")
 			to := &ledger{}
-			tc.purge(state, to)
+			if err := tc.purge(state, to); err != nil {
+				t.Error(err)
+			}
 			if d := cmp.Diff(tc.want, to.purged); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}

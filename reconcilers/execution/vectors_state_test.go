@@ -86,7 +86,9 @@ func takeStep(t *testing.T, state *execution.State, step vectors.Fields, body ma
 	}
 	if step.Flag("purge") {
 		patch := patchOf(step)
-		state.Purge(storage, patch, body)
+		if err := state.Purge(storage, patch, body); err != nil {
+			return nil, err
+		}
 		got["purged"] = patch
 	}
 	return got, nil

@@ -78,11 +78,8 @@ func silent(value any) (text string) {
 // Tame gives an error that can be asked for its text and its chain wherever there is nobody to recover: the text is taken here, and a
 // panic in the chain is a no. It is nil for nil.
 func Tame(err error) error {
-	switch err.(type) {
-	case nil:
+	if err == nil {
 		return nil
-	case *tamed:
-		return err
 	}
 	return &tamed{text: Text(err), err: err}
 }

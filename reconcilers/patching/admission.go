@@ -2,10 +2,11 @@ package patching
 
 import (
 	"fmt"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // AdmissionOps returns the JSON-patch operations of an admission response: what the patch makes of the reviewed body,
