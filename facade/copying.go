@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 // detached is a copy that shares nothing with the value that could be modified. What cannot be copied from outside, as it has state of its
@@ -162,7 +163,7 @@ func selfCopied(v reflect.Value) reflect.Value {
 	case resource.Quantity:
 		return reflect.ValueOf(value.DeepCopy())
 	case *resource.Quantity:
-		return reflect.ValueOf(new(value.DeepCopy()))
+		return reflect.ValueOf(ptr.To(value.DeepCopy()))
 	case runtime.Object:
 		if copied := reflect.ValueOf(value.DeepCopyObject()); copied.IsValid() && copied.Type() == v.Type() {
 			return copied

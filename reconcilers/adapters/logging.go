@@ -16,16 +16,13 @@ import (
 // Logging names the handler, the reason and the attempt in the function's logger, and tells what came of the call.
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		var log *logr.Logger
-		aside(ctx, func() { log = new(naming(logf.FromContext(ctx), a)) })
-		named := ctx
-		if log != nil {
-			named = logf.IntoContext(ctx, *log)
+		log, named := logr.Discard(), ctx
+		aside(ctx, func() { log = naming(logf.FromContext(ctx), a) })
+		if log.GetSink() != nil {
+			named = logf.IntoContext(ctx, log)
 		}
 		result, err := next.Reconcile(named, a)
-		if log != nil {
-			aside(ctx, func() { tell(ctx, *log, a) })
-		}
+		aside(ctx, func() { tell(ctx, log, a) })
 		return result, err
 	})
 }
