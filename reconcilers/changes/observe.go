@@ -13,7 +13,7 @@ import (
 
 // observe compares the object with what is remembered of it, and so finds the cause. All memory is read here, ahead of
 // any write: an object whose memory is malformed is not touched.
-func (p *pass) observe(context.Context) (verdict, error) {
+func (p *pass) observe(ctx context.Context) (verdict, error) {
 	p.state, p.working = nil, nil
 	if err := p.bearable(p.disown()); err != nil {
 		return stop, &BlockedError{Err: err}

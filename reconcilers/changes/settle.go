@@ -40,7 +40,9 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 // cause that was not finished, as others may hold the object for long. Unless something still runs for it, we hold it no more.
 func (p *pass) leave(ctx context.Context) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	p.former.Purge(p.Progress, patch.Merge, p.body)
+	if err := p.bearable(p.former.Purge(p.Progress, patch.Merge, p.body)); err != nil {
+		return err
+	}
 	p.Interim.Purge(&patch, p.body)
 	p.unbind(&patch)
 	if patching.HasFinalizer(p.body, p.Finalizer) && !p.busy {
