@@ -104,6 +104,18 @@ func all(functions ...handlers.Func) handlers.Func {
 	}
 }
 
+// runs calls sub-handlers.
+func runs(subs ...*handlers.Handler) handlers.Func {
+	return func(ctx context.Context, c *handlers.Call) error {
+		for _, sub := range subs {
+			if err := c.Subs.Declare(sub); err != nil {
+				return err
+			}
+		}
+		return c.Subs.Run(ctx)
+	}
+}
+
 var errOrdinary = errors.New("it did not work")
 
 type temporaryError struct{ delay time.Duration }

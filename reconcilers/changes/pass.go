@@ -96,7 +96,11 @@ func (p *pass) take(ctx context.Context, step step) (v verdict, err error) {
 	return v, err
 }
 
-// next is the earliest moment at which a handler wants to be called again.
+// longestSleep is how long an object with a handler that is delayed is not looked at: the delay may be for ever, by a clock
+// that was wrong or by somebody's hand, and sleeps do not follow a clock that is put right.
+const longestSleep = 24 * time.Hour
+
+// next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {
 	if p.gone || p.state == nil || p.exiting {
 		return Next{Gone: p.gone, Released: p.released, Written: p.written}
@@ -104,7 +108,7 @@ func (p *pass) next() Next {
 	var after *time.Duration
 	for _, delay := range p.state.Delays(p.now()) {
 		if after == nil || delay < *after {
-			after = &delay
+			after = new(min(delay, longestSleep))
 		}
 	}
 	return Next{After: after, Released: p.released, Written: p.written}

@@ -11,7 +11,8 @@ import (
 )
 
 // spread brings what only some of several storages have to all of them, also on objects where nothing happens: or else
-// nobody could ever do without the storages that are to be given up.
+// nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to annotations
+// in one write: with the first of them, the status does not count any more.
 func (p *pass) spread(ctx context.Context) (verdict, error) {
 	if !p.interest.Changing || p.cause.Deleting || p.foreign != nil {
 		return goOn, nil
@@ -41,16 +42,17 @@ func (p *pass) spreading() (patching.Patch, error) {
 			}
 		}
 	}
-	if multi, ok := p.Progress.(progress.Multi); ok {
-		for _, entry := range p.former.Entries() {
-			for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
-				record, err := multi.Fetch(p.body, id)
-				if err != nil || record == nil {
-					continue
-				}
-				if err := spreadRecord(patch.Merge, p.body, multi, id, *record); err != nil {
-					return patch, err
-				}
+	if !several(p.Progress) {
+		return patch, nil
+	}
+	for _, entry := range p.former.Entries() {
+		for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
+			record, err := p.Progress.Fetch(p.body, id)
+			if err != nil || record == nil {
+				continue
+			}
+			if err := spreadRecord(patch.Merge, p.body, p.Progress, id, *record); err != nil {
+				return patch, err
 			}
 		}
 	}
@@ -77,21 +79,33 @@ func spreadEssence(patch, body map[string]any, to diffbase.Multi, stored diffbas
 	return nil
 }
 
-func spreadRecord(patch, body map[string]any, to progress.Multi, id string, record progress.Record) error {
-	for _, one := range to {
-		if several, ok := one.(progress.Multi); ok {
-			if err := spreadRecord(patch, body, several, id, record); err != nil {
+// several tells whether a record may be in one place of the storage and not in another.
+func several(kept progress.Storage) bool {
+	switch kept.(type) {
+	case progress.Multi, progress.Smart:
+		return true
+	}
+	return false
+}
+
+func spreadRecord(patch, body map[string]any, to progress.Storage, id string, record progress.Record) error {
+	switch kept := to.(type) {
+	case progress.Multi:
+		for _, one := range kept {
+			if err := spreadRecord(patch, body, one, id, record); err != nil {
 				return err
 			}
-			continue
 		}
-		held, err := one.Fetch(body, id)
-		if err != nil || held != nil {
-			continue
-		}
-		if err := one.Store(patch, body, id, record); err != nil {
-			return fmt.Errorf("storing the progress of handler %q in all places: %w", id, err)
-		}
+		return nil
+	case progress.Smart:
+		to = kept.Written()
+	}
+	held, err := to.Fetch(body, id)
+	if err != nil || held != nil {
+		return nil
+	}
+	if err := to.Store(patch, body, id, record); err != nil {
+		return fmt.Errorf("storing the progress of handler %q in all places: %w", id, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -112,6 +113,18 @@ func (a Annotations) names(body map[string]any, key string) []string {
 func (a Annotations) owns(name string) bool {
 	rest, ok := strings.CutPrefix(name, a.prefix())
 	return ok && strings.HasPrefix(rest, "/")
+}
+
+// remembers tells whether there is any annotation of the prefix, be it a record or not, beside those of the id.
+func (a Annotations) remembers(body map[string]any, id string) bool {
+	annotations, _ := storage.Annotations(body)
+	own := a.names(body, id)
+	for name := range annotations {
+		if a.owns(name) && !slices.Contains(own, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (a Annotations) prefix() string {

@@ -52,6 +52,11 @@ func (m Multi) Touch(patch, body map[string]any, value *string) {
 
 // Smart keeps records in annotations, and still reads, purges and clears those that former versions of Kopf left in the
 // status; a record in an annotation wins. The zero value is Kopf's default storage: SmartProgressStorage.
+//
+// The status counts only as long as the object has no other annotation of the prefix, and is not being deleted: who may
+// write its status, and nothing else of it, can neither have a deletion skipped nor anything of an object that was
+// handled once (deviation D-status-rights; Kopf believes the status always). So what is taken over from the status must
+// be moved to annotations at once, all of it, before anything else is written there.
 type Smart struct {
 	// Prefix, TouchKey, Verbose and WithoutV1 are those of [Annotations].
 	Prefix, TouchKey   string
@@ -63,36 +68,43 @@ type Smart struct {
 
 var _ Storage = Smart{}
 
-// Fetch reads the annotation, or else the status.
+// Fetch reads the annotation, or else the status, if that counts. Where it does not, it is not malformed either.
 func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
-	if record, err := s.annotations().Fetch(body, id); err != nil || record != nil {
+	written := s.Written()
+	if record, err := written.Fetch(body, id); err != nil || record != nil {
 		return record, err
+	}
+	if deleting, _ := diff.Resolve(body, deletion); deleting != nil || written.remembers(body, id) {
+		return nil, nil
 	}
 	return s.status().Fetch(body, id)
 }
 
+var deletion = diff.Path{"metadata", "deletionTimestamp"}
+
 // Clear removes the annotations and the field of the status.
 func (s Smart) Clear(essence map[string]any) map[string]any {
-	return s.status().Clear(s.annotations().Clear(essence))
+	return s.status().Clear(s.Written().Clear(essence))
 }
 
 // Store writes the annotation.
 func (s Smart) Store(patch, body map[string]any, id string, record Record) error {
-	return s.annotations().Store(patch, body, id, record)
+	return s.Written().Store(patch, body, id, record)
 }
 
 // Purge removes the record from the annotations and from the status.
 func (s Smart) Purge(patch, body map[string]any, id string) {
-	s.annotations().Purge(patch, body, id)
+	s.Written().Purge(patch, body, id)
 	s.status().Purge(patch, body, id)
 }
 
 // Touch writes the touch annotation.
 func (s Smart) Touch(patch, body map[string]any, value *string) {
-	s.annotations().Touch(patch, body, value)
+	s.Written().Touch(patch, body, value)
 }
 
-func (s Smart) annotations() Annotations {
+// Written is the part that is written to: what it lacks is in the status only.
+func (s Smart) Written() Annotations {
 	return Annotations{Prefix: s.Prefix, TouchKey: s.TouchKey, Verbose: s.Verbose, WithoutV1: s.WithoutV1}
 }
 

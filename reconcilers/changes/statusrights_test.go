@@ -1,0 +1,108 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// kopf is how Kopf's operators remember by default.
+var kopf = stores{diffbase.Annotations{}, progress.Smart{}}
+
+// finished is a record in the status of a handler that needs nothing any more.
+func finished(purpose string) map[string]any {
+	return map[string]any{
+		"started": "2024-05-06T07:08:09.123456+00:00", "stopped": "2024-05-06T07:08:09.123456+00:00", "purpose": purpose,
+		"retries": int64(1), "success": true, "failure": false,
+	}
+}
+
+// TestStatusRights is about who may write the status of an object and nothing else of it.
+func TestStatusRights(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	remember := func(w *world, id string, record any) { w.set(record, "status", "kopf", "progress", id) }
+	run(t, map[string]scenario{
+		"Delete": {"a delete handler is not done because the status says so", func(w *world) {
+			p := w.startWith(kopf, onCreate("a", ok), onDelete("d", ok))
+			p.settle()
+			remember(w, "d", finished("delete"))
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s delete d")
+		}},
+		"DeleteInTheMiddleOfACreation": {"nor if the object was never handled to the end", func(w *world) {
+			p := w.startWith(kopf, onCreate("a", fails(9, later)), onDelete("d", ok))
+			_, _ = p.pass()
+			remember(w, "d", finished(""))
+			w.delete()
+			w.startWith(kopf, onCreate("a", ok), onDelete("d", ok)).settle()
+			w.wantCalls("all", "0s create a", "0s delete d")
+		}},
+		"DeleteNeverHandled": {"nor if it has nothing but the finalizer", func(w *world) {
+			w.set([]any{finalizer}, "metadata", "finalizers")
+			remember(w, "d", finished(""))
+			w.delete()
+			w.startWith(kopf, onCreate("a", ok), onDelete("d", ok)).settle()
+			w.wantCalls("all", "0s delete d")
+		}},
+		"DeleteDelayed": {"nor put off, nor out of time, nor out of attempts", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", ok), onDelete("d", ok), onDelete("e", ok, timeout(time.Hour)), onDelete("f", ok, retries(3))}
+			p := w.startWith(kopf, registered...)
+			p.settle()
+			remember(w, "d", map[string]any{"delayed": "9999-01-01T00:00:00Z"})
+			remember(w, "e", map[string]any{"started": "2000-01-01T00:00:00Z"})
+			remember(w, "f", map[string]any{"retries": int64(3)})
+			w.delete()
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s delete d", "0s delete e", "0s delete f")
+		}},
+		"Update": {"nor is an update", func(w *world) {
+			p := w.startWith(kopf, onUpdate("u", ok))
+			p.settle()
+			remember(w, "u", finished("update"))
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s update u")
+		}},
+		"Blocked": {"nor does it block an object by what cannot be read", func(w *world) {
+			p := w.startWith(kopf, onUpdate("u", ok))
+			p.settle()
+			w.set("oops", "status", "kopf", "progress")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s update u")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"Quiet": {"what does not count is not written about", func(w *world) {
+			p := w.startWith(kopf, onCreate("a", ok), onUpdate("u", ok))
+			p.settle()
+			w.drainWrites()
+			remember(w, "u", finished("update"))
+			p.settle()
+			w.wantWrites("quiet")
+		}},
+	})
+}
+
+// TestRecordsOfFormerVersions is about creations that an old Kopf, which kept its progress in the status, has left in the
+// middle.
+func TestRecordsOfFormerVersions(t *testing.T) {
+	for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
+		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile", func(w *world) {
+			w.statusSubresource = subresource
+			noted := func(_ context.Context, c *handlers.Call) error { w.called(c.Cause, c.Handler.ID); return nil }
+			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, temporaryError{5 * time.Second})), onCreate("c", runs(on("", "one", noted), on("", "two", noted)))}
+			delayed := map[string]any{"delayed": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339), "retries": int64(1)}
+			parent := map[string]any{"delayed": time.Now().Add(20 * time.Second).UTC().Format(time.RFC3339), "retries": int64(1),
+				"subrefs": []any{"c/one", "c/two"}}
+			w.set(map[string]any{"a": finished("create"), "b": delayed, "c": parent, "c/one": finished("create")}, "status", "kopf", "progress")
+			w.startWith(kopf, registered...).settle()
+			w.wantCalls("all", "10s create b", "15s create b", "20s create c", "20s create c/two")
+			w.wantAt("all", map[string]any{}, "status", "kopf", "progress")
+		}}})
+	}
+}
