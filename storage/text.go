@@ -3,9 +3,21 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/json"
 )
+
+// excerptLength is how many bytes of somebody's text messages quote.
+const excerptLength = 256
+
+// Excerpt is the text as messages quote it: the beginning, if it is long, and an ellipsis.
+func Excerpt(text string) string {
+	if len(text) <= excerptLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
+}
 
 // Parse reads a JSON object from the value of an annotation or of a field that holds JSON as text. What is absent, a nil
 // value or the text "null", is nil. Integers come as int64, all other numbers as float64, as in objects of Kubernetes.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
 // account selects the handlers of the cause, and takes up their progress where it was left.
@@ -43,7 +44,7 @@ func (p *pass) supersede(ctx context.Context) {
 	present, extras := p.state.Counts()
 	log := logf.FromContext(ctx)
 	for former, counts := range extras {
-		log.Info("A former cause is superseded", "former", former, "reason", p.cause.Reason, "succeeded", counts.Success,
+		log.Info("A former cause is superseded", "former", storage.Excerpt(former), "reason", p.cause.Reason, "succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
 	}
 	p.purging = p.state.Repurpose(string(p.cause.Reason))

@@ -104,14 +104,15 @@ func (p *pass) believe() error {
 // success finds one of a handler of the state's own purpose, or of any for a state without one; or that of a sub-handler
 // of one: these are known by name only until their parent is called.
 func (p *pass) success(state *execution.State) (*success, error) {
+	met := records{}
 	for _, e := range state.Entries() {
 		if e.Success && serves(e.Purpose, state) {
 			record := e.Record()
 			return successOf(e.ID, &record), nil
 		}
 		for _, id := range e.Subrefs {
-			if state.Entry(id) != nil {
-				continue // it is among the entries
+			if state.Entry(id) != nil || !met.first(id) {
+				continue // it is among the entries, or was read
 			}
 			record, err := p.read(id)
 			if err != nil {

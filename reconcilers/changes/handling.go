@@ -99,6 +99,7 @@ func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *M
 	for range rounds {
 		verdict, err := p.round(ctx)
 		if err != nil || verdict != startOver {
+			p.mention(ctx)
 			return p.next(), err
 		}
 	}

@@ -18,6 +18,7 @@ type Memory struct {
 	unwritten   *unwritten
 	uncertain   bool   // whether the last write was done is not known
 	unreachable string // the fields of handlers of which it was told that the object cannot have them
+	sleeping    string // what was said last about handlers that are delayed for very long
 
 	told    map[string]bool            // what was said of memory that fails, of an object that is being deleted
 	records map[string]progress.Record // what could not be stored of such an object
@@ -45,7 +46,7 @@ type unwritten struct {
 
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
-	return !m.Initial && m.unwritten == nil && !m.uncertain && m.unreachable == "" && m.told == nil && m.records == nil
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.unreachable == "" && m.sleeping == "" && m.told == nil && m.records == nil
 }
 
 // remember keeps the records of an object that is being deleted if they cannot be stored, or be read again: the deletion goes on, with its

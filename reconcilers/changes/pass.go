@@ -96,24 +96,6 @@ func (p *pass) take(ctx context.Context, step step) (v verdict, err error) {
 	return v, err
 }
 
-// longestSleep is how long an object with a handler that is delayed is not looked at: the delay may be for ever, by a clock
-// that was wrong or by somebody's hand, and sleeps do not follow a clock that is put right.
-const longestSleep = 24 * time.Hour
-
-// next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
-func (p *pass) next() Next {
-	if p.gone || p.state == nil || p.exiting {
-		return Next{Gone: p.gone, Released: p.released, Written: p.written}
-	}
-	var after *time.Duration
-	for _, delay := range p.state.Delays(p.now()) {
-		if after == nil || delay < *after {
-			after = new(min(delay, longestSleep))
-		}
-	}
-	return Next{After: after, Released: p.released, Written: p.written}
-}
-
 // read gives the record of one handler.
 func (p *pass) read(id string) (*progress.Record, error) {
 	if kept, ok := p.memory.records[id]; ok {

@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -45,8 +46,12 @@ func (p *pass) spreading() (patching.Patch, error) {
 	if !several(p.Progress) {
 		return patch, nil
 	}
+	met := records{}
 	for _, entry := range p.former.Entries() {
 		for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
+			if !met.first(id) {
+				continue
+			}
 			record, err := p.Progress.Fetch(p.body, id)
 			if err != nil || record == nil {
 				continue
@@ -77,6 +82,17 @@ func spreadEssence(patch, body map[string]any, to diffbase.Multi, stored diffbas
 		}
 	}
 	return nil
+}
+
+// records are those that were read, by their names. Of one that is listed in a thousand spellings, nobody is to read it
+// a thousand times.
+type records map[string]bool
+
+func (r records) first(id string) bool {
+	name := keys.V2("", id)
+	met := r[name]
+	r[name] = true
+	return !met
 }
 
 // several tells whether a record may be in one place of the storage and not in another.

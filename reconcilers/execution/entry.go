@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func newEntry(id, purpose string, now time.Time) *Entry {
 }
 
 func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
-	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, Subrefs: inOrder(r.Subrefs), loaded: r}
+	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, Subrefs: ownSubrefs(id, r.Subrefs), loaded: r}
 	if r.Started != nil {
 		e.Started = *r.Started
 	}
@@ -49,7 +50,7 @@ func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
 		e.Purpose = *r.Purpose
 	}
 	if r.Retries != nil {
-		e.Retries = int(*r.Retries)
+		e.Retries = int(min(*r.Retries, mostRetries))
 	}
 	e.Success = r.Success != nil && *r.Success
 	e.Failure = r.Failure != nil && *r.Failure
@@ -64,8 +65,8 @@ func (e *Entry) Awakened(now time.Time) bool {
 	return !e.Finished() && !e.blocked && (e.Delayed == nil || !e.Delayed.After(now))
 }
 
-// Runtime is the time since the first selection, waits included.
-func (e *Entry) Runtime(now time.Time) time.Duration { return now.Sub(e.Started) }
+// Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is now.
+func (e *Entry) Runtime(now time.Time) time.Duration { return max(0, now.Sub(e.Started)) }
 
 // delay is how long the handler still sleeps.
 func (e *Entry) delay(now time.Time) time.Duration {
@@ -76,7 +77,7 @@ func (e *Entry) delay(now time.Time) time.Duration {
 }
 
 func (e *Entry) conclude(o Outcome, now time.Time) {
-	e.Retries++
+	e.Retries = min(e.Retries+1, mostRetries)
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
 	e.Delayed, e.Message = nil, nil
@@ -106,6 +107,20 @@ func (e *Entry) repurpose(purpose string) {
 	e.Purpose = purpose
 }
 
+// mostRetries is where counting ends: a record may say anything, and no number may become a negative one.
+const mostRetries = math.MaxInt32
+
+// ownSubrefs are those that can be sub-handlers of the handler, each once. What else is listed is not ours: to purge it
+// would remove other memory.
+func ownSubrefs(id string, listed []string) []string {
+	own := slices.DeleteFunc(slices.Clone(listed), func(sub string) bool { return !strings.HasPrefix(sub, id+"/") })
+	if len(own) == 0 {
+		return nil
+	}
+	slices.Sort(own)
+	return slices.Compact(own)
+}
+
 // messageLimit is how many bytes of an error are remembered: annotations have little room, and an object whose records
 // are refused for their size could not go on.
 const messageLimit = 4096
@@ -115,19 +130,6 @@ func shortened(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:messageLimit], "") + "…"
-}
-
-// inOrder leaves what was read alone. None at all are not listed.
-func inOrder(ids []string) []string {
-	switch {
-	case len(ids) == 0:
-		return nil
-	case slices.IsSorted(ids):
-		return ids
-	}
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return ids
 }
 
 func union(a, b []string) []string {

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -36,7 +37,7 @@ func (l Lifecycle) Pick(due []*Entry) []*Entry {
 	switch l {
 	case ASAP:
 		// The first of equals, as registered.
-		return []*Entry{slices.MinFunc(due, func(a, b *Entry) int { return a.Retries - b.Retries })}
+		return []*Entry{slices.MinFunc(due, func(a, b *Entry) int { return cmp.Compare(a.Retries, b.Retries) })}
 	case OneByOne:
 		return due[:1:1]
 	case Randomized:

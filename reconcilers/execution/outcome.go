@@ -112,7 +112,7 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 // again looks ahead: an attempt that could only be refused is not waited for.
 func (l Limits) again(err error, delay time.Duration, late, often string) Outcome {
 	switch {
-	case l.Policy.Timeout != nil && l.Runtime+max(delay, 0) >= *l.Policy.Timeout:
+	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
 		return Outcome{Final: true, Err: &TimeoutError{err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), panics.Text(err))}}
 	case l.Policy.Retries != nil && l.Retries+1 >= *l.Policy.Retries:
 		return Outcome{Final: true, Err: &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, panics.Text(err))}}

@@ -3,6 +3,8 @@ package execution
 import (
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -13,7 +15,12 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 		if !e.Active || !e.changed() {
 			continue
 		}
-		if err := to.Store(patch, body, e.ID, e.Record()); err != nil {
+		record := e.Record()
+		if record.Message != nil {
+			// It may be one that was read, of any length; and escaped, it is longer than it was.
+			record.Message = ptr.To(shortened(*record.Message))
+		}
+		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
 		}
 	}
@@ -46,7 +53,9 @@ func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) err
 		}
 		removal.of(e.ID)
 		for _, id := range e.Subrefs {
-			removal.of(id)
+			if other := s.byID[id]; other == nil || !other.Active {
+				removal.of(id)
+			}
 		}
 	}
 	return removal.err

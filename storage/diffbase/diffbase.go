@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -41,9 +42,9 @@ type MalformedError struct {
 	Err error
 }
 
-// Error names the place and the reason.
+// Error names the place and the reason, which may quote what is there: the beginning of it.
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed last-handled configuration in %s: %v", e.Where, e.Err)
+	return fmt.Sprintf("malformed last-handled configuration in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
 }
 
 // Unwrap returns the reason.

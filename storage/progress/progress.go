@@ -1,6 +1,10 @@
 package progress
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+)
 
 // A Storage keeps the records of handlers on their object. Kopf: ProgressStorage.
 //
@@ -48,9 +52,9 @@ type MalformedError struct {
 	Err error
 }
 
-// Error names the place and the reason.
+// Error names the place and the reason, which may quote what is there: the beginning of it.
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed progress in %s: %v", e.Where, e.Err)
+	return fmt.Sprintf("malformed progress in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
 }
 
 // Unwrap returns the reason.
