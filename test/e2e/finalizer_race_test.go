@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const holder = "race.example.org/finalizer"
+
+// races is how many objects are raced for in each way: more of them to measure.
+func races() int {
+	GinkgoHelper()
+	wanted := os.Getenv("RACES")
+	if wanted == "" {
+		return 20
+	}
+	n, err := strconv.Atoi(wanted)
+	Expect(err).NotTo(HaveOccurred(), "RACES must be a number")
+	return n
+}
+
+// deletion is one way to ask for it, given the object as it was before the race.
+type deletion func(obj *unstructured.Unstructured) []client.DeleteOption
+
+// race adds a finalizer to an object, and asks for its deletion so much later. It tells whether the object was let go
+// although the finalizer had been taken, ahead of any deletion.
+func race(ctx context.Context, obj *unstructured.Unstructured, later time.Duration, how deletion) (lost bool) {
+	GinkgoHelper()
+	create(ctx, obj)
+	var both sync.WaitGroup
+	begin, held := time.Now().Add(5*time.Millisecond), obj.DeepCopy()
+	var heldErr error
+	both.Go(func() {
+		time.Sleep(time.Until(begin))
+		patch := fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, holder)
+		heldErr = api.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(patch)))
+	})
+	both.Go(func() {
+		time.Sleep(time.Until(begin.Add(later)))
+		_ = api.Delete(ctx, obj.DeepCopy(), how(obj)...) // a refusal is a deletion that waits for another try
+	})
+	both.Wait()
+	left, err := now(ctx, obj)()
+	Expect(err).NotTo(HaveOccurred())
+	if left != nil {
+		merge(ctx, obj, `{"metadata":{"finalizers":null}}`)
+	}
+	return left == nil && heldErr == nil && held.GetDeletionTimestamp() == nil
+}
+
+// A deletion that has found no finalizer asks the storage to delete, on the conditions of the caller alone. If the object
+// changes meanwhile, the server tries again with the new version, and does not look for finalizers any more.
+var _ = Describe("A finalizer that is added while the deletion is under way", func() {
+	closed := map[string]struct {
+		finalizers []string
+		how        deletion
+	}{
+		"set at admission, before anything else is": {[]string{holder}, func(*unstructured.Unstructured) []client.DeleteOption { return nil }},
+		"deleted in the foreground": {nil, func(*unstructured.Unstructured) []client.DeleteOption {
+			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
+		}},
+		"deleted in the version that was seen": {nil, func(obj *unstructured.Unstructured) []client.DeleteOption {
+			return []client.DeleteOption{client.Preconditions{ResourceVersion: new(obj.GetResourceVersion())}}
+		}},
+	}
+	offsets := []time.Duration{-2 * time.Millisecond, -time.Millisecond, 0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
+
+	It("may hold nothing: the figures", func(ctx context.Context) {
+		ns := namespace(ctx)
+		for _, later := range offsets {
+			lost := 0
+			for n := range races() {
+				if race(ctx, gadget(ns, fmt.Sprintf("raced%d-%d", later.Microseconds()+10_000, n), nil), later,
+					func(*unstructured.Unstructured) []client.DeleteOption { return nil }) {
+					lost++
+				}
+			}
+			AddReportEntry(fmt.Sprintf("deletion sent %s after the finalizer: %d of %d lost", later, lost, races()))
+		}
+	})
+
+	for name, way := range closed {
+		It("always holds an object "+name, func(ctx context.Context) {
+			ns, lost := namespace(ctx), 0
+			for n := range races() {
+				obj := gadget(ns, fmt.Sprintf("held-%d", n), nil)
+				obj.SetFinalizers(way.finalizers)
+				if race(ctx, obj, offsets[n%len(offsets)], way.how) {
+					lost++
+				}
+			}
+			Expect(lost).To(BeZero())
+		})
+	}
+})
