@@ -137,8 +137,8 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 	done
 
 .PHONY: soak
-soak: ## Play STORMS random histories of one object, on virtual time: edits, kills, refusals, lost answers.
-	@STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run TestStorms ./reconcilers/changes
+soak: ## Play STORMS random histories of one object, on virtual time: edits, kills, refusals, lost answers; forged memory.
+	@STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
 
 .PHONY: explore
 explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.

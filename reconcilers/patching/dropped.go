@@ -19,12 +19,13 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is not to be kept.
+// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever is
+// nested how deeply ever, costs no more than it has keys.
 func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)
 	switch {
-	case wanted == nil || mapping && empty(inner):
+	case wanted == nil || !present && mapping && empty(inner):
 		return lost
 	case !present:
 		return append(lost, slices.Clone(at))

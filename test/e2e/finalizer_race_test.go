@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -71,7 +72,7 @@ var _ = Describe("A finalizer that is added while the deletion is under way", fu
 			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
 		}},
 		"deleted in the version that was seen": {nil, func(obj *unstructured.Unstructured) []client.DeleteOption {
-			return []client.DeleteOption{client.Preconditions{ResourceVersion: new(obj.GetResourceVersion())}}
+			return []client.DeleteOption{client.Preconditions{ResourceVersion: ptr.To(obj.GetResourceVersion())}}
 		}},
 	}
 	offsets := []time.Duration{-2 * time.Millisecond, -time.Millisecond, 0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package forgery_test
+
+import (
+	"syscall"
+	"time"
+)
+
+// used is the CPU that the process has used up.
+func used() time.Duration {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,199 @@
+package forgery_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	moves = 6
+	// perMove is how many writes of the operator may follow one write of somebody else: with each of its attempts, a
+	// checkpoint to both URLs, and as many to open and to close.
+	perMove = 2 * (attempts + 2)
+	// longestLine is how many bytes a line of the log may have.
+	longestLine = 4096
+	// dearer is how much more a forgery may cost than an honest annotation of the same size: by allocated bytes, and by
+	// CPU, which others on the machine disturb.
+	dearerBytes, dearerCPU = 8, 25
+)
+
+// runs is how many there are of each memory: more of them with `make soak`.
+func runs(t *testing.T) uint64 {
+	wanted := os.Getenv("STORMS")
+	if wanted == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(wanted, 10, 32)
+	if err != nil {
+		t.Fatalf("STORMS must be a number: %v", err)
+	}
+	return n
+}
+
+// TestForgery is about one object whose memory anybody may write, and another one.
+func TestForgery(t *testing.T) {
+	for _, m := range memories {
+		for seed := range runs(t) {
+			for _, rights := range []string{"metadata", "status"} {
+				t.Run(fmt.Sprint(m.name, seed, rights), func(t *testing.T) {
+					honest := cost(func() int { return play(t, m, seed, rights, false) })
+					forged := cost(func() int { return play(t, m, seed, rights, true) })
+					if forged.bytes > dearerBytes*honest.bytes {
+						t.Errorf("a write allocates %d bytes with forgeries, %d with honest annotations of their size", forged.bytes, honest.bytes)
+					}
+					if forged.cpu > dearerCPU*max(honest.cpu, time.Millisecond) {
+						t.Errorf("a write takes %s of CPU with forgeries, %s with honest annotations of their size", forged.cpu, honest.cpu)
+					}
+				})
+			}
+		}
+	}
+}
+
+// play is one run, and gives how many writes there were to the object, of all. The honest twin has the same moves, with data of the same size in places that nobody remembers in.
+func play(t *testing.T, m memory, seed uint64, rights string, forging bool) (writes int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, rights == "status" || seed%2 == 0)
+		stop := w.operate(m)
+		r := run{world: w, memory: m, rights: rights, forging: forging, forger: forger{rand.New(rand.NewPCG(seed, 1))}}
+		r.begin()
+		for range moves {
+			r.move()
+		}
+		r.rest()
+		stop()
+		r.leave()
+		stop = w.operate(m)
+		time.Sleep(10 * time.Minute)
+		r.judge()
+		stop()
+		writes = r.taken + w.written("forged")
+	})
+	return writes
+}
+
+type run struct {
+	*world
+	forger
+
+	memory  memory
+	rights  string
+	forging bool
+	taken   int // moves that the server took
+}
+
+// begin has the objects met in one of three states: handled, in the middle, or new.
+func (r *run) begin() {
+	r.create("forged")
+	r.create("honest")
+	if r.IntN(2) == 0 {
+		r.patch("forged", map[string]any{"metadata": map[string]any{"labels": map[string]any{"fails": "yes"}}}, false)
+	}
+	time.Sleep([]time.Duration{0, time.Second, time.Minute}[r.IntN(3)])
+}
+
+func (r *run) move() {
+	time.Sleep(time.Duration(r.IntN(3)) * 7 * time.Second)
+	if r.IntN(3) == 0 {
+		r.count(r.patch("forged", map[string]any{"spec": map[string]any{"value": fmt.Sprint("v", r.IntN(3))}}, false))
+		return
+	}
+	r.forge()
+}
+
+func (r *run) forge() {
+	inStatus := r.rights == "status" || r.IntN(3) == 0
+	patch := r.forgery(inStatus)
+	if !r.forging {
+		patch = innocent(patch, inStatus)
+	}
+	r.count(r.patch("forged", patch, inStatus && r.rights == "status"))
+}
+
+func (r *run) forgery(inStatus bool) map[string]any {
+	if inStatus {
+		return r.status()
+	}
+	return r.annotations(r.memory.prefix)
+}
+
+func (r *run) count(taken bool) {
+	if taken {
+		r.taken++
+	}
+}
+
+// innocent says as much elsewhere.
+func innocent(patch map[string]any, inStatus bool) map[string]any {
+	text := fmt.Sprint(patch)
+	if inStatus {
+		return map[string]any{"status": map[string]any{"somebody": text}}
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{"somebody.example.org/note": text}}}
+}
+
+// rest looks whether anything goes on that nobody asks for.
+func (r *run) rest() {
+	r.patch("honest", map[string]any{"spec": map[string]any{"value": "y"}}, false)
+	time.Sleep(10 * time.Minute)
+	before := r.written("forged")
+	time.Sleep(30 * time.Minute)
+	if after := r.written("forged"); after > before {
+		r.t.Errorf("at rest, the object is written to %d times in half an hour", after-before)
+	}
+}
+
+// leave lets both objects go, with the last word on their memory, while nobody looks.
+func (r *run) leave() {
+	for range moves {
+		r.forge()
+	}
+	if r.forging && r.rights == "status" {
+		r.count(r.patch("forged", r.ended("d"), true))
+	}
+	r.remove("forged")
+	r.remove("honest")
+}
+
+func (r *run) judge() {
+	for handler, want := range map[string]int{"c": 1, "u": 1, "f/spec.value": 2, "p/one": 2, "d": 1} {
+		if got := r.called("honest", handler); got != want {
+			r.t.Errorf("the honest object has %d calls of %s, want %d", got, handler, want)
+		}
+	}
+	asked := r.taken + 3 // with the creation, its label, and the deletion
+	for _, handler := range []string{"c", "u", "f/spec.value", "p/one", "p/two", "r", "d"} {
+		if got := r.called("forged", handler); got > asked*attempts {
+			r.t.Errorf("%d calls of %s for %d changes", got, handler, asked)
+		}
+	}
+	if got := r.written("forged"); got > asked*perMove {
+		r.t.Errorf("%d writes for %d changes", got, asked)
+	}
+	if left := r.object("honest"); left != nil {
+		r.t.Error("the honest object is not gone")
+	}
+	if left := r.object("forged"); left != nil && !waits(left) {
+		r.t.Errorf("the forged object is not gone: %v", left.GetAnnotations())
+	}
+	if r.rights == "status" && !r.memory.inStatus && r.called("forged", "d") == 0 {
+		r.t.Error("the delete handler was skipped by somebody who may write nothing but the status")
+	}
+	if len(r.longest) > longestLine {
+		r.t.Errorf("a line of the log has %d bytes: %.300s", len(r.longest), r.longest)
+	}
+}
+
+// waits tells whether a record puts the deletion off: this is the object's own matter.
+func waits(object *unstructured.Unstructured) bool {
+	return strings.Contains(fmt.Sprint(object.Object), "9999-12-31T23:59:59")
+}
