@@ -114,7 +114,7 @@ func (f forger) wide() map[string]any {
 
 func (f forger) paths() []any {
 	var paths []any
-	for n := range f.IntN(300) {
+	for n := range f.IntN(5000) {
 		paths = append(paths, []any{"spec", fmt.Sprint("k", n)})
 	}
 	return paths
