@@ -19,11 +19,14 @@ func (p *pass) missing(ctx context.Context) {
 		names = append(names, field.String())
 	}
 	told := strings.Join(names, ", ")
-	if told != "" && told != p.memory.unreachable {
+	if told == p.memory.unreachable {
+		return
+	}
+	p.memory.unreachable = told
+	if told != "" {
 		logf.FromContext(ctx).Info("The object does not have the field of a handler: something else than a mapping is on the way. The others go on",
 			"fields", names, "handlers", p.handlersOf(fields))
 	}
-	p.memory.unreachable = told
 }
 
 // handlersOf are the ids of the handlers of changes that have one of the fields.
