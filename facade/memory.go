@@ -58,7 +58,7 @@ func (s *settings) replace() (problems []error) {
 		}
 	}
 	if s.memory.progress != nil {
-		s.progress = s.memory.progress
+		s.progress, s.compact = s.memory.progress, false
 	}
 	return problems
 }

@@ -33,6 +33,7 @@ type settings struct {
 	legacyKeys  bool
 	diffbase    diffbase.Storage
 	progress    progress.Storage
+	compact     bool
 	namespaces  []string
 	workers     int
 	backoff     time.Duration
@@ -57,6 +58,7 @@ func defaults(name string) settings {
 		boundTo:   name + "/" + keys.HandledUID,
 		diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
 		progress:  progress.Annotations{Prefix: name, WithoutV1: true},
+		compact:   true,
 		digests:   reconcilers.Digests{Limit: digestLimit, Secrets: true},
 	}
 }
@@ -69,7 +71,7 @@ func defaults(name string) settings {
 func AsKopf() OperatorOption {
 	return setting(func(s *settings) error {
 		s.prefix, s.finalizer, s.boundTo, s.legacyKeys = keys.KopfPrefix, kopfFinalizer, "", true
-		s.diffbase, s.progress = diffbase.Annotations{}, progress.Smart{}
+		s.diffbase, s.progress, s.compact = diffbase.Annotations{}, progress.Smart{}, false
 		s.digests.Limit, s.digests.Secrets = 0, false // Kopf cannot read digests
 		return nil
 	})

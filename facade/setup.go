@@ -83,7 +83,7 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 	s := op.settings
 	return reconcilers.Options{
 		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
-		Diffbase: s.diffbase, Progress: s.progress, Registrations: plan,
+		Diffbase: s.diffbase, Progress: s.progress, CompactSubs: s.compact, Registrations: plan,
 		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
 		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
 		Forget: op.forget(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,

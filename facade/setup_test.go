@@ -113,7 +113,7 @@ func TestOperators(t *testing.T) {
 		Name: "test.example.org", Prefix: "test.example.org", Finalizer: "test.example.org/finalizer",
 		BoundTo:  "test.example.org/handled-uid",
 		Diffbase: diffbase.Annotations{Prefix: "test.example.org", WithoutV1: true},
-		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true},
+		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true}, CompactSubs: true,
 		Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
 	}
 	with := func(change func(*reconcilers.Options)) reconcilers.Options {

@@ -45,6 +45,9 @@ func DiffBase(storage diffbase.Storage) OperatorOption {
 // Progress sets where the progress of unfinished handlers is kept, on the object itself: a storage of package
 // storage/progress, such as progress.Status{}, or one of your own. Default: annotations of the operator's prefix. At the
 // set-up, the storage is asked to store a record of every handler into an empty patch, to see where.
+//
+// A storage given here keeps a record of every sub-handler, as Kopf does, even if it is that of the default. Only without this
+// option and without [AsKopf], those that have succeeded take no more than their names in the record of their handler.
 // Kopf: persistence.progress_storage.
 func Progress(storage progress.Storage) OperatorOption {
 	return setting(func(s *settings) error {

@@ -75,20 +75,23 @@ func TestRightStorages(t *testing.T) {
 	}{
 		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}}},
+			Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
 		"long prefix": {"without Kopf's former keys, there is room", []facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
 			Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}}},
+			Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
 		"Kopf's prefix": {"in any order", []facade.OperatorOption{facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true)}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
 			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
 		"ignored": {"the default storage ignores them", []facade.OperatorOption{facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false)}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
+			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
 		"own": {"they are taken as they are", []facade.OperatorOption{facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}), facade.DigestKey([]byte("k"), []byte("f"))}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
 			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
 			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
+		"own of the same kind": {"it keeps what Kopf can read", []facade.OperatorOption{facade.Progress(progress.Annotations{Prefix: name, WithoutV1: true})}, reconcilers.Options{
+			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
+			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {

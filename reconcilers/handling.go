@@ -22,7 +22,7 @@ func (e *engine) handling(r Resource, own []*handlers.Handler, chain adapters.Re
 	}
 	return &changes.Handling{
 		Handlers: changing, Lens: &cause.Lens{Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra, Redaction: e.Digests.redaction(r, own)},
-		Progress: e.Progress, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
+		Progress: e.Progress, CompactSubs: e.CompactSubs, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
 		Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: chain, Events: e.poster, Backoff: e.Backoff,
 		Checkpoint: e.Checkpoint, Lifecycle: e.Lifecycle, WriteTimeout: e.writeTimeout(),
 	}

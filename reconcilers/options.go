@@ -46,6 +46,9 @@ type Options struct {
 	// Diffbase and Progress store the memory.
 	Diffbase diffbase.Storage
 	Progress progress.Storage
+	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody but
+	// this framework can read.
+	CompactSubs bool
 	// Digests says what is remembered without its values, in addition to what the handlers say.
 	Digests Digests
 	// Registrations are the handlers, in the order of registration.

@@ -25,7 +25,7 @@ func (p *pass) account(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, &BlockedError{Err: err}
 	}
-	p.purging = false
+	p.purging, p.room, p.state.Compact = false, nil, p.CompactSubs
 	if p.state.Superseding() {
 		p.supersede(ctx)
 	}

@@ -21,8 +21,8 @@ type binding struct {
 	success *success // what the interim memory is of; nil if no cause is open, and some handlers have seen the one, some the other
 }
 
-// success is the record of one.
-type success struct{ id, stopped string }
+// success is the record of one; or the record that names a sub-handler that succeeded, and since when there is that record.
+type success struct{ id, stopped, since string }
 
 func successOf(id string, record *progress.Record) *success {
 	if record == nil || record.Success == nil || !*record.Success {
@@ -35,11 +35,26 @@ func successOf(id string, record *progress.Record) *success {
 	return s
 }
 
+// evidence is what a record has of any success.
+func evidence(id string, record *progress.Record) *success {
+	if found := successOf(id, record); found != nil || record == nil || len(record.Succeeded) == 0 {
+		return found
+	}
+	s := &success{id: id}
+	if record.Started != nil {
+		s.since = progress.FormatTimestamp(record.Started.UTC())
+	}
+	return s
+}
+
 // value is the form to be persisted.
 func (b binding) value() map[string]any {
 	value := map[string]any{"handled": b.handled}
 	if b.success != nil {
 		value["success"], value["stopped"] = b.success.id, b.success.stopped
+		if b.success.since != "" {
+			value["since"] = b.success.since
+		}
 	}
 	return value
 }
@@ -57,14 +72,15 @@ func parseBinding(stored any) *binding {
 	b := &binding{handled: handled}
 	if id, ok := value["success"].(string); ok {
 		stopped, _ := value["stopped"].(string)
-		b.success = &success{id, stopped}
+		since, _ := value["since"].(string)
+		b.success = &success{id, stopped, since}
 	}
 	return b
 }
 
 // believes tells whether what the binding is of is still there. Without a binding, as interim memory was stored once, any
 // success will do.
-func (p *pass) believes(b *binding) (bool, error) {
+func (p *pass) believes(b *binding, read func(id string) (*progress.Record, error)) (bool, error) {
 	if b == nil {
 		found, err := p.success(p.former)
 		return found != nil, err
@@ -76,11 +92,11 @@ func (p *pass) believes(b *binding) (bool, error) {
 	case b.success == nil:
 		return true, nil
 	}
-	record, err := p.read(b.success.id)
+	record, err := read(b.success.id)
 	if err != nil {
 		return false, err
 	}
-	found := successOf(b.success.id, record)
+	found := evidence(b.success.id, record)
 	return found != nil && *found == *b.success, nil
 }
 
@@ -94,7 +110,7 @@ func (p *pass) believe() error {
 	if err != nil {
 		return err
 	}
-	believed, err := p.believes(beside)
+	believed, err := p.believes(beside, p.read)
 	if err == nil && !believed {
 		p.interim, p.stale = nil, true
 	}
@@ -106,11 +122,14 @@ func (p *pass) believe() error {
 func (p *pass) success(state *execution.State) (*success, error) {
 	met := records{}
 	for _, e := range state.Entries() {
-		if e.Success && serves(e.Purpose, state) {
-			record := e.Record()
-			return successOf(e.ID, &record), nil
+		if !e.Recorded() {
+			continue // the record of its handler names it
 		}
-		for _, id := range e.Subrefs {
+		record := e.Record()
+		if found := evidence(e.ID, &record); found != nil && serves(e.Purpose, state) {
+			return found, nil
+		}
+		for _, id := range references(e) {
 			if state.Entry(id) != nil || !met.first(id) {
 				continue // it is among the entries, or was read
 			}
@@ -118,7 +137,7 @@ func (p *pass) success(state *execution.State) (*success, error) {
 			if err != nil {
 				return nil, err
 			}
-			if found := successOf(id, record); found != nil && (record.Purpose == nil || serves(*record.Purpose, state)) {
+			if found := evidence(id, record); found != nil && (record.Purpose == nil || serves(*record.Purpose, state)) {
 				return found, nil
 			}
 		}
@@ -171,9 +190,14 @@ func (p *pass) storeBeside(patch *patching.Patch, seen diffbase.Essence) error {
 	return p.storeInterim(patch, seen, binding{handled: handled})
 }
 
-// interimStored tells whether the object has just that one, of the open cause: it may have a stale one, or one of no
-// open cause.
-func (p *pass) interimStored() bool {
+// interimStored tells whether the object has just that one, of the open cause, with the patch applied: it may have a stale
+// one, or one of no open cause; and the patch may take the record that it is valid beside.
+func (p *pass) interimStored(patch *patching.Patch) bool {
+	writing := patching.Patch{Merge: patch.Merge}
+	after, err := writing.ApplyTo(p.body)
+	if err != nil {
+		return false
+	}
 	stored, err := p.Interim.Fetch(p.body)
 	if err != nil || stored == nil {
 		return false
@@ -182,7 +206,8 @@ func (p *pass) interimStored() bool {
 	if err != nil || beside != nil && beside.success == nil {
 		return false
 	}
-	if believed, err := p.believes(beside); err != nil || !believed {
+	read := func(id string) (*progress.Record, error) { return p.Progress.Fetch(after, id) }
+	if believed, err := p.believes(beside, read); err != nil || !believed {
 		return false
 	}
 	recalled, _ := p.Lens.Redaction.Recall(p.body, stored, p.interim)

@@ -64,7 +64,8 @@ func (p *pass) continued(patch *patching.Patch) error {
 	if err := p.bearable(err); err != nil {
 		return err
 	}
-	if p.interim != nil && !p.interimStored() {
+	tooMuch := annotationsSize(p.body, patch.Merge) > annotationsLimit
+	if p.interim != nil && (tooMuch || !p.interimStored(patch)) {
 		if err := p.storeOpen(patch); err != nil {
 			return err
 		}

@@ -48,6 +48,9 @@ type Handling struct {
 	Lens *cause.Lens
 	// Progress stores the records.
 	Progress progress.Storage
+	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them. Kopf and other
+	// operators cannot read that.
+	CompactSubs bool
 	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim
 	// BoundTo is the annotation with the uid of the object that our memory belongs to; empty trusts all memory.

@@ -18,6 +18,9 @@ func (p *pass) kept(patch map[string]any) error {
 		return p.keptHandled(patch)
 	}
 	for _, entry := range p.state.Entries() {
+		if !entry.Recorded() {
+			continue
+		}
 		wanted, err := p.Progress.Fetch(patch, entry.ID)
 		if err != nil || wanted == nil {
 			continue

@@ -46,6 +46,7 @@ type pass struct {
 	gone     bool
 	released bool  // our write let the object go for good
 	refusal  error // of the status, by the last write
+	room     *room // for the progress of sub-handlers; nil as long as there are none
 }
 
 // verdict is what a step says about those after it.

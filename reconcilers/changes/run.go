@@ -23,7 +23,7 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 		if p.interrupted(ctx) {
 			break
 		}
-		s := &supervision{pass: p, attempt: p.attempt(p.handlerOf(entry), entry)}
+		s := &supervision{pass: p, attempt: p.attempt(p.handlerOf(entry), entry, p.working)}
 		if err := s.run(ctx); err != nil {
 			return stop, err
 		}
@@ -57,11 +57,12 @@ func (p *pass) interrupted(ctx context.Context) bool {
 	return p.exiting || !p.cause.Deleting && patching.BeingDeleted(p.body)
 }
 
-func (p *pass) attempt(handler *handlers.Handler, entry *execution.Entry) *execution.Attempt {
+// attempt is a call to be made on a copy of the object.
+func (p *pass) attempt(handler *handlers.Handler, entry *execution.Entry, object map[string]any) *execution.Attempt {
 	now := p.now()
 	return &execution.Attempt{
 		Call: handlers.Call{
-			Handler: handler, Cause: p.cause, Object: runtime.DeepCopyJSON(p.working),
+			Handler: handler, Cause: p.cause, Object: runtime.DeepCopyJSON(object),
 			Retry: entry.Retries, Started: entry.Started, Events: p.Events,
 		},
 		Limits: execution.Limits{

@@ -48,7 +48,7 @@ func (p *pass) spreading() (patching.Patch, error) {
 	}
 	met := records{}
 	for _, entry := range p.former.Entries() {
-		for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
+		for _, id := range append([]string{entry.ID}, references(entry)...) {
 			if !met.first(id) {
 				continue
 			}

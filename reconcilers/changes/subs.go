@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -22,8 +20,19 @@ type subs struct {
 	ancestors []string
 
 	mu       sync.Mutex
-	declared []*handlers.Handler
+	declared []*handlers.Handler // those that are not known to be finished
+	ids      map[string]bool     // of all that were declared
 	running  bool
+
+	queue []*execution.Entry // those with room that wait for their first call, in the order of declaration
+	again bool               // the room was measured anew in this run
+	told  bool               // it was told that there is too little room
+}
+
+// member is one sub-handler with its account.
+type member struct {
+	handler *handlers.Handler
+	entry   *execution.Entry
 }
 
 // errRunning is a mistake of the parent function: it would wait for itself.
@@ -45,11 +54,13 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := h.Sub(s.parent.Call.Handler)
-	for _, other := range s.declared {
-		if other.ID == own.ID {
-			return &duplicateError{own.ID}
-		}
+	if s.ids[own.ID] {
+		return &duplicateError{own.ID}
 	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[own.ID] = true
 	s.declared = append(s.declared, own)
 	return nil
 }
@@ -67,18 +78,34 @@ func (s *subs) Run(ctx context.Context) error {
 		return err
 	}
 	var picked []*execution.Entry
-	if !s.do(func() { picked = s.Lifecycle.Pick(s.due(declared, all)) }) {
-		return errEnded
+	if err := s.doing(func() error {
+		if err := s.admit(ctx, all); err != nil {
+			return err
+		}
+		picked = s.Lifecycle.Pick(s.due(all))
+		return nil
+	}); err != nil {
+		return err
+	}
+	byEntry := make(map[*execution.Entry]*handlers.Handler, len(all))
+	for _, m := range all {
+		byEntry[m.entry] = m.handler
 	}
 	for _, entry := range picked {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.call(ctx, entry, all[entry]); err != nil {
+		if err := s.call(ctx, entry, byEntry[entry]); err != nil {
 			return err
 		}
 	}
-	if !s.do(func() { err = s.pendingOf(all) }) {
+	return s.doing(func() error { return s.pendingOf(ctx, all) })
+}
+
+// doing is do for what may fail.
+func (s *subs) doing(act func() error) error {
+	var err error
+	if !s.do(func() { err = act() }) {
 		return errEnded
 	}
 	return err
@@ -92,7 +119,7 @@ func (s *subs) begin() ([]*handlers.Handler, error) {
 	if s.running {
 		return nil, errRunning
 	}
-	s.running = len(s.declared) > 0
+	s.running, s.again = len(s.declared) > 0, false
 	return slices.Clone(s.declared), nil
 }
 
@@ -102,36 +129,45 @@ func (s *subs) end() {
 	s.running = false
 }
 
-// accounts are those of the sub-handlers that match.
-func (s *subs) accounts(ctx context.Context, declared []*handlers.Handler) (all map[*execution.Entry]*handlers.Handler, err error) {
-	all = map[*execution.Entry]*handlers.Handler{}
+// settled leaves out of further runs what is finished: a function may run each of its sub-handlers when it has declared it.
+func (s *subs) settled(all []member) {
+	finished := make(map[*handlers.Handler]bool, len(all))
+	for _, m := range all {
+		finished[m.handler] = m.entry.Finished()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.declared = slices.DeleteFunc(s.declared, func(h *handlers.Handler) bool { return finished[h] })
+}
+
+// accounts are those of the sub-handlers that match, in the order of declaration.
+func (s *subs) accounts(ctx context.Context, declared []*handlers.Handler) (all []member, err error) {
 	for _, h := range declared {
 		ok, err := h.Match(ctx, s.cause)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
+		if ok {
+			all = append(all, member{handler: h})
 		}
-		var entry *execution.Entry
-		if !s.do(func() { entry, err = s.state.Sub(s.read, h.ID, s.ancestors, s.now()) }) {
-			return nil, errEnded
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[entry] = h
 	}
-	return all, nil
+	return all, s.doing(func() error {
+		for i, m := range all {
+			entry, err := s.state.Sub(s.read, m.handler, s.ancestors, s.now())
+			if err != nil {
+				return err
+			}
+			all[i].entry = entry
+		}
+		return nil
+	})
 }
 
 // due are those that may be called now, in the order of declaration.
-func (s *subs) due(declared []*handlers.Handler, all map[*execution.Entry]*handlers.Handler) (due []*execution.Entry) {
-	for _, h := range declared {
-		for entry, own := range all {
-			if own == h && entry.Awakened(s.now()) {
-				due = append(due, entry)
-			}
+func (s *subs) due(all []member) (due []*execution.Entry) {
+	for _, m := range all {
+		if !m.entry.Postponed && m.entry.Awakened(s.now()) {
+			due = append(due, m.entry)
 		}
 	}
 	return due
@@ -140,10 +176,15 @@ func (s *subs) due(declared []*handlers.Handler, all map[*execution.Entry]*handl
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.
 func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Handler) error {
 	var a *execution.Attempt
-	if !s.do(func() { a = s.supervision.pass.attempt(h, entry) }) {
-		return errEnded
+	if err := s.doing(func() error {
+		ok, err := s.begun(entry)
+		if ok {
+			a = s.supervision.pass.attempt(h, entry, s.parent.Call.Object)
+		}
+		return err
+	}); err != nil || a == nil {
+		return err
 	}
-	a.Call.Object = runtime.DeepCopyJSON(s.parent.Call.Object)
 	s.equip(a, s.ancestors)
 	done := make(chan struct{})
 	go func() {
@@ -152,10 +193,12 @@ func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Han
 		_, _ = s.Chain.Reconcile(ctx, a)
 	}()
 	<-done
-	var err error
-	if !s.do(func() { err = s.finish(a) }) {
-		return errEnded
-	}
+	err := s.doing(func() error {
+		if err := s.finish(a); err != nil || s.gone {
+			return err
+		}
+		return s.ended(entry)
+	})
 	if err == nil && a.Outcome.Aborted {
 		return context.Cause(ctx)
 	}
@@ -163,23 +206,49 @@ func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Han
 	return err
 }
 
-// pendingOf is nil if all are finished.
-func (s *subs) pendingOf(all map[*execution.Entry]*handlers.Handler) error {
+// pendingOf is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for good.
+func (s *subs) pendingOf(ctx context.Context, all []member) error {
 	var pending *execution.PendingError
-	for entry := range all {
-		if entry.Finished() {
+	for _, m := range all {
+		if m.entry.Finished() || m.entry.Postponed {
 			continue
 		}
 		delay := time.Duration(0)
-		if entry.Delayed != nil {
-			delay = max(0, entry.Delayed.Sub(s.now()))
+		if m.entry.Delayed != nil {
+			delay = max(0, m.entry.Delayed.Sub(s.now()))
 		}
 		if pending == nil || delay < pending.Delay {
 			pending = &execution.PendingError{Delay: delay}
 		}
 	}
-	if pending == nil {
+	s.settled(all)
+	crowded := s.crowded(all)
+	s.tell(ctx, crowded)
+	switch {
+	case pending != nil:
+		return pending
+	case crowded == nil:
 		return nil
 	}
-	return pending
+	return s.left(all, crowded)
+}
+
+// left tells whether those that have ended have left room for any of the others.
+func (s *subs) left(all []member, crowded error) error {
+	if err := s.measure(); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if !m.entry.Postponed || m.entry.Finished() {
+			continue
+		}
+		most, err := s.most(m.entry)
+		if err != nil {
+			return err
+		}
+		if s.room.holds(m.entry.ID, most) {
+			return &execution.PendingError{}
+		}
+	}
+	return crowded
 }

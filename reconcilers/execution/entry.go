@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -29,12 +30,15 @@ type Entry struct {
 	Success, Failure bool
 	// Message is the text of the last error.
 	Message *string
-	// Subrefs are the ids of all sub-handlers ever met, sorted.
+	// Subrefs are the ids of all sub-handlers of its record, and of its outcomes, sorted.
 	Subrefs []string
+	// Succeeded are the sub-handlers of its record that succeeded and have no records of their own, without its own id.
+	Succeeded []string
 
 	loaded  *progress.Record
 	blocked bool
-	sub     bool // it is part of another handler: whether that is finished is all that counts
+	part           // of another handler, if it is one
+	parts   *parts // its own ones, met in this process; nil if there are none
 }
 
 func newEntry(id, purpose string, now time.Time) *Entry {
@@ -42,7 +46,8 @@ func newEntry(id, purpose string, now time.Time) *Entry {
 }
 
 func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
-	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, Subrefs: ownSubrefs(id, r.Subrefs), loaded: r}
+	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
+	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), distinct(r.Succeeded)
 	if r.Started != nil {
 		e.Started = *r.Started
 	}
@@ -89,7 +94,7 @@ func (e *Entry) conclude(o Outcome, now time.Time) {
 		e.Delayed = &until
 	}
 	if o.Err != nil {
-		text := shortened(o.Err.Error())
+		text := asciijson.Cut(o.Err.Error(), e.messageLimit())
 		e.Message = &text
 	}
 	e.Subrefs = union(e.Subrefs, o.Subrefs)
@@ -102,7 +107,7 @@ func (e *Entry) repurpose(purpose string) {
 		return
 	}
 	if e.Purpose != "" {
-		e.Success, e.Failure, e.Stopped = false, false, nil
+		e.Success, e.Failure, e.Stopped, e.Succeeded = false, false, nil, nil
 	}
 	e.Purpose = purpose
 }
@@ -117,19 +122,24 @@ func ownSubrefs(id string, listed []string) []string {
 	if len(own) == 0 {
 		return nil
 	}
-	slices.Sort(own)
-	return slices.Compact(own)
+	return distinct(own)
 }
 
-// messageLimit is how many bytes of an error are remembered: annotations have little room, and an object whose records
+// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose records
 // are refused for their size could not go on.
 const messageLimit = 4096
 
-func shortened(text string) string {
-	if len(text) <= messageLimit {
-		return text
+func (e *Entry) messageLimit() int {
+	switch {
+	case !e.sub:
+		return messageLimit
+	case !e.Terse:
+		return partMessageLimit
+	case e.Message == nil:
+		return 0
+	default:
+		return max(0, len(asciijson.AppendString(nil, *e.Message))-len(`"\u2026"`))
 	}
-	return strings.ToValidUTF8(text[:messageLimit], "") + "…"
 }
 
 func union(a, b []string) []string {
@@ -145,7 +155,7 @@ func union(a, b []string) []string {
 func (e *Entry) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
-		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.Subrefs}
+		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done()}
 	if purpose != "" {
 		r.Purpose = &purpose
 	}

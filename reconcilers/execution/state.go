@@ -11,6 +11,9 @@ import (
 type State struct {
 	// Purpose is the reason of the cause, as persisted.
 	Purpose string
+	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their handler names
+	// those that succeeded. Kopf cannot read that.
+	Compact bool
 
 	entries []*Entry
 	byID    map[string]*Entry
@@ -82,9 +85,14 @@ func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 	}
 	e.blocked = o.Blocked
 	if !o.Aborted {
-		e.conclude(o, now)
+		s.conclude(e, o, now)
 	}
 	return nil
+}
+
+func (s *State) conclude(e *Entry, o Outcome, now time.Time) {
+	e.conclude(o, now)
+	e.named = e.sub && e.compact && e.Success
 }
 
 // Done is true if all selected handlers are finished. With none selected, it is true.
@@ -146,7 +154,7 @@ func (s *State) Revise(id string, before Entry, o Outcome, now time.Time) {
 	if e == nil {
 		return
 	}
-	before.Active, before.loaded = e.Active, e.loaded
+	before.Active, before.loaded, before.parts = e.Active, e.loaded, e.parts
 	*e = before
-	e.conclude(o, now)
+	s.conclude(e, o, now)
 }

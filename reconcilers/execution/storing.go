@@ -6,19 +6,26 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Store adds the changed records of the selected handlers to the merge-patch.
+// Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not needed
+// any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.entries {
-		if !e.Active || !e.changed() {
+		if e.Active && !e.Recorded() && e.loaded != nil {
+			if err := Purge(to, patch, body, e.ID); err != nil {
+				return err
+			}
+		}
+		if !e.Active || !e.Recorded() || !e.changed() {
 			continue
 		}
 		record := e.Record()
 		if record.Message != nil {
 			// It may be one that was read, of any length; and escaped, it is longer than it was.
-			record.Message = ptr.To(shortened(*record.Message))
+			record.Message = ptr.To(asciijson.Cut(*record.Message, messageLimit))
 		}
 		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
@@ -102,9 +109,23 @@ func (s *State) Records() map[string]progress.Record {
 // Written marks the records as stored: they are not stored again unless they change.
 func (s *State) Written() {
 	for _, e := range s.entries {
-		if e.Active {
-			record := e.Record()
-			e.loaded = &record
+		if !e.Active {
+			continue
+		}
+		if !e.Recorded() {
+			e.loaded = nil
+			continue
+		}
+		record := e.Record()
+		e.loaded = &record
+	}
+}
+
+// Shorten takes the texts of errors out of the records of sub-handlers.
+func (s *State) Shorten() {
+	for _, e := range s.entries {
+		if e.sub {
+			e.Message = nil
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package asciijson
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const hex = "0123456789abcdef"
 
@@ -53,3 +56,29 @@ const (
 func appendCode(text []byte, code rune) []byte {
 	return append(text, '\\', 'u', hex[code>>12&0xF], hex[code>>8&0xF], hex[code>>4&0xF], hex[code&0xF])
 }
+
+// Cut shortens a text so that no more than so many bytes of JSON are its own, and ends it with an ellipsis then. It is made
+// valid UTF-8 in that case.
+func Cut(text string, limit int) string {
+	if len(text) <= limit/longestEscape {
+		return text
+	}
+	length := 0
+	var escaped [2 * longestEscape]byte
+	for i := 0; i < len(text); {
+		size, width := 1, 1
+		if !isPlain(text[i]) {
+			var char rune
+			char, size = utf8.DecodeRuneInString(text[i:])
+			width = len(appendEscaped(escaped[:0], char))
+		}
+		if length += width; length > limit {
+			return strings.ToValidUTF8(text[:i], "") + "…"
+		}
+		i += size
+	}
+	return text
+}
+
+// longestEscape is how many bytes of JSON at most are made of one byte.
+const longestEscape = 6

@@ -15,7 +15,7 @@ func (r Record) Fields() map[string]any {
 	object := make(map[string]any, len(fields)+len(r.Unknown))
 	maps.Copy(object, r.Unknown)
 	for place, field := range fields {
-		if value := plain(field.in(&r)); value != nil || !r.lacking.has(place) {
+		if value := plain(field.in(&r)); value != nil || !r.omits(place) {
 			object[field.key] = value
 		}
 	}
@@ -39,7 +39,7 @@ func (r Record) encode(verbose bool) (string, error) {
 	}
 	for place, field := range fields {
 		value := plain(field.in(&r))
-		if value == nil && r.lacking.has(place) {
+		if value == nil && r.omits(place) {
 			continue
 		}
 		if err := add(field.key, value); err != nil {

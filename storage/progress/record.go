@@ -32,6 +32,9 @@ type Record struct {
 	Message *string
 	// Subrefs are the ids of all sub-handlers ever executed by the handler, at all levels, sorted. Key: subrefs.
 	Subrefs []string
+	// Succeeded is the sub-handlers that succeeded and have no records of their own: their ids without that of the handler
+	// and the slash, sorted. Kopf does not know it; where it is nil, it is not written, not even as a null. Key: succeeded.
+	Succeeded []string
 
 	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of [Record.Equal].
 	Unknown map[string]any
@@ -68,6 +71,15 @@ var fields = [...]field{
 	{"failure", func(r *Record) any { return &r.Failure }},
 	{"message", func(r *Record) any { return &r.Message }},
 	{"subrefs", func(r *Record) any { return &r.Subrefs }},
+	{succeededKey, func(r *Record) any { return &r.Succeeded }},
+}
+
+// succeededKey is the one that Kopf's records do not have.
+const succeededKey = "succeeded"
+
+// omits tells whether a field without a value is not even a null.
+func (r Record) omits(place int) bool {
+	return r.lacking.has(place) || fields[place].key == succeededKey
 }
 
 // Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are
@@ -82,7 +94,8 @@ func (r Record) Equal(other Record) bool {
 		same(r.Success, other.Success) &&
 		same(r.Failure, other.Failure) &&
 		same(r.Message, other.Message) &&
-		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs)
+		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
+		slices.Equal(r.Succeeded, other.Succeeded)
 }
 
 // Clone returns a record that shares nothing with this one.

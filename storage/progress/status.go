@@ -65,11 +65,15 @@ func (s Status) Clear(essence map[string]any) map[string]any {
 }
 
 // Store writes the id's object, with its nulls: they remove what a former record had there. See [Writer].
-func (s Status) Store(patch, _ map[string]any, id string, record Record) error {
+func (s Status) Store(patch, body map[string]any, id string, record Record) error {
 	if s.NoWrite {
 		return nil
 	}
-	return storage.Put(patch, s.path(id), record.Fields())
+	object, path := record.Fields(), s.path(id)
+	if _, stale := diff.Resolve(body, append(slices.Clip(path), succeededKey)); stale && record.Succeeded == nil {
+		object[succeededKey] = nil
+	}
+	return storage.Put(patch, path, object)
 }
 
 // Purge removes the id's object: see [Writer].

@@ -1,0 +1,338 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// part is the name of one of many sub-handlers.
+func part(i int) string { return fmt.Sprintf("part-%05d", i) }
+
+// declares is a function with as many sub-handlers.
+func declares(n int, fn func(i int) handlers.Func) handlers.Func {
+	return func(_ context.Context, c *handlers.Call) error {
+		for i := range n {
+			if err := c.Subs.Declare(&handlers.Handler{ID: part(i), Call: fn(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// tally counts the calls of functions by their numbers.
+type tally map[int]int
+
+func (t tally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func {
+	return func(i int) handlers.Func {
+		return func(ctx context.Context, c *handlers.Call) error {
+			t[i]++
+			return fn(i)(ctx, c)
+		}
+	}
+}
+
+// most is how often the function of the most calls was called; calls, how many calls there were.
+func (t tally) most() (most, calls int) {
+	for _, n := range t {
+		most, calls = max(most, n), calls+n
+	}
+	return most, calls
+}
+
+// compact is a process that keeps its own records of sub-handlers.
+func (w *world) compact(registered ...*handlers.Handler) *process {
+	p := w.startWith(annotated, registered...)
+	p.handling.CompactSubs = true
+	return p
+}
+
+// wantNoRefusals says that all writes were taken.
+func (w *world) wantNoRefusals(p *process) {
+	w.t.Helper()
+	w.want("errors", []error(nil), p.errs)
+	for _, answer := range w.drainWrites() {
+		if answer != "main 200" {
+			w.t.Errorf("a write was refused: %s", answer)
+		}
+	}
+}
+
+func (w *world) size() (size int) {
+	annotations, _ := w.at("metadata", "annotations").(map[string]any)
+	for key, value := range annotations {
+		size += len(key) + len(value.(string))
+	}
+	return size
+}
+
+var errLong = errors.New(strings.Repeat("a long story \n", 1000))
+
+// TestParts is about the progress of many sub-handlers in our own form.
+func TestParts(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	// slow is a success of all but the first, which fails for now.
+	slow := func(failures int) func(i int) handlers.Func {
+		first := fails(failures, later)
+		return func(i int) handlers.Func {
+			if i == 0 {
+				return first
+			}
+			return ok
+		}
+	}
+	run(t, map[string]scenario{
+		"OneFailsForNow": {"it alone is called again, for there is room for the names of all the others", func(w *world) {
+			calls := tally{}
+			p := w.compact(onCreate("a", declares(2000, calls.counting(slow(2)))))
+			p.step()
+			w.want("named", 1999, len(w.record("a", "succeeded").([]any)))
+			w.want("records", []any{"a/" + part(0)}, w.record("a", "subrefs"))
+			p.settle()
+			w.want("the slow one", 3, calls[0])
+			_, all := calls.most()
+			w.want("calls", 2002, all)
+			w.wantNoRefusals(p)
+			w.wantClean("all")
+		}},
+		"Restarted": {"nothing is repeated by the next process", func(w *world) {
+			calls := tally{}
+			registered := onCreate("a", declares(2000, calls.counting(slow(1))))
+			w.compact(registered).step()
+			w.compact(registered).settle()
+			_, all := calls.most()
+			w.want("calls", 2001, all)
+			w.wantClean("all")
+		}},
+		"Killed": {"no more is repeated than what had ended within the last second, and what was running", func(w *world) {
+			calls := tally{}
+			registered := onCreate("a", declares(20, calls.counting(func(int) handlers.Func { return takes(400 * time.Millisecond) })))
+			p := w.compact(registered)
+			time.AfterFunc(4100*time.Millisecond, p.kill)
+			p.settle()
+			time.Sleep(time.Minute)
+			w.compact(registered).settle()
+			most, all := calls.most()
+			if all > 20+4 || most > 2 {
+				w.t.Errorf("20 sub-handlers were called %d times, one of them %d times", all, most)
+			}
+			w.wantClean("all")
+		}},
+		"FailedForGood": {"those keep their records, with the beginning of the error", func(w *world) {
+			functions := []handlers.Func{fails(1, errors.Join(permanentError{}, errLong)), fails(1, later), ok}
+			p := w.compact(onCreate("a", declares(3, func(i int) handlers.Func { return functions[i] })))
+			p.step()
+			w.want("named", []any{part(2)}, w.record("a", "succeeded"))
+			w.want("failed", true, w.record("a."+part(0), "failure"))
+			if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(text, "never\na long story") {
+				w.t.Errorf("the record has the error %q", text)
+			}
+			p.settle()
+			w.wantClean("all")
+		}},
+		"FormerForm": {"records of single sub-handlers are taken up, and make room", func(w *world) {
+			calls := tally{}
+			registered := onCreate("a", declares(100, calls.counting(slow(2))))
+			w.startWith(annotated, registered).step()
+			w.want("former form", true, w.record("a."+part(7), "success"))
+			time.Sleep(time.Minute)
+			p := w.compact(registered)
+			p.step()
+			w.want("former records", nil, w.annotation(prefix+"/a."+part(7)))
+			w.want("named", 99, len(w.record("a", "succeeded").([]any)))
+			p.settle()
+			_, all := calls.most()
+			w.want("calls", 102, all)
+			w.wantClean("all")
+		}},
+		"BackToFormerForm": {"what was named stays so, and is not called again", func(w *world) {
+			calls := tally{}
+			registered := onCreate("a", declares(100, calls.counting(slow(2))))
+			w.compact(registered).step()
+			w.startWith(annotated, registered).settle()
+			_, all := calls.most()
+			w.want("calls", 102, all)
+			w.wantClean("all")
+		}},
+		"Moved": {"another storage gets the names along, by way of both", func(w *world) {
+			calls := tally{}
+			registered := onCreate("a", declares(100, calls.counting(slow(3))))
+			w.compact(registered).step()
+			time.Sleep(time.Minute)
+			w.startWith(both(statuses, annotated), registered).step()
+			time.Sleep(time.Minute)
+			w.startWith(statuses, registered).settle()
+			_, all := calls.most()
+			w.want("calls", 103, all)
+			w.want("records", nil, w.at("status", "kopf", "progress", "a"))
+		}},
+		"Edited": {"an edit after the first success follows as an update, for that is known by its name", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", declares(3, slow(2))), onUpdate("u", ok)}
+			w.compact(registered...).step()
+			w.set("two", "spec", "field")
+			time.Sleep(time.Minute)
+			w.compact(registered...).step()
+			w.compact(registered...).settle()
+			w.wantCalls("all", "0s create a", "1m0s create a", "1m10s create a", "1m10s update u")
+			w.wantClean("all")
+		}},
+		"EditedInFormerForm": {"or by a record that is replaced by its name", func(w *world) {
+			registered := []*handlers.Handler{onCreate("a", declares(3, slow(3))), onUpdate("u", ok)}
+			w.startWith(annotated, registered...).step()
+			w.set("two", "spec", "field")
+			for range 2 {
+				time.Sleep(time.Minute)
+				w.compact(registered...).step()
+			}
+			w.compact(registered...).settle()
+			w.wantCalls("all", "0s create a", "1m0s create a", "2m0s create a", "2m10s create a", "2m10s update u")
+			w.wantClean("all")
+		}},
+		"EditedWithin": {"or by the name of what it was a part of", func(w *world) {
+			inner, outer := slow(2), slow(4)
+			registered := []*handlers.Handler{onCreate("a", declares(2, func(i int) handlers.Func {
+				if i == 0 {
+					return outer(0)
+				}
+				return declares(2, inner)
+			})), onUpdate("u", ok)}
+			w.compact(registered...).step()
+			w.set("two", "spec", "field")
+			for range 3 {
+				time.Sleep(time.Minute)
+				w.compact(registered...).step()
+			}
+			w.compact(registered...).settle()
+			w.want("calls", []string{"3m10s create a", "3m10s update u"}, w.calls()[4:])
+			w.wantClean("all")
+		}},
+		"EditedAfterFailure": {"even if its handler has failed for good meanwhile", func(w *world) {
+			failing := func(ctx context.Context, c *handlers.Call) error {
+				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
+					return err
+				}
+				return errors.Join(c.Subs.Run(ctx), permanentError{})
+			}
+			registered := []*handlers.Handler{onCreate("a", failing), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+			w.compact(registered...).step()
+			w.set("two", "spec", "field")
+			w.compact(registered...).settle()
+			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+			w.wantClean("all")
+		}},
+		"Superseded": {"the next change is for all of them", func(w *world) {
+			calls := tally{}
+			registered := []*handlers.Handler{on("", "a", declares(10, calls.counting(slow(2))))}
+			p := w.compact(registered...)
+			p.step()
+			w.delete()
+			p.settle()
+			_, all := calls.most()
+			w.want("calls", 10, all)
+
+			w.create(object())
+			p = w.compact(registered...)
+			p.settle()
+			w.set("two", "spec", "field")
+			clear(calls)
+			p.step()
+			w.want("the update", 10, len(calls))
+		}},
+		"Nested": {"a sub-handler that is done takes its own ones with it", func(w *world) {
+			calls := tally{}
+			functions := calls.counting(slow(1))
+			p := w.compact(onCreate("a", declares(10, func(i int) handlers.Func {
+				return declares(10, func(j int) handlers.Func { return functions(10*i + j) })
+			})))
+			p.step()
+			w.want("named", 9, len(w.record("a", "succeeded").([]any)))
+			w.want("named within", 9, len(w.record("a."+part(0), "succeeded").([]any)))
+			w.want("records", []any{"a/" + part(0), "a/" + part(0) + "/" + part(0)}, w.record("a", "subrefs"))
+			p.settle()
+			_, all := calls.most()
+			w.want("calls", 101, all)
+			w.wantClean("all")
+		}},
+	})
+}
+
+// TestCrowds is about more sub-handlers than an object can remember.
+func TestCrowds(t *testing.T) {
+	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
+		"Compact": (*world).compact,
+		"Kopf":    func(w *world, registered ...*handlers.Handler) *process { return w.startWith(annotated, registered...) },
+		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(statuses, registered...)
+		},
+	}
+	later := temporaryError{delay: 10 * time.Second}
+	for form, start := range forms {
+		run(t, map[string]scenario{
+			form + "TooMany": {"it is said at once, with the number; those that fit are called once, and others are not held up", func(w *world) {
+				const many = 30_000
+				calls := tally{}
+				slow := fails(1, later)
+				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
+					if i == 0 {
+						return slow
+					}
+					return ok
+				}))), onCreate("b", ok))
+				p.step()
+				first, said := len(calls), slices.Clone(w.logged)
+				w.wantCalls("first", "0s create a", "0s create b")
+				p.settle()
+				if again := w.calls(); len(again) > 3 {
+					w.t.Errorf("the handler is called again and again: %v", again)
+				}
+				fitting := len(calls)
+				if fitting < 1000 || fitting == many || first < fitting*4/5 {
+					w.t.Errorf("%d sub-handlers fit, %d of them were called at once", fitting, first)
+				}
+				promised := 0
+				for _, line := range said {
+					if _, after, ok := strings.Cut(line, "room for the progress of "); ok {
+						_, _ = fmt.Sscan(strings.TrimSuffix(strings.Fields(after)[0], `"`), &promised)
+					}
+				}
+				if promised < fitting*4/5 || promised > fitting*103/100 {
+					w.t.Errorf("it is said at once that %d of them fit, but %d do", promised, fitting)
+				}
+				_, all := calls.most()
+				w.want("calls", fitting+1, all)
+				w.wantNoRefusals(p)
+				if !w.hasLogged("failed for good", "not called") {
+					w.t.Error("the handler has not failed")
+				}
+			}},
+			form + "AllFail": {"however many fail, and however much they tell, their progress fits, and all have their turn", func(w *world) {
+				const many = 900
+				calls, largest := tally{}, 0
+				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
+					return func(context.Context, *handlers.Call) error {
+						if calls[i] < 3 {
+							return errors.Join(later, errLong)
+						}
+						return nil
+					}
+				}))))
+				w.after = func(write) error { largest = max(largest, w.size()); return nil }
+				p.settle()
+				most, all := calls.most()
+				w.want("calls", []int{3, 3 * many}, []int{most, all})
+				w.wantNoRefusals(p)
+				w.wantClean("all")
+				if len(p.sleeps) > 40 {
+					w.t.Errorf("the object is handled %d times: %v", len(p.sleeps), slices.Compact(p.sleeps))
+				}
+			}},
+		})
+	}
+}
