@@ -114,7 +114,7 @@ func TestOperators(t *testing.T) {
 		BoundTo:  "test.example.org/handled-uid",
 		Diffbase: diffbase.Annotations{Prefix: "test.example.org", WithoutV1: true},
 		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true}, CompactSubs: true,
-		Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
+		Digests: reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
 	}
 	with := func(change func(*reconcilers.Options)) reconcilers.Options {
 		o := own

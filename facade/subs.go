@@ -25,6 +25,9 @@ var errNoSubs = errors.New("there can be no sub-handlers here: declare them in a
 // A sub-handler that failed for good is finished; the handler succeeds nevertheless. An invalid or repeated id fails the
 // handler for good. The full id is that of the handler with the sub-handler's: "provision/disk".
 //
+// The object must remember each of them until the handler is finished: thousands are possible, with short ids. If there are more than fit,
+// it is logged how many do; these are called, and the handler fails for good in the end: see docs/storages.md.
+//
 // A field among the options is relative to that of the handler, if it has one.
 func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
 	c.attempt(func() error {

@@ -225,6 +225,21 @@ func TestParts(t *testing.T) {
 			w.set("two", "spec", "field")
 			w.compact(registered...).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+		}},
+		"LargeObject": {"what the first of them saw makes room, down to a digest", func(w *world) {
+			calls := tally{}
+			functions := slow(2)
+			p := w.compact(onUpdate("a", declares(4000, calls.counting(func(i int) handlers.Func {
+				return all(takes(time.Millisecond), functions(i))
+			}))))
+			w.set(strings.Repeat("x", annotationsLimit*42/100), "spec", "blob")
+			p.settle()
+			w.set("two", "spec", "field")
+			p.settle()
+			_, made := calls.most()
+			w.want("calls", 4002, made)
+			w.wantNoRefusals(p)
+			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
 		"Superseded": {"the next change is for all of them", func(w *world) {
@@ -276,7 +291,7 @@ func TestCrowds(t *testing.T) {
 	for form, start := range forms {
 		run(t, map[string]scenario{
 			form + "TooMany": {"it is said at once, with the number; those that fit are called once, and others are not held up", func(w *world) {
-				const many = 30_000
+				const many = 22_000
 				calls := tally{}
 				slow := fails(1, later)
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
@@ -313,7 +328,7 @@ func TestCrowds(t *testing.T) {
 				}
 			}},
 			form + "AllFail": {"however many fail, and however much they tell, their progress fits, and all have their turn", func(w *world) {
-				const many = 900
+				const many = 700
 				calls, largest := tally{}, 0
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
 					return func(context.Context, *handlers.Call) error {

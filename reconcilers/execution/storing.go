@@ -120,12 +120,3 @@ func (s *State) Written() {
 		e.loaded = &record
 	}
 }
-
-// Shorten takes the texts of errors out of the records of sub-handlers.
-func (s *State) Shorten() {
-	for _, e := range s.entries {
-		if e.sub {
-			e.Message = nil
-		}
-	}
-}
