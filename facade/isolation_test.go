@@ -63,60 +63,6 @@ func (v *vandal) rages(values ...any) {
 	}
 }
 
-const damage = "damaged"
-
-// rage changes what is behind the value; its places are replaced where they can be.
-func rage(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface:
-		if v.Type() == reflect.TypeFor[client.Client]() {
-			return
-		}
-		rage(v.Elem())
-	case reflect.Pointer:
-		rage(v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				rage(v.Field(i))
-			}
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			rage(v.MapIndex(key))
-			v.SetMapIndex(key, other(v.MapIndex(key)))
-		}
-		if v.Len() > 0 && v.Type().Key().Kind() == reflect.String {
-			v.SetMapIndex(reflect.ValueOf(damage).Convert(v.Type().Key()), other(reflect.Zero(v.Type().Elem())))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			rage(v.Index(i))
-		}
-	}
-	if v.CanSet() {
-		v.Set(other(v))
-	}
-}
-
-// other is another value of the same type.
-func other(v reflect.Value) reflect.Value {
-	changed := reflect.New(v.Type()).Elem()
-	switch v.Kind() {
-	case reflect.String:
-		changed.SetString(damage)
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		changed.SetInt(v.Int() + 1)
-	case reflect.Interface:
-		if v.Type() == reflect.TypeFor[any]() {
-			changed.Set(reflect.ValueOf(damage))
-		}
-	case reflect.Struct, reflect.Pointer:
-		return v
-	}
-	return changed
-}
-
 // register has a function of each family, typed and not.
 func (v *vandal) register(op *facade.Operator) {
 	widgets := facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
@@ -224,64 +170,6 @@ func specs(widgets []*Widget) (all []WidgetSpec) {
 		all = append(all, w.Spec)
 	}
 	return all
-}
-
-// vandalised are storages of the user's own.
-type vandalised struct {
-	*vandal
-	diffbase.Annotations
-}
-
-func (s vandalised) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
-	essence, err := s.Annotations.Build(body, extra)
-	built := runtimeCopy(essence)
-	s.rages(body, extra)
-	return built, err
-}
-
-func (s vandalised) Fetch(body map[string]any) (diffbase.Essence, error) {
-	essence, err := s.Annotations.Fetch(body)
-	s.rages(body)
-	return essence, err
-}
-
-func (s vandalised) Store(patch, body map[string]any, essence diffbase.Essence) error {
-	err := s.Annotations.Store(patch, body, essence)
-	s.rages(body, essence)
-	return err
-}
-
-type vandalisedProgress struct {
-	*vandal
-	progress.Annotations
-}
-
-func (s vandalisedProgress) Fetch(body map[string]any, id string) (*progress.Record, error) {
-	record, err := s.Annotations.Fetch(body, id)
-	s.rages(body)
-	return record, err
-}
-
-func (s vandalisedProgress) Clear(essence map[string]any) map[string]any {
-	cleared := runtimeCopy(s.Annotations.Clear(essence))
-	s.rages(essence)
-	return cleared
-}
-
-func (s vandalisedProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
-	err := s.Annotations.Store(patch, body, id, record)
-	s.rages(body, record)
-	return err
-}
-
-func (s vandalisedProgress) Purge(patch, body map[string]any, id string) {
-	s.Annotations.Purge(patch, body, id)
-	s.rages(body)
-}
-
-func runtimeCopy(tree map[string]any) map[string]any {
-	own, _ := diff.Copy(tree).(map[string]any)
-	return own
 }
 
 // operate runs the operator until it is stopped.
@@ -394,55 +282,4 @@ func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What a handler does to the values of its diff is no change of the object; and a later change back to what is remembered is one.
-func TestSortingADiffChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &vandal{t: t}
-		v.server = memapi.New()
-		v.server.Install(served)
-		var err error
-		if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		op := facade.New("test.example.org")
-		seen := func(_ context.Context, c *Raw) error {
-			v.sees(c.ID, c.Object.Object["spec"])
-			for _, item := range c.Diff {
-				tree, _ := item.New.(map[string]any)
-				list, ok := diff.Resolve(tree, diff.Path{"spec", "tags"})
-				if !ok {
-					list = item.New
-				}
-				if tags, ok := list.([]any); ok {
-					slices.SortFunc(tags, func(a, b any) int { return len(fmt.Sprint(a)) - len(fmt.Sprint(b)) })
-				}
-			}
-			return nil
-		}
-		widgets := facade.ForResource(op, "example.org/v1", "widgets")
-		widgets.OnCreate("create", seen)
-		widgets.OnUpdate("update", seen)
-		defer operate(t, v.server, op)()
-		object := &unstructured.Unstructured{Object: body(map[string]any{"tags": []any{"long", "s"}})}
-		object.SetNamespace("default")
-		object.SetUID("")
-		object.SetResourceVersion("")
-		if err := v.people.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Second)
-		for _, tags := range []string{`["s","long"]`, `["long","s"]`} {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tags":`+tags+`}}`))
-			if err := v.people.Patch(t.Context(), object, patch); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(10 * time.Second)
-		}
-		want := []string{`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`}
-		if d := cmp.Diff(want, v.notes); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
-		}
-	})
 }

@@ -1,0 +1,70 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// What a handler does to the values of its diff is no change of the object; and a later change back to what is remembered is one.
+func TestSortingADiffChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &vandal{t: t}
+		v.server = memapi.New()
+		v.server.Install(served)
+		var err error
+		if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		op := facade.New("test.example.org")
+		seen := func(_ context.Context, c *Raw) error {
+			v.sees(c.ID, c.Object.Object["spec"])
+			for _, item := range c.Diff {
+				tree, _ := item.New.(map[string]any)
+				list, ok := diff.Resolve(tree, diff.Path{"spec", "tags"})
+				if !ok {
+					list = item.New
+				}
+				if tags, ok := list.([]any); ok {
+					slices.SortFunc(tags, func(a, b any) int { return len(fmt.Sprint(a)) - len(fmt.Sprint(b)) })
+				}
+			}
+			return nil
+		}
+		widgets := facade.ForResource(op, "example.org/v1", "widgets")
+		widgets.OnCreate("create", seen)
+		widgets.OnUpdate("update", seen)
+		defer operate(t, v.server, op)()
+		object := &unstructured.Unstructured{Object: body(map[string]any{"tags": []any{"long", "s"}})}
+		object.SetNamespace("default")
+		object.SetUID("")
+		object.SetResourceVersion("")
+		if err := v.people.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		for _, tags := range []string{`["s","long"]`, `["long","s"]`} {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tags":`+tags+`}}`))
+			if err := v.people.Patch(t.Context(), object, patch); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		want := []string{`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`}
+		if d := cmp.Diff(want, v.notes); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
