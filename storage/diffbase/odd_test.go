@@ -42,11 +42,11 @@ func TestOddObjects(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if delta := cmp.Diff(tc.essence, object(essence)); delta != "" {
+			if delta := cmp.Diff(tc.essence, essence); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 			known, err := diffbase.Annotations{}.Fetch(tc.body)
-			if delta := cmp.Diff(tc.known, object(known)); err != nil || delta != "" {
+			if delta := cmp.Diff(tc.known, known); err != nil || delta != "" {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, err, delta)
 			}
 		})

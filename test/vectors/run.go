@@ -48,7 +48,7 @@ func playCase[Input any](t *testing.T, file string, c Case[Input], play func(t *
 		t.Fatalf("the case of the family %q cannot be played: %v", family, c.Problem)
 	}
 	defer enter(t, family, c.Input, c.Want.Value)()
-	defer recovered(t)
+	defer func() { tell(t, recover()) }()
 	play(t, c.Input, c.Want)
 }
 
@@ -56,16 +56,17 @@ func playCase[Input any](t *testing.T, file string, c Case[Input], play func(t *
 // fails this case alone.
 func Bubble(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
-	defer recovered(t)
+	defer func() { tell(t, recover()) }()
 	synctest.Test(t, func(t *testing.T) {
-		defer recovered(t)
+		defer func() { tell(t, recover()) }()
 		play(t)
 	})
 }
 
-func recovered(t *testing.T) {
+// tell fails the test if a panic was caught.
+func tell(t *testing.T, caught any) {
 	t.Helper()
-	if caught := recover(); caught != nil {
+	if caught != nil {
 		t.Errorf("panic: %v\n%s", caught, debug.Stack())
 	}
 }

@@ -14,17 +14,17 @@ var classes = map[string]string{
 	"admission": "AdmissionError", "timeout": "HandlerTimeoutError", "retries": "HandlerRetriesError",
 }
 
-// Raised is what a function raises. It tells by its behaviour of what kind it is.
-type Raised struct{ class, message string }
+// raisedError is what a function raises. It tells by its behaviour of what kind it is.
+type raisedError struct{ class, message string }
 
-func (e *Raised) Error() string { return e.message }
+func (e *raisedError) Error() string { return e.message }
 
-type permanentError struct{ *Raised }
+type permanentError struct{ *raisedError }
 
 func (*permanentError) Permanent() bool { return true }
 
 type temporaryError struct {
-	*Raised
+	*raisedError
 	delay time.Duration
 }
 
@@ -43,7 +43,7 @@ func Raise(t testing.TB, behave vectors.Fields) error {
 	if !ok {
 		t.Fatalf("the harness does not know how to raise %v", behave["raise"])
 	}
-	err := &Raised{class: class, message: behave.Text("message", "")}
+	err := &raisedError{class: class, message: behave.Text("message", "")}
 	switch class {
 	case "CustomError":
 		return err
@@ -68,7 +68,7 @@ func Raise(t testing.TB, behave vectors.Fields) error {
 func Class(err error) string {
 	var permanent *permanentError
 	var temporary *temporaryError
-	var ordinary *Raised
+	var ordinary *raisedError
 	switch {
 	case errors.As(err, &permanent):
 		return permanent.class

@@ -34,18 +34,18 @@ func whenFilter(family handlers.Family, spec vectors.Fields) (handlers.Filter, e
 
 func causeCallback(family handlers.Family, name string, arg any) (callback, error) {
 	has := func(name string) bool { return slices.Contains(common, name) || slices.Contains(kwargs[family], name) }
-	body := func(c any) any { return c.(*cause.Cause).Body }
+	of := func(c any) *cause.Cause { it, _ := c.(*cause.Cause); return it }
 	pair, _ := arg.([]any)
 	// equals is for arguments of a key and its value, in the mapping at the path.
 	equals := func(path ...string) callback {
 		return func(c any) bool {
 			key, _ := pair[0].(string)
-			value, _ := diff.Resolve(body(c), append(path, key))
+			value, _ := diff.Resolve(of(c).Body, append(path, key))
 			return diff.Equal(value, pair[1])
 		}
 	}
 	is := func(path ...string) callback {
-		return func(c any) bool { value, _ := diff.Resolve(body(c), path); return diff.Equal(value, arg) }
+		return func(c any) bool { value, _ := diff.Resolve(of(c).Body, path); return diff.Equal(value, arg) }
 	}
 	judge, ok := map[string]callback{
 		"always":       func(any) bool { return true },
@@ -55,10 +55,10 @@ func causeCallback(family handlers.Family, name string, arg any) (callback, erro
 		"spec_eq":      equals("spec"),
 		"status_eq":    equals("status"),
 		"label_eq":     equals("metadata", "labels"),
-		"reason_is":    func(c any) bool { return has("reason") && string(c.(*cause.Cause).Reason) == arg },
-		"has_diff":     func(c any) bool { return has("diff") && len(c.(*cause.Cause).Diff) > 0 },
-		"old_is_none":  func(c any) bool { return has("old") && c.(*cause.Cause).Old == nil },
-		"type_is":      func(c any) bool { return has("type") && typeOf(c.(*cause.Cause)) == arg },
+		"reason_is":    func(c any) bool { return has("reason") && string(of(c).Reason) == arg },
+		"has_diff":     func(c any) bool { return has("diff") && len(of(c).Diff) > 0 },
+		"old_is_none":  func(c any) bool { return has("old") && of(c).Old == nil },
+		"type_is":      func(c any) bool { return has("type") && typeOf(of(c)) == arg },
 		"has_kwarg":    func(any) bool { name, _ := arg.(string); return has(name) },
 	}[name]
 	if !ok || ((name == "spec_eq" || name == "status_eq" || name == "label_eq") && len(pair) != 2) {
