@@ -132,13 +132,17 @@ func (r *run) count(taken bool) {
 	}
 }
 
-// innocent says as much elsewhere.
+// innocent says as much elsewhere, in as many places.
 func innocent(patch map[string]any, inStatus bool) map[string]any {
-	text := fmt.Sprint(patch)
 	if inStatus {
-		return map[string]any{"status": map[string]any{"somebody": text}}
+		return map[string]any{"status": map[string]any{"somebody": fmt.Sprint(patch)}}
 	}
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{"somebody.example.org/note": text}}}
+	notes := map[string]any{}
+	annotations, _, _ := unstructured.NestedMap(patch, "metadata", "annotations")
+	for key, value := range annotations {
+		notes["somebody.example.org/"+strings.ReplaceAll(key, "/", ".")] = fmt.Sprint(value)
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": notes}}
 }
 
 // rest looks whether anything goes on that nobody asks for.
