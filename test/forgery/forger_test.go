@@ -106,7 +106,7 @@ func (f forger) essence() map[string]any {
 
 func (f forger) wide() map[string]any {
 	wide := map[string]any{}
-	for n := range f.IntN(5000) {
+	for n := range f.IntN(2000) {
 		wide[fmt.Sprint("k", n)] = "v"
 	}
 	return wide
@@ -114,7 +114,7 @@ func (f forger) wide() map[string]any {
 
 func (f forger) paths() []any {
 	var paths []any
-	for n := range f.IntN(5000) {
+	for n := range f.IntN(2000) {
 		paths = append(paths, []any{"spec", fmt.Sprint("k", n)})
 	}
 	return paths
@@ -147,7 +147,7 @@ func (f forger) annotations(prefix string) map[string]any {
 	case 2:
 		forged[prefix+"/handled-uid"] = f.one("", "x", f.long("u"), nil)
 	case 3:
-		for n := range f.IntN(4000) {
+		for n := range f.IntN(500) {
 			forged[fmt.Sprintf("p%d.org/kopf-managed", n)] = ""
 		}
 	default:

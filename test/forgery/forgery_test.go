@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	moves = 6
+	moves = 5
 	// perMove is how many writes of the operator may follow one write of somebody else: with each of its attempts, a
 	// checkpoint to both URLs, and as many to open and to close.
 	perMove = 2 * (attempts + 2)
