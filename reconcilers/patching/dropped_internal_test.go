@@ -8,7 +8,7 @@ import (
 
 // What somebody else has nested may be written on by us.
 func TestDropped_Depth(t *testing.T) {
-	growth.Linear(t, 2000, func(depth int) func() {
+	growth.Linear(t, 10000, func(depth int) func() {
 		var value any = "x"
 		for range depth {
 			value = map[string]any{"a": value}
