@@ -3,7 +3,6 @@ package reconcilers_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -109,13 +109,13 @@ func TestManyDaemons(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		before := runtime.NumGoroutine()
+		before := growth.Goroutines()
 		for n := range many {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		running := runtime.NumGoroutine()
+		running := growth.Goroutines()
 		for n := range many {
 			p.label("ConfigMap", fmt.Sprint("c", n), "edited")
 		}
@@ -139,7 +139,7 @@ func TestManyDaemons(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		after := runtime.NumGoroutine()
+		after := growth.Goroutines()
 		t.Logf("goroutines: %d before, %d with %d daemons, %d after", before, running, many, after)
 		if after > before+5 {
 			t.Errorf("%d goroutines before, %d after", before, after)

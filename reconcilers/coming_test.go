@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -104,7 +104,7 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 			if n := connection.open.Load(); n != 0 {
 				t.Fatalf("cycle %d: the kind is gone, and %d watches are open", cycle, n)
 			}
-			goroutines = append(goroutines, runtime.NumGoroutine())
+			goroutines = append(goroutines, growth.Goroutines())
 		}
 		t.Logf("goroutines after each of %d cycles: %v", cycles, goroutines)
 		if first, last := goroutines[1], goroutines[cycles-1]; last > first+2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -63,5 +64,5 @@ func goroutines() (count int, stacks uint64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return runtime.NumGoroutine(), m.StackInuse
+	return growth.Goroutines(), m.StackInuse
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
 // host is a kind without a cache: nothing is called here.
@@ -36,7 +37,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	crew.Begin(background.Settings{Log: logr.Discard(), Handlers: []*handlers.Handler{
 		{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour}},
 	}}, h)
-	used, goroutines := heap(), runtime.NumGoroutine()
+	used, goroutines := heap(), growth.Goroutines()
 	for n := range many {
 		body := map[string]any{"metadata": map[string]any{"namespace": "default", "name": fmt.Sprint("object-", n), "uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n)}}
 		holds, _, err := crew.Attend(t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}})
@@ -44,7 +45,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 			t.Fatalf("object %d: held %v, error %v", n, holds, err)
 		}
 	}
-	added, more := heap()-used, runtime.NumGoroutine()-goroutines
+	added, more := heap()-used, growth.Goroutines()-goroutines
 	t.Logf("%d idle timers: %d MB of heap, %d bytes for each; %d more goroutines", many, added>>20, added/many, more)
 	if added > limit || more > 0 {
 		t.Errorf("%d bytes for %d idle timers, and %d goroutines more", added, many, more)

@@ -3,7 +3,6 @@ package queue_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
 func limiter() workqueue.TypedRateLimiter[source.Request] {
@@ -217,13 +217,13 @@ func TestManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(queue.NewPlaces(10, queue.Observer{}))
 		defer c.ShutDown()
-		before := runtime.NumGoroutine()
+		before := growth.Goroutines()
 		go c.serve(released)
 		for n := range many {
 			c.AddAfter(named(fmt.Sprint(n)), time.Hour+time.Duration(n)*time.Millisecond)
 		}
 		c.AddAfter(named("soon"), time.Second)
-		if got := runtime.NumGoroutine(); got > before+1 {
+		if got := growth.Goroutines(); got > before+1 {
 			t.Errorf("%d goroutines, %d before", got, before)
 		}
 		time.Sleep(2 * time.Second)
