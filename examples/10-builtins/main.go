@@ -63,6 +63,6 @@ func text(value *string) string {
 }
 
 func note(ctx context.Context, e *facade.Event[*unstructured.Unstructured]) error {
-	log.FromContext(ctx).Info("Something has happened", "type", string(e.Type), "apiVersion", e.Object.GetAPIVersion())
+	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "apiVersion", e.Object.GetAPIVersion())
 	return nil
 }

@@ -29,12 +29,22 @@ func (p *pass) next() Next {
 
 // mention says once which handlers are delayed for longer than that: by a record, nobody else may ever have heard of it.
 func (p *pass) mention(ctx context.Context) {
-	if p.state == nil {
-		p.memory.sleeping = ""
+	ids, until := p.sleepers()
+	said := strings.Join(ids, " ")
+	if said == p.memory.sleeping {
 		return
 	}
-	var ids []string
-	var until time.Time
+	p.memory.sleeping = said
+	if said != "" {
+		logf.FromContext(ctx).Info("Handlers are delayed for more than a day", "handlers", ids, "first", until)
+	}
+}
+
+// sleepers are the handlers that are delayed for longer than the longest sleep, and until when the first of them is.
+func (p *pass) sleepers() (ids []string, until time.Time) {
+	if p.state == nil {
+		return nil, until
+	}
 	for _, e := range p.state.Entries() {
 		if !e.Active || e.Finished() || e.Delayed == nil || e.Delayed.Sub(p.now()) <= longestSleep {
 			continue
@@ -44,9 +54,5 @@ func (p *pass) mention(ctx context.Context) {
 			until = *e.Delayed
 		}
 	}
-	said := strings.Join(ids, " ")
-	if said != "" && said != p.memory.sleeping {
-		logf.FromContext(ctx).Info("Handlers are delayed for more than a day", "handlers", ids, "first", until)
-	}
-	p.memory.sleeping = said
+	return ids, until
 }
