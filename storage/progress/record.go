@@ -103,7 +103,7 @@ func (r Record) Clone() Record {
 	r.Started, r.Stopped, r.Delayed = cloned(r.Started), cloned(r.Stopped), cloned(r.Delayed)
 	r.Purpose, r.Retries, r.Message = cloned(r.Purpose), cloned(r.Retries), cloned(r.Message)
 	r.Success, r.Failure = cloned(r.Success), cloned(r.Failure)
-	r.Subrefs = slices.Clone(r.Subrefs)
+	r.Subrefs, r.Succeeded = slices.Clone(r.Subrefs), slices.Clone(r.Succeeded)
 	r.Unknown, _ = diff.Copy(r.Unknown).(map[string]any)
 	return r
 }
