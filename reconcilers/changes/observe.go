@@ -75,8 +75,8 @@ func (p *pass) ignored(err error) {
 	}
 	if text := err.Error(); !p.memory.told[text] {
 		p.log.Error(err, "The object is being deleted; what cannot be done with its memory is ignored", panics.Stack(err)...)
+		p.memory.tell(text)
 	}
-	p.memory.tell(err.Error())
 }
 
 // weigh asks whether anybody wants the object. With the operator on its way out, nothing is begun any more.
