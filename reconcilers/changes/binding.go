@@ -106,7 +106,7 @@ func (p *pass) believe() error {
 	if p.interim == nil {
 		return nil
 	}
-	beside, err := p.Interim.beside(p.reading)
+	_, beside, err := p.Interim.read(p.reading)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (p *pass) success(state *execution.State) (*success, error) {
 		if found := evidence(e.ID, &record); found != nil && serves(e.Purpose, state) {
 			return found, nil
 		}
-		for _, id := range references(e) {
+		for _, id := range e.Subrefs {
 			if state.Entry(id) != nil || !met.first(id) {
 				continue // it is among the entries, or was read
 			}
@@ -193,17 +193,13 @@ func (p *pass) storeBeside(patch *patching.Patch, seen diffbase.Essence) error {
 // interimStored tells whether the object has just that one, of the open cause, with the patch applied: it may have a stale
 // one, or one of no open cause; and the patch may take the record that it is valid beside.
 func (p *pass) interimStored(patch *patching.Patch) bool {
+	stored, beside, err := p.Interim.read(p.body)
+	if err != nil || stored == nil || beside != nil && beside.success == nil {
+		return false
+	}
 	writing := patching.Patch{Merge: patch.Merge}
 	after, err := writing.ApplyTo(p.body)
 	if err != nil {
-		return false
-	}
-	stored, err := p.Interim.Fetch(p.body)
-	if err != nil || stored == nil {
-		return false
-	}
-	beside, err := p.Interim.beside(p.body)
-	if err != nil || beside != nil && beside.success == nil {
 		return false
 	}
 	read := func(id string) (*progress.Record, error) { return p.Progress.Fetch(after, id) }

@@ -25,19 +25,18 @@ func (i Interim) keys(body map[string]any) []string {
 
 // Fetch reads the essence alone.
 func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
-	essence, err := i.Annotations.Fetch(body)
-	delete(essence, besideKey)
+	essence, _, err := i.read(body)
 	return essence, err
 }
 
-// beside reads what the essence is valid beside; nil if it was stored without that.
-func (i Interim) beside(body map[string]any) (*binding, error) {
-	essence, err := i.Annotations.Fetch(body)
-	stored, bound := essence[besideKey]
-	if err != nil || !bound {
-		return nil, err
+// read gives the essence, and what it is valid beside; that is nil if it was stored without.
+func (i Interim) read(body map[string]any) (essence diffbase.Essence, beside *binding, err error) {
+	essence, err = i.Annotations.Fetch(body)
+	if stored, bound := essence[besideKey]; err == nil && bound {
+		beside = parseBinding(stored)
 	}
-	return parseBinding(stored), nil
+	delete(essence, besideKey)
+	return essence, beside, err
 }
 
 // Purge adds its removal to the merge-patch, if the object has it.

@@ -146,9 +146,7 @@ func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a
 	}
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
+	return distinct(slices.Concat(a, b))
 }
 
 // Record is the form to be persisted.
