@@ -38,7 +38,9 @@ func (option) daemonOption() {}
 func (option) timerOption()  {}
 
 // duration is an option that sets one of the durations of background handlers.
-func duration(name string, value time.Duration, least time.Duration, field func(*handlers.Background) *time.Duration) option {
+func duration(
+	name string, value time.Duration, least time.Duration, field func(*handlers.Background) *time.Duration,
+) option {
 	o := option{name: name, set: func(h *handlers.Handler) { *field(h.Background) = value }}
 	if value < least {
 		o.err = fmt.Errorf("%s(%s): it must be at least %s", name, value, least)
@@ -46,8 +48,8 @@ func duration(name string, value time.Duration, least time.Duration, field func(
 	return o
 }
 
-// InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again. Default: not at all.
-// Kopf: initial_delay=.
+// InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again.
+// Default: not at all. Kopf: initial_delay=.
 func InitialDelay(delay time.Duration) BackgroundOption {
 	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
 		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
@@ -58,7 +60,8 @@ func InitialDelay(delay time.Duration) BackgroundOption {
 	return o
 }
 
-// InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a function.
+// InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a
+// function.
 func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration) BackgroundOption {
 	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
 		h.Background.InitialDelay = func(body map[string]any) (wait time.Duration, err error) {
@@ -73,20 +76,20 @@ func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration)
 	return o
 }
 
-// Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but for labels and
-// annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
+// Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but
+// for labels and annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
 func Idle(idle time.Duration) TimerOption {
 	return duration("Idle", idle, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.Idle })
 }
 
-// Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times that have passed.
-// Kopf: sharp=True.
+// Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times
+// that have passed. Kopf: sharp=True.
 func Sharp() TimerOption {
 	return option{name: "Sharp", set: func(h *handlers.Handler) { h.Background.Sharp = true }}
 }
 
-// Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift apart: 0.1 is up to
-// a tenth. Default: none.
+// Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift
+// apart: 0.1 is up to a tenth. Default: none.
 func Jitter(share float64) TimerOption {
 	o := option{name: "Jitter", set: func(h *handlers.Handler) { h.Background.Jitter = share }}
 	if !(share > 0 && share <= 1) {
@@ -95,20 +98,30 @@ func Jitter(share float64) TimerOption {
 	return o
 }
 
-// CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends. Default: practically
-// not at all. Kopf: cancellation_backoff=.
+// CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends.
+// Default: practically not at all. Kopf: cancellation_backoff=.
 func CancelBackoff(backoff time.Duration) DaemonOption {
-	return duration("CancelBackoff", backoff, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff })
+	return duration(
+		"CancelBackoff", backoff, time.Nanosecond,
+		func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
+	)
 }
 
-// CancelTimeout is how long a daemon may go on when its context has ended before it is abandoned, with a line in the log: its object is let go
-// then, or the operator exits. Default: none, so the object is held until the daemon has ended; an operator that exits waits for 5 seconds.
-// Kopf: cancellation_timeout=.
+// CancelTimeout is how long a daemon may go on when its context has ended before it is abandoned, with a line in the
+// log: its object is let go then, or the operator exits. Default: none, so the object is held until the daemon has
+// ended; an operator that exits waits for 5 seconds. Kopf: cancellation_timeout=.
 func CancelTimeout(timeout time.Duration) DaemonOption {
-	return duration("CancelTimeout", timeout, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout })
+	return duration(
+		"CancelTimeout", timeout, time.Nanosecond,
+		func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
+	)
 }
 
-// CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf: cancellation_polling=.
+// CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf:
+// cancellation_polling=.
 func CancelPolling(interval time.Duration) DaemonOption {
-	return duration("CancelPolling", interval, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.CancelPolling })
+	return duration(
+		"CancelPolling", interval, time.Nanosecond,
+		func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
+	)
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// MostDaemons limits how many daemons run at once. Further ones wait for their turn, with a line in the log. Default: no limit.
+// MostDaemons limits how many daemons run at once. Further ones wait for their turn, with a line in the log. Default:
+// no limit.
 func MostDaemons(n int) OperatorOption {
 	return setting(func(s *settings) error {
 		if n < 1 {
@@ -27,8 +28,8 @@ func MostTicks(n int) OperatorOption {
 	})
 }
 
-// DefaultCancelPolling is how often the log mentions daemons and timers that do not end, without a [CancelPolling] of their own. Default: a
-// minute. Kopf: background.cancellation_polling.
+// DefaultCancelPolling is how often the log mentions daemons and timers that do not end, without a [CancelPolling] of
+// their own. Default: a minute. Kopf: background.cancellation_polling.
 func DefaultCancelPolling(interval time.Duration) OperatorOption {
 	return setting(func(s *settings) error {
 		if interval <= 0 {

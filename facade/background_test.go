@@ -26,8 +26,12 @@ func goOn(context.Context, *Run) error { return nil }
 func TestBackgroundOptions(t *testing.T) {
 	op := facade.New("test.example.org")
 	w := facade.For(op, &Widget{})
-	w.Daemon("d", goOn, facade.InitialDelay(time.Second), facade.CancelBackoff(2*time.Second), facade.CancelTimeout(3*time.Second), facade.CancelPolling(4*time.Second), facade.Retries(5))
-	w.Timer("t", time.Minute, goOn, facade.Sharp(), facade.Idle(time.Hour), facade.Jitter(0.5), facade.Timeout(time.Second),
+	w.Daemon(
+		"d", goOn, facade.InitialDelay(time.Second), facade.CancelBackoff(2*time.Second),
+		facade.CancelTimeout(3*time.Second), facade.CancelPolling(4*time.Second), facade.Retries(5),
+	)
+	w.Timer("t", time.Minute, goOn, facade.Sharp(), facade.Idle(time.Hour), facade.Jitter(0.5),
+		facade.Timeout(time.Second),
 		facade.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration { return time.Duration(len(o.GetName())) }), facade.InField("spec.owner"))
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
@@ -40,14 +44,19 @@ func TestBackgroundOptions(t *testing.T) {
 	delays := []time.Duration{time.Second, 4}
 	for i, r := range plan {
 		h := r.Handler
-		if d := cmp.Diff(want[i], *h.Background, cmpopts.IgnoreFields(handlers.Background{}, "InitialDelay")); d != "" || h.Family != handlers.Spawning {
+		if d := cmp.Diff(
+			want[i], *h.Background, cmpopts.IgnoreFields(handlers.Background{}, "InitialDelay"),
+		); d != "" || h.Family != handlers.Spawning {
 			t.Errorf("%s: family %v, -want, +got:\n%s", h.ID, h.Family, d)
 		}
-		if delay, err := h.Background.InitialDelay(map[string]any{"metadata": map[string]any{"name": "four"}}); delay != delays[i] || err != nil {
+		if delay, err := h.Background.InitialDelay(
+			map[string]any{"metadata": map[string]any{"name": "four"}},
+		); delay != delays[i] || err != nil {
 			t.Errorf("%s: the initial delay is %s, error %v", h.ID, delay, err)
 		}
 	}
-	if *plan[0].Handler.Policy.Retries != 5 || *plan[1].Handler.Policy.Timeout != time.Second || plan[1].Handler.Field == nil {
+	if *plan[0].Handler.Policy.Retries != 5 || *plan[1].Handler.Policy.Timeout != time.Second ||
+		plan[1].Handler.Field == nil {
 		t.Error("the limits and filters are those of all handlers")
 	}
 }
@@ -58,15 +67,42 @@ func TestBackgroundMistakes(t *testing.T) {
 		register func(w facade.Selection[*Widget])
 		want     string
 	}{
-		"NoDaemon":         {"there is nothing to call", func(w facade.Selection[*Widget]) { w.Daemon("d", nil) }, `Daemon("d"): the function is nil`},
-		"NoTimer":          {"there is nothing to call", func(w facade.Selection[*Widget]) { w.Timer("t", time.Second, nil) }, `Timer("t"): the function is nil`},
-		"NegativeInterval": {"time does not go back", func(w facade.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) }, "the interval -1s is negative"},
-		"SharpOnce":        {"there is no grid", func(w facade.Selection[*Widget]) { w.Timer("t", 0, goOn, facade.Sharp()) }, "Sharp needs an interval"},
-		"Jitter":           {"it is a share", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Jitter(10)) }, "Jitter(10): it is a share"},
-		"Idle":             {"it is a time", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Idle(0)) }, "Idle(0s): it must be at least"},
-		"Backoff":          {"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.CancelBackoff(-1)) }, "CancelBackoff(-1ns)"},
-		"InitialDelay":     {"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelay(-1)) }, "InitialDelay(-1ns)"},
-		"InitialDelayOf":   {"it cannot be asked", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelayOf(nil)) }, "InitialDelayOf: the function is nil"},
+		"NoDaemon": {
+			"there is nothing to call", func(w facade.Selection[*Widget]) { w.Daemon("d", nil) },
+			`Daemon("d"): the function is nil`,
+		},
+		"NoTimer": {
+			"there is nothing to call", func(w facade.Selection[*Widget]) { w.Timer("t", time.Second, nil) },
+			`Timer("t"): the function is nil`,
+		},
+		"NegativeInterval": {
+			"time does not go back", func(w facade.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
+			"the interval -1s is negative",
+		},
+		"SharpOnce": {
+			"there is no grid", func(w facade.Selection[*Widget]) { w.Timer("t", 0, goOn, facade.Sharp()) },
+			"Sharp needs an interval",
+		},
+		"Jitter": {
+			"it is a share", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Jitter(10)) },
+			"Jitter(10): it is a share",
+		},
+		"Idle": {
+			"it is a time", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Idle(0)) },
+			"Idle(0s): it must be at least",
+		},
+		"Backoff": {
+			"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.CancelBackoff(-1)) },
+			"CancelBackoff(-1ns)",
+		},
+		"InitialDelay": {
+			"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelay(-1)) },
+			"InitialDelay(-1ns)",
+		},
+		"InitialDelayOf": {
+			"it cannot be asked", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelayOf(nil)) },
+			"InitialDelayOf: the function is nil",
+		},
 		"SameID": {"one of them would be taken for the other", func(w facade.Selection[*Widget]) {
 			w.Daemon("d", goOn)
 			w.Daemon("d", goOn)
@@ -75,9 +111,21 @@ func TestBackgroundMistakes(t *testing.T) {
 			w.Daemon("d", goOn)
 			w.Timer("d", 1, goOn)
 		}, `Timer("d"): the id is taken by Daemon`},
-		"NoIndex":   {"there is nothing to call", func(w facade.Selection[*Widget]) { facade.NewIndex[*Widget, string, int](w, "i", nil) }, `NewIndex("i"): the function is nil`},
-		"NoMemo":    {"there is nothing to make it", func(w facade.Selection[*Widget]) { facade.NewMemo(w, nil, func() *int { return nil }) }, "NewMemo: one function"},
-		"EmptyMemo": {"it would be of nobody", func(facade.Selection[*Widget]) { facade.NewMemo[int](facade.Selection[*Widget]{}) }, "NewMemo: the selection is empty"},
+		"NoIndex": {
+			"there is nothing to call",
+			func(w facade.Selection[*Widget]) { facade.NewIndex[*Widget, string, int](w, "i", nil) },
+			`NewIndex("i"): the function is nil`,
+		},
+		"NoMemo": {
+			"there is nothing to make it",
+			func(w facade.Selection[*Widget]) { facade.NewMemo(w, nil, func() *int { return nil }) },
+			"NewMemo: one function",
+		},
+		"EmptyMemo": {
+			"it would be of nobody",
+			func(facade.Selection[*Widget]) { facade.NewMemo[int](facade.Selection[*Widget]{}) },
+			"NewMemo: the selection is empty",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +185,9 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := facade.New("test.example.org")
 	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Object(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &life{object: body(map[string]any{"size": "three"})}
+		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &life{
+			object: body(map[string]any{"size": "three"}),
+		}
 	})
 	if !a.Outcome.Blocked {
 		t.Errorf("it waits until the object is mended: got %+v", a.Outcome)
@@ -146,22 +196,25 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 
 func TestNewIndex(t *testing.T) {
 	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner", func(_ context.Context, w *Widget) (map[string]int, error) {
-		switch w.Spec.Owner {
-		case "nobody":
-			return nil, nil
-		case "as before":
-			return nil, facade.KeepEntries()
-		}
-		return map[string]int{w.Spec.Owner: len(w.Name)}, nil
-	})
+	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+		func(_ context.Context, w *Widget) (map[string]int, error) {
+			switch w.Spec.Owner {
+			case "nobody":
+				return nil, nil
+			case "as before":
+				return nil, facade.KeepEntries()
+			}
+			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
+		})
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := plan[0].Handler
 	play := func(uid, owner string) (keep bool, err error) {
-		entries, keep, err := h.Index.Call(t.Context(), &handlers.Call{Handler: h, Object: body(map[string]any{"owner": owner})})
+		entries, keep, err := h.Index.Call(
+			t.Context(), &handlers.Call{Handler: h, Object: body(map[string]any{"owner": owner})},
+		)
 		if err == nil && !keep {
 			h.Index.Into.Replace(types.UID(uid), entries)
 		}
@@ -176,7 +229,9 @@ func TestNewIndex(t *testing.T) {
 		t.Errorf("kept %v, error %v", keep, err)
 	}
 	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
-	if d := cmp.Diff([]int{name, name}, byOwner.Get("me")); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(byOwner.Keys(), []string{"me"}) {
+	if d := cmp.Diff(
+		[]int{name, name}, byOwner.Get("me"),
+	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(byOwner.Keys(), []string{"me"}) {
 		t.Errorf("-want, +got:\n%s; keys %v", d, byOwner.Keys())
 	}
 	for value := range byOwner.All("me") {
@@ -212,9 +267,10 @@ func TestNewMemo(t *testing.T) {
 
 func TestLookupsAllocateTheResultAlone(t *testing.T) {
 	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner", func(_ context.Context, w *Widget) (map[string]string, error) {
-		return map[string]string{w.Spec.Owner: w.Name}, nil
-	})
+	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+		func(_ context.Context, w *Widget) (map[string]string, error) {
+			return map[string]string{w.Spec.Owner: w.Name}, nil
+		})
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

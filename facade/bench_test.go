@@ -20,9 +20,13 @@ import (
 func largeSpec() map[string]any {
 	parts := []any{}
 	for i := range 20 {
-		parts = append(parts, map[string]any{"name": fmt.Sprint("part-", i), "count": int64(i), "notes": []any{"one", "two"}})
+		parts = append(
+			parts, map[string]any{"name": fmt.Sprint("part-", i), "count": int64(i), "notes": []any{"one", "two"}},
+		)
 	}
-	return map[string]any{"owner": "ann", "size": int64(3), "tags": []any{"a", "b"}, "parts": parts, "extra": map[string]any{"k": "v"}}
+	return map[string]any{
+		"owner": "ann", "size": int64(3), "tags": []any{"a", "b"}, "parts": parts, "extra": map[string]any{"k": "v"},
+	}
 }
 
 // BenchmarkCreation is one attempt of one handler of a creation, from the cause to the outcome.

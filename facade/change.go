@@ -22,15 +22,16 @@ import (
 // The fields are the handler's own copies, to be read; what shall last is written with Patch. The methods may be called
 // from goroutines of the handler, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
 type Change[T client.Object] struct {
-	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status, meta.
+	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status,
+	// meta.
 	Object T
 	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
-	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a value
-	// that has changed is not known, see [Selection.Redacted]. Kopf: old.
+	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a
+	// value that has changed is not known, see [Selection.Redacted]. Kopf: old.
 	Old T
-	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one addition
-	// of the whole; for a handler with a field, it is that of the field alone. Where only digests are remembered, it has the
-	// paths without the values: nil. Kopf: diff.
+	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one
+	// addition of the whole; for a handler with a field, it is that of the field alone. Where only digests are
+	// remembered, it has the paths without the values: nil. Kopf: diff.
 	Diff diff.Diff
 	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
 	Reason Reason
@@ -38,10 +39,11 @@ type Change[T client.Object] struct {
 	ID string
 	// Retry counts the calls of this handler for this change before this one: 0 at the first one. Kopf: retry.
 	Retry int
-	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf: started.
+	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf:
+	// started.
 	Started time.Time
-	// Client reads from the manager's cache and writes with the operator's name as the field manager. The handled object
-	// itself is better written with Patch.
+	// Client reads from the manager's cache and writes with the operator's name as the field manager. The handled
+	// object itself is better written with Patch.
 	Client client.Client
 
 	log  logr.Logger
@@ -69,7 +71,9 @@ func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*C
 }
 
 // newChange is what a function gets.
-func newChange[T client.Object](ctx context.Context, call *handlers.Call, form *form[T], cluster client.Client) (*Change[T], error) {
+func newChange[T client.Object](
+	ctx context.Context, call *handlers.Call, form *form[T], cluster client.Client,
+) (*Change[T], error) {
 	object, err := form.decode(call.Object)
 	if err != nil {
 		return nil, err
@@ -85,7 +89,10 @@ func newChange[T client.Object](ctx context.Context, call *handlers.Call, form *
 	}
 	c.Diff = changes.Clone()
 	if c.Old, err = form.glean(call.Cause.Old); err != nil {
-		c.log.V(1).Info("The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error", err.Error())
+		c.log.V(1).Info(
+			"The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error",
+			err.Error(),
+		)
 	}
 	return c, nil
 }

@@ -56,7 +56,9 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 
 func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 	op := one(succeed, facade.Retries(1))
-	a := call(t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true })
+	a := call(
+		t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true },
+	)
 	if a.Outcome.Blocked || !a.Outcome.Final {
 		t.Errorf("the limits of the handler must end it at last, got %+v", a.Outcome)
 	}
@@ -132,7 +134,9 @@ func TestOldIsNeverNil(t *testing.T) {
 func TestHandlersGetCopies(t *testing.T) {
 	spec := map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}
 	old := map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	want, wantOld := body(map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}),
+	want, wantOld := body(
+		map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}},
+	),
 		map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
 	typed := one(func(_ context.Context, c *Change) error {
 		c.Object.Spec.Extra["a"], c.Old.Spec.Extra["a"] = "x", "x"
@@ -173,7 +177,10 @@ func TestEvents(t *testing.T) {
 	})
 	posted := &recorder{}
 	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = posted })
-	want := recorder{{"w1", "Normal", "Provisioned", "100% done"}, {"w1", "Warning", "Slow", "it took a while"}, {"w1", "Debug", "Detail", ""}}
+	want := recorder{
+		{"w1", "Normal", "Provisioned", "100% done"}, {"w1", "Warning", "Slow", "it took a while"},
+		{"w1", "Debug", "Detail", ""},
+	}
 	if d := cmp.Diff(want, *posted); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -182,7 +189,10 @@ func TestEvents(t *testing.T) {
 func TestFlush(t *testing.T) {
 	broken := errors.New("the API server is away")
 	op := one(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
-	a := call(t, op, body(nil), nil, func(a *execution.Attempt) { a.FlushNow = func(context.Context) error { return broken } })
+	a := call(
+		t, op, body(nil), nil,
+		func(a *execution.Attempt) { a.FlushNow = func(context.Context) error { return broken } },
+	)
 	if !errors.Is(a.Outcome.Err, broken) || !strings.Contains(a.Outcome.Err.Error(), `object ns/w1 by handler "fn"`) {
 		t.Errorf("the error must be told, and what it is about: %v", a.Outcome.Err)
 	}

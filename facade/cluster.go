@@ -9,9 +9,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-var errNoCluster = errors.New("no cluster is configured: give --kubeconfig, set KUBECONFIG, or create ~/.kube/config as for kubectl; inside a cluster, the pod needs a service account")
+var errNoCluster = errors.New(
+	"no cluster is configured: give --kubeconfig, set KUBECONFIG, or create ~/.kube/config as for kubectl; inside a " +
+		"cluster, the pod needs a service account",
+)
 
-// loadConfig finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
+// loadConfig finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else
+// ~/.kube/config.
 func loadConfig(path string) (*rest.Config, error) {
 	config, err := findConfig(path)
 	switch {

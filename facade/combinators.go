@@ -2,8 +2,8 @@ package facade
 
 import "slices"
 
-// The combinators take and give predicates of any two arguments, so they fit into [Selection.When], [Selection.WhenChange] and the
-// patterns of values, labels and annotations:
+// The combinators take and give predicates of any two arguments, so they fit into [Selection.When],
+// [Selection.WhenChange] and the patterns of values, labels and annotations:
 //
 //	dbs.When(facade.All(isLarge, facade.Not(isPaused)))
 //	facade.Value(facade.Any(isSmall, isEven))

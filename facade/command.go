@@ -14,8 +14,8 @@ import (
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
 // returns. The second signal ends the process at once.
 //
-// The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line; errors go to stderr. For the flags,
-// run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
+// The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line; errors go to stderr. For the
+// flags, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
 func Main(op *Operator) {
 	os.Exit(ExitCode(NewCommand(op).ExecuteContext(ctrl.SetupSignalHandler()))) //nolint:revive // leaving is what it is for
 }
@@ -34,14 +34,15 @@ func ExitCode(err error) int {
 	}
 }
 
-// NewCommand is the command line of the operator, for programs that have more of it. Execute it with a context that ends
-// when the operator shall stop. The command prints its errors; for the exit code, see [ExitCode].
+// NewCommand is the command line of the operator, for programs that have more of it. Execute it with a context that
+// ends when the operator shall stop. The command prints its errors; for the exit code, see [ExitCode].
 func NewCommand(op *Operator) *cobra.Command {
 	r := &runner{op: op}
 	root := &cobra.Command{
-		Use:           filepath.Base(os.Args[0]),
-		Short:         "Run the operator " + op.displayName(),
-		Long:          "Run the operator " + op.displayName() + ": watch the cluster, and handle what changes in it until it is told to stop.",
+		Use:   filepath.Base(os.Args[0]),
+		Short: "Run the operator " + op.displayName(),
+		Long: "Run the operator " + op.displayName() +
+			": watch the cluster, and handle what changes in it until it is told to stop.",
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          r.run,
@@ -56,7 +57,9 @@ func NewCommand(op *Operator) *cobra.Command {
 	r.runFlags(root.Flags())
 
 	run := &cobra.Command{
-		Use: "run", Short: "Run the operator; the default command", Long: root.Long, Example: examples(root.Name() + " run"),
+		Use: "run", Short: "Run the operator; the default command", Long: root.Long, Example: examples(
+			root.Name() + " run",
+		),
 		Args: noArguments, RunE: r.run,
 	}
 	r.runFlags(run.Flags())

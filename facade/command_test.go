@@ -43,18 +43,49 @@ func TestWrongCommandLines(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"both scopes":               {"one contradicts the other", one(succeed), []string{"-A", "-n", "a"}, 2, []string{"exclude each other", "--help"}},
-		"both scopes of run":        {"the command may be spelled", one(succeed), []string{"run", "-A", "-n", "a"}, 2, []string{"exclude each other", "run --help"}},
-		"unknown flag":              {"a slip", one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"}},
-		"unknown command":           {"a slip", one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`}},
-		"files":                     {"Kopf has them, but a Go operator is compiled", one(succeed), []string{"run", "handlers.py"}, 2, []string{`argument "handlers.py"`}},
-		"namespace pattern":         {"it would be watched under that name, in vain", one(succeed), []string{"-n", "team-*"}, 2, []string{`"team-*" is not the name of a namespace`}},
-		"unknown format":            {"the right ones are told", one(succeed), []string{"-A", "--log-format", "xml"}, 2, []string{`unknown log format "xml": it is plain, full or json`}},
-		"quiet and verbose":         {"one contradicts the other", one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"}},
-		"mistakes in registrations": {"they come out without a cluster", broken, []string{"-A"}, 1, []string{`OnCreate("fn"): the function is nil`}},
-		"nil operator":              {"also without anything else", nil, []string{"-A"}, 1, []string{"the operator is nil"}},
-		"no cluster":                {"what to do is more than what is missing", scheming(), []string{"-A"}, 1, []string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"}},
-		"no such file":              {"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing}},
+		"both scopes": {
+			"one contradicts the other", one(succeed), []string{"-A", "-n", "a"}, 2,
+			[]string{"exclude each other", "--help"},
+		},
+		"both scopes of run": {
+			"the command may be spelled", one(succeed), []string{"run", "-A", "-n", "a"}, 2,
+			[]string{"exclude each other", "run --help"},
+		},
+		"unknown flag": {
+			"a slip", one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"},
+		},
+		"unknown command": {
+			"a slip", one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`},
+		},
+		"files": {
+			"Kopf has them, but a Go operator is compiled", one(succeed), []string{"run", "handlers.py"}, 2,
+			[]string{`argument "handlers.py"`},
+		},
+		"namespace pattern": {
+			"it would be watched under that name, in vain", one(succeed), []string{"-n", "team-*"}, 2,
+			[]string{`"team-*" is not the name of a namespace`},
+		},
+		"unknown format": {
+			"the right ones are told", one(succeed), []string{"-A", "--log-format", "xml"}, 2,
+			[]string{`unknown log format "xml": it is plain, full or json`},
+		},
+		"quiet and verbose": {
+			"one contradicts the other", one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"},
+		},
+		"mistakes in registrations": {
+			"they come out without a cluster", broken, []string{"-A"}, 1,
+			[]string{`OnCreate("fn"): the function is nil`},
+		},
+		"nil operator": {
+			"also without anything else", nil, []string{"-A"}, 1, []string{"the operator is nil"},
+		},
+		"no cluster": {
+			"what to do is more than what is missing", scheming(), []string{"-A"}, 1,
+			[]string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"},
+		},
+		"no such file": {
+			"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +128,8 @@ func TestHelpTeaches(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Run the operator test.example.org", "Examples:", "-A\n", "-n team-a -n team-b --verbose", "--log-format json",
-		"-A, --all-namespaces", "-n, --namespace", "-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format", "--kubeconfig",
+		"-A, --all-namespaces", "-n, --namespace", "-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
+		"--kubeconfig",
 		"--metrics-bind-address", "--version", "run ",
 	} {
 		if !strings.Contains(out, want) {
@@ -126,10 +158,14 @@ func TestRunStops(t *testing.T) {
 		args   []string
 		hint   bool
 	}{
-		"no scope":           {"the whole cluster is a lot, so it is said", nil, nil, true},
-		"whole cluster":      {"nothing is left to be said", nil, []string{"-A", "--log-format=JSON"}, false},
-		"namespaces":         {"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false},
-		"namespaces in code": {"the program has said so", []facade.OperatorOption{facade.InNamespaces("a")}, nil, false},
+		"no scope":      {"the whole cluster is a lot, so it is said", nil, nil, true},
+		"whole cluster": {"nothing is left to be said", nil, []string{"-A", "--log-format=JSON"}, false},
+		"namespaces": {
+			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false,
+		},
+		"namespaces in code": {
+			"the program has said so", []facade.OperatorOption{facade.InNamespaces("a")}, nil, false,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

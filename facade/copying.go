@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// detached is a copy that shares nothing with the value that could be modified. What cannot be copied from outside, as it has state of its
-// own behind unexported fields, is shared: such as clients and locks.
+// detached is a copy that shares nothing with the value that could be modified. What cannot be copied from outside, as
+// it has state of its own behind unexported fields, is shared: such as clients and locks.
 func detached[T any](value T) T {
 	if flat(reflect.TypeFor[T]()) {
 		return value
@@ -24,8 +24,8 @@ func duplicate[T any](value T) T {
 	return copied
 }
 
-// copying is the copying of one value. Those that have cycles have no end, but few have: only when there were many parts already, what was
-// met before is looked for, and is the same copy then.
+// copying is the copying of one value. Those that have cycles have no end, but few have: only when there were many
+// parts already, what was met before is looked for, and is the same copy then.
 type copying struct {
 	parts int
 	met   map[reference]reflect.Value
@@ -192,9 +192,10 @@ func flat(typ reflect.Type) bool {
 
 // closed tells whether a struct has state of its own, which is not for others to copy.
 func closed(typ reflect.Type) bool {
-	return typ.Kind() == reflect.Struct && typ != moments && typ != quantities && remembered(&closedTypes, typ, func() bool {
-		return hasField(typ, func(field reflect.StructField) bool { return !field.IsExported() || closed(field.Type) })
-	})
+	return typ.Kind() == reflect.Struct && typ != moments && typ != quantities &&
+		remembered(&closedTypes, typ, func() bool {
+			return hasField(typ, func(field reflect.StructField) bool { return !field.IsExported() || closed(field.Type) })
+		})
 }
 
 func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
@@ -225,7 +226,8 @@ func separable(typ reflect.Type, met map[reflect.Type]bool) bool {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array:
 		return separable(typ.Elem(), met)
 	case reflect.Struct:
-		return typ == moments || !closed(typ) && !hasField(typ, func(field reflect.StructField) bool { return !separable(field.Type, met) })
+		return typ == moments || !closed(typ) &&
+			!hasField(typ, func(field reflect.StructField) bool { return !separable(field.Type, met) })
 	default:
 		return true
 	}

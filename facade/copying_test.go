@@ -20,7 +20,10 @@ import (
 func lookup[V any](t *testing.T, value V) (got V) {
 	t.Helper()
 	op := facade.New("test.example.org")
-	index := facade.NewIndex(facade.For(op, &Widget{}), "i", func(context.Context, *Widget) (map[string]V, error) { return map[string]V{"k": value}, nil })
+	index := facade.NewIndex(
+		facade.For(op, &Widget{}), "i",
+		func(context.Context, *Widget) (map[string]V, error) { return map[string]V{"k": value}, nil },
+	)
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +66,8 @@ type guardedNode struct {
 func TestValuesOfIndicesAreCopies(t *testing.T) {
 	more := resource.MustParse("2")
 	original := func() *node {
-		n := &node{Name: "a", Any: map[string]any{"l": []any{"x"}}, By: map[string]any{"k": &node{Name: "c"}}, Row: [2][]string{{"r"}, nil},
+		n := &node{Name: "a", Any: map[string]any{"l": []any{"x"}}, By: map[string]any{"k": &node{Name: "c"}},
+			Row:   [2][]string{{"r"}, nil},
 			Stamp: metav1.Unix(7, 0), Much: resource.MustParse("1"), More: &more}
 		n.All = []*node{{Name: "b"}, nil}
 		return n

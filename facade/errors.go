@@ -13,14 +13,15 @@ var (
 	// ErrExiting: the operator stops. An error that the function returns does not count, and it is
 	// called again by the next operator; nil is a success.
 	ErrExiting = execution.ErrExiting
-	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written. It is found
-	// out at the next write, such as a Flush, not at once.
+	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written. It is
+	// found out at the next write, such as a Flush, not at once.
 	ErrDeleted = changes.ErrDeleted
 	// ErrUnmatched: the object of a daemon or timer is not selected any more.
 	ErrUnmatched = execution.ErrUnmatched
 	// ErrPaused: the operator pauses, as another one with a higher priority runs.
 	ErrPaused = execution.ErrPaused
-	// ErrTimeout: the handler's [Timeout] is over. With an error, the handler has failed for good; nil is a success still.
+	// ErrTimeout: the handler's [Timeout] is over. With an error, the handler has failed for good; nil is a success
+	// still.
 	ErrTimeout = execution.ErrTimeout
 )
 
@@ -39,8 +40,8 @@ func Temporary(err error, delay time.Duration) error {
 	return &temporaryError{reasoned(err), delay}
 }
 
-// Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on. It
-// wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
+// Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
+// It wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
 func Permanent(err error) error {
 	return &permanentError{reasoned(err)}
 }

@@ -66,7 +66,8 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 
 func TestCauses(t *testing.T) {
 	for got, want := range map[error]error{
-		facade.ErrExiting: execution.ErrExiting, facade.ErrDeleted: changes.ErrDeleted, facade.ErrTimeout: execution.ErrTimeout,
+		facade.ErrExiting: execution.ErrExiting, facade.ErrDeleted: changes.ErrDeleted,
+		facade.ErrTimeout: execution.ErrTimeout,
 	} {
 		if !errors.Is(got, want) {
 			t.Errorf("%v is not the engine's %v", got, want)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// printing tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a line, nor turns
-// the direction of writing.
+// printing tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a
+// line, nor turns the direction of writing.
 func printing(r rune) bool { return unicode.IsPrint(r) }
 
 // quoted is a text on one line: quoted if it could be taken for more than one, which control characters always are.
@@ -49,7 +49,8 @@ func indented(text string) string {
 	return safe.String()
 }
 
-// escapedJSON is the same JSON with nothing but printing characters in it. Others stand in its strings alone, where they may be escaped.
+// escapedJSON is the same JSON with nothing but printing characters in it. Others stand in its strings alone, where
+// they may be escaped.
 func escapedJSON(data []byte) []byte {
 	plain := func(r rune) bool { return r < utf8.RuneSelf && printing(r) }
 	text := string(data)

@@ -46,14 +46,15 @@ type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
 //
 // # Flow
 //
-// The handlers are called for each event of an object in the order in which these came, before anything else is done for the
-// object, and never twice at once for one object. An event can come twice, and those that came while no operator was running are
-// not seen: what was there is listed, and what is gone is not mentioned. A watch may show several quick changes as one.
+// The handlers are called for each event of an object in the order in which these came, before anything else is done
+// for the object, and never twice at once for one object. An event can come twice, and those that came while no
+// operator was running are not seen: what was there is listed, and what is gone is not mentioned. A watch may show
+// several quick changes as one.
 //
 // # Errors
 //
-// An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its handlers
-// are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
+// An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its
+// handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
 func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Watching}
 	if !prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, widened(opts), nil) {
@@ -72,8 +73,8 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	s.kind.op.add(registration{kind: s.kind, verb: "OnEvent", handler: &h})
 }
 
-// Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is gone by
-// then, nothing is. A function that always changes something is called for that again and again.
+// Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is
+// gone by then, nothing is. A function that always changes something is called for that again and again.
 func (e *Event[T]) Patch(change func(object T)) { e.change.Patch(change) }
 
 // SetResult sets what is written to status.<id>, see [Change.SetResult].

@@ -50,7 +50,12 @@ func (s *subs) Run(context.Context) error         { return s.err }
 func TestSubs(t *testing.T) {
 	held := &subs{err: &execution.PendingError{}}
 	with := func(a *execution.Attempt) { a.Call.Subs = held }
-	a := call(t, one(func(_ context.Context, c *Change) error { c.Sub("a b", succeed); return nil }), body(nil), nil, with)
+	a := call(t, one(func(
+		_ context.Context, c *Change,
+	) error {
+		c.Sub("a b", succeed)
+		return nil
+	}), body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil || len(held.declared) != 0 {
 		t.Errorf("an invalid id fails for good: got %+v, %d declared", a.Outcome, len(held.declared))
 	}
@@ -67,7 +72,10 @@ func TestSubs(t *testing.T) {
 		return c.RunSubs(ctx)
 	}), body(nil), nil, with)
 	if a.Outcome.Final || a.Outcome.Delay == nil || len(held.declared) != 1 {
-		t.Errorf("a handler with unfinished sub-handlers is called again: got %+v, %d declared", a.Outcome, len(held.declared))
+		t.Errorf(
+			"a handler with unfinished sub-handlers is called again: got %+v, %d declared", a.Outcome,
+			len(held.declared),
+		)
 	}
 	if sub := held.declared[0]; sub.ID != "a" || *sub.Policy.Retries != 2 || sub.To == nil {
 		t.Errorf("a sub-handler has the options of any: got %+v", sub)

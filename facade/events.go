@@ -12,9 +12,9 @@ func (c *Change[T]) Info(reason, message string) { c.Event("Normal", reason, mes
 // Warn posts a Kubernetes event of the type Warning about the object. See Event. Kopf: warn.
 func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, message) }
 
-// Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in camel
-// case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits nor fails: an
-// event that cannot be posted is a line in the log. Kopf: event.
+// Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
+// camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
+// nor fails: an event that cannot be posted is a line in the log. Kopf: event.
 func (c *Change[T]) Event(kind, reason, message string) {
 	if c.call.Events == nil {
 		c.attempt(func() error { return errOnlyReading })

@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// InField restricts a handler to objects that have the field, before or after the change; with [Value], to certain values of
-// it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id: "id/spec.field".
-// Kopf: field=.
+// InField restricts a handler to objects that have the field, before or after the change; with [Value], to certain
+// values of it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id:
+// "id/spec.field". Kopf: field=.
 func InField(path string) FilterOption {
 	parsed, err := parsePath(path)
 	o := option{name: "InField", set: func(h *handlers.Handler) { h.Field = parsed }}
@@ -23,9 +23,9 @@ func InField(path string) FilterOption {
 	return o
 }
 
-// Value demands that the field of the handler has a value by the pattern, before or after the change: [Present], [Absent], a
-// function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in JSON: int64,
-// float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
+// Value demands that the field of the handler has a value by the pattern, before or after the change: [Present],
+// [Absent], a function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in
+// JSON: int64, float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
 func Value(pattern any) FilterOption {
 	matches, err := patternOf(pattern)
 	return option{name: "Value", err: named("Value", err), set: func(h *handlers.Handler) { h.Value = matches }}
@@ -51,13 +51,14 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// OnField registers a handler for objects in which one field has changed, be it that they are created, updated, or deleted
-// since. Kopf: on.field.
+// OnField registers a handler for objects in which one field has changed, be it that they are created, updated, or
+// deleted since. Kopf: on.field.
 //
-// The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of its own
-// stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a mistake. An object in which
-// it leads through something else than a mapping does not have the field, and the log says so once. The handler's full id, under
-// which its progress and result are kept, is the id with the field: "id/spec.size".
+// The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of
+// its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a
+// mistake. An object in which it leads through something else than a mapping does not have the field, and the log says
+// so once. The handler's full id, under which its progress and result are kept, is the id with the field:
+// "id/spec.size".
 //
 // c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
 func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {
@@ -66,16 +67,19 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 
 func registerField[T client.Object](s ChangeSelection[T], id, path string, fn ChangeFunc[T], opts []UpdateOption) {
 	parsed, err := parsePath(path)
-	field := option{name: "InField", err: named("OnField("+strconv.Quote(path)+")", err), set: func(h *handlers.Handler) { h.Field = parsed }}
+	field := option{
+		name: "InField", err: named("OnField("+strconv.Quote(path)+")", err),
+		set: func(h *handlers.Handler) { h.Field = parsed },
+	}
 	register(s, "OnField", id, fn, append([]UpdateOption{field}, opts...), fieldChange)
 }
 
 // fieldChange stands for any reason, where the field has changed.
 const fieldChange Reason = "field"
 
-// Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object: nil
-// where there is none. The type is spelled, the rest is inferred: facade.Field[int](c). A value that does not fit into V is nil,
-// and fails the handler when it has returned, as do handlers without a field.
+// Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
+// nil where there is none. The type is spelled, the rest is inferred: facade.Field[int](c). A value that does not fit
+// into V is nil, and fails the handler when it has returned, as do handlers without a field.
 func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
 	c.attempt(func() (err error) {
 		h := c.call.Handler
@@ -109,7 +113,9 @@ func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 func fieldProblems(h *handlers.Handler) []error {
 	var problems []error
 	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
-		problems = append(problems, errors.New("Value, From and To need a field: add InField, or register with OnField"))
+		problems = append(
+			problems, errors.New("Value, From and To need a field: add InField, or register with OnField"),
+		)
 	}
 	if h.Value != nil && (h.From != nil || h.To != nil) {
 		problems = append(problems, errors.New("Value cannot stand together with From or To"))

@@ -21,30 +21,76 @@ func TestFieldMistakes(t *testing.T) {
 		register func(w facade.Selection[*Widget])
 		want     string
 	}{
-		"no path":          {"the root is no field", func(w facade.Selection[*Widget]) { w.OnField("fn", "", succeed) }, "a key is empty"},
-		"double dot":       {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) }, "a key is empty"},
-		"trailing dot":     {"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) }, "a key is empty"},
-		"open quote":       {"nobody knows where the key ends", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "does not end before a dot"},
-		"after a quote":    {"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) }, "does not end before a dot"},
-		"unknown":          {"a typing error would never be called", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`},
-		"in a list":        {"lists are compared as a whole", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys"},
-		"in a scalar":      {"there is nothing below", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) }, "spec.owner has no keys"},
-		"value of nothing": {"it would never be asked", func(w facade.Selection[*Widget]) { w.OnCreate("fn", succeed, facade.Value("x")) }, "need a field"},
+		"no path": {
+			"the root is no field", func(w facade.Selection[*Widget]) { w.OnField("fn", "", succeed) },
+			"a key is empty",
+		},
+		"double dot": {
+			"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) },
+			"a key is empty",
+		},
+		"trailing dot": {
+			"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) },
+			"a key is empty",
+		},
+		"open quote": {
+			"nobody knows where the key ends",
+			func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "does not end before a dot",
+		},
+		"after a quote": {
+			"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) },
+			"does not end before a dot",
+		},
+		"unknown": {
+			"a typing error would never be called",
+			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`,
+		},
+		"in a list": {
+			"lists are compared as a whole",
+			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys",
+		},
+		"in a scalar": {
+			"there is nothing below", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) },
+			"spec.owner has no keys",
+		},
+		"value of nothing": {
+			"it would never be asked",
+			func(w facade.Selection[*Widget]) { w.OnCreate("fn", succeed, facade.Value("x")) }, "need a field",
+		},
 		"value and to": {"they say two things of one", func(w facade.Selection[*Widget]) {
 			w.OnField("fn", "spec.size", succeed, facade.Value(1), facade.To(2))
 		}, "cannot stand together"},
-		"nil value":          {"null or absent?", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(nil)) }, "the pattern is nil"},
-		"no JSON":            {"nothing is equal to it", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(make(chan int))) }, "is no pattern"},
-		"nil label":          {"null is no label", func(w facade.Selection[*Widget]) { w.Label("a", nil).OnCreate("fn", succeed) }, "the pattern is nil"},
-		"number for a label": {"labels are strings", func(w facade.Selection[*Widget]) { w.Annotation("a", 1).OnCreate("fn", succeed) }, "int is no pattern"},
-		"label without key":  {"no label is called so", func(w facade.Selection[*Widget]) { w.Label("", "x").OnCreate("fn", succeed) }, "the key is empty"},
+		"nil value": {
+			"null or absent?",
+			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(nil)) },
+			"the pattern is nil",
+		},
+		"no JSON": {
+			"nothing is equal to it",
+			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(make(chan int))) },
+			"is no pattern",
+		},
+		"nil label": {
+			"null is no label", func(w facade.Selection[*Widget]) { w.Label("a", nil).OnCreate("fn", succeed) },
+			"the pattern is nil",
+		},
+		"number for a label": {
+			"labels are strings", func(w facade.Selection[*Widget]) { w.Annotation("a", 1).OnCreate("fn", succeed) },
+			"int is no pattern",
+		},
+		"label without key": {
+			"no label is called so", func(w facade.Selection[*Widget]) { w.Label("", "x").OnCreate("fn", succeed) },
+			"the key is empty",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := facade.New("test.example.org")
 			tc.register(facade.For(op, &Widget{}))
 			_, err := facade.Plan(op, newScheme(t))
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "field_test.go:") {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(
+				err.Error(), "field_test.go:",
+			) {
 				t.Errorf("%s: got %v, want %q with a location", tc.reason, err, tc.want)
 			}
 		})
@@ -70,7 +116,10 @@ func TestFieldIDs(t *testing.T) {
 			t.Errorf("%s is for changes of a field, got %+v", r.Handler.ID, r.Handler)
 		}
 	}
-	want := []string{"a/spec.size", "b/metadata.labels.app.kubernetes.io/name", "c/spec.extra.anything", "d/status", "e/spec.weight.inside"}
+	want := []string{
+		"a/spec.size", "b/metadata.labels.app.kubernetes.io/name", "c/spec.extra.anything", "d/status",
+		"e/spec.weight.inside",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("ids: -want, +got:\n%s", d)
 	}
@@ -104,11 +153,15 @@ func TestFieldValues(t *testing.T) {
 	if a := fieldCall(t, see, nil, size(int64(2))); a.Outcome.Err != nil || before != nil || *after != 2 {
 		t.Errorf("a creation has no old value: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
-	if a := fieldCall(t, see, size("large"), size(int64(2))); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
+	if a := fieldCall(
+		t, see, size("large"), size(int64(2)),
+	); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
 		t.Errorf("a value of another type fails the handler by name: got %v", a.Outcome.Err)
 	}
 	op := one(see)
-	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "has no field") {
+	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(
+		a.Outcome.Err.Error(), "has no field",
+	) {
 		t.Errorf("a handler without a field has no values: got %v", a.Outcome.Err)
 	}
 }
@@ -122,14 +175,18 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		before, after = facade.Field[string](c)
 		return nil
 	})
-	widgets.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" }).OnUpdate("whole", succeed)
+	widgets.WhenChange(
+		func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" },
+	).OnUpdate("whole", succeed)
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	weight := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"weight": v}} }
 	selected := func(old, now any) (ids []string) {
-		c := cause.Detect(cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)})
+		c := cause.Detect(
+			cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)},
+		)
 		found, err := handlers.Select(t.Context(), []*handlers.Handler{plan[0].Handler, plan[1].Handler}, c)
 		if err != nil {
 			t.Fatal(err)
@@ -142,12 +199,17 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	if d := cmp.Diff([]string{"whole"}, selected("4", "5")); d != "" {
 		t.Errorf("a scalar: -want, +got:\n%s", d)
 	}
-	if d := cmp.Diff([]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5")); d != "" {
+	if d := cmp.Diff(
+		[]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5"),
+	); d != "" {
 		t.Errorf("a scalar after a mapping: -want, +got:\n%s", d)
 	}
-	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}), func(a *execution.Attempt) {
-		a.Call.Cause = cause.Detect(cause.Observation{Body: a.Call.Object, Old: weight(map[string]any{"inside": "x"}), New: weight("5")})
-	})
+	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}),
+		func(a *execution.Attempt) {
+			a.Call.Cause = cause.Detect(
+				cause.Observation{Body: a.Call.Object, Old: weight(map[string]any{"inside": "x"}), New: weight("5")},
+			)
+		})
 	if a.Outcome.Err != nil || before == nil || *before != "x" || after != nil {
 		t.Errorf("the field has gone: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
@@ -165,7 +227,8 @@ func TestPatternsOfValues(t *testing.T) {
 		"absent":        {"there was none", facade.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
 		"gone":          {"there is none now", facade.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
 		"present":       {"there is one", facade.Present, nil, map[string]any{"size": int64(2)}, true},
-		"function": {"it is asked with JSON's types", func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
+		"function": {"it is asked with JSON's types",
+			func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
 			map[string]any{"size": int64(2)}, true},
 	}
 	for name, tc := range cases {
@@ -238,7 +301,10 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := len(selected) == 1, changed == "spec.size"; got != want {
-			t.Errorf("%s has changed: a sub-handler in spec.size of an update is called: got %v, want %v", changed, got, want)
+			t.Errorf(
+				"%s has changed: a sub-handler in spec.size of an update is called: got %v, want %v", changed, got,
+				want,
+			)
 		}
 	}
 }

@@ -25,17 +25,27 @@ type runner struct {
 
 // commonFlags are those of all commands. Kopf has the same, but --kubeconfig.
 func (r *runner) commonFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "the `file` that says which cluster; default: $KUBECONFIG, or the cluster around the process, or ~/.kube/config")
+	flags.StringVar(
+		&r.kubeconfig, "kubeconfig", "",
+		"the `file` that says which cluster; default: $KUBECONFIG, or the cluster around the process, or "+
+			"~/.kube/config",
+	)
 	flags.BoolVarP(&r.verbose, "verbose", "v", false, "log more: what is decided, and why")
 	flags.BoolVarP(&r.debug, "debug", "d", false, "log everything, the libraries below included")
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "log errors only")
-	flags.StringVar(&r.format, "log-format", formatFull, "the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)")
+	flags.StringVar(
+		&r.format, "log-format", formatFull,
+		"the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)",
+	)
 }
 
 func (r *runner) runFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&r.namespaces, "namespace", "n", nil, "serve this `namespace`; may be given several times")
 	flags.BoolVarP(&r.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
-	flags.StringVar(&r.metrics, "metrics-bind-address", "0", "serve metrics for Prometheus at this `address`, such as :8080; 0 is off")
+	flags.StringVar(
+		&r.metrics, "metrics-bind-address", "0",
+		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
+	)
 }
 
 const (
@@ -73,6 +83,8 @@ func (r *runner) scope() (names []string, hint string) {
 	case len(r.op.settings.namespaces) > 0:
 		return r.op.settings.namespaces, ""
 	default:
-		return nil, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or -n to choose namespaces."
+		return nil,
+			"Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or -n to choose " +
+				"namespaces."
 	}
 }

@@ -84,7 +84,8 @@ func (f *form[T]) encode(object T) (map[string]any, error) {
 	return asTree(object)
 }
 
-// shown is the decoded object of a cause: a copy for each filter, of one that was decoded once for all that ask in a row.
+// shown is the decoded object of a cause: a copy for each filter, of one that was decoded once for all that ask in a
+// row.
 func (f *form[T]) shown(c *cause.Cause) (T, error) {
 	if !f.whole {
 		return f.decode(c.Body)

@@ -4,7 +4,8 @@ import "maps"
 
 // immutable are the fields that belong to the API server: what functions do to them is undone.
 var immutable = []string{
-	"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+	"deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 

@@ -28,10 +28,12 @@ func (option) indexOption() {}
 // IndexFunc says what is to be found of an object, under which keys: nothing for nil or an empty map. See [NewIndex].
 type IndexFunc[T client.Object, K comparable, V any] func(ctx context.Context, object T) (map[K]V, error)
 
-// Index is a lookup of all selected objects by keys of any kind. It may be used by any number of goroutines. Make it with [NewIndex].
+// Index is a lookup of all selected objects by keys of any kind. It may be used by any number of goroutines. Make it
+// with [NewIndex].
 type Index[K comparable, V any] struct{ index *indexes.Index }
 
-// NewIndex registers an index of the selected objects: for every object, the function says what is to be found under which keys.
+// NewIndex registers an index of the selected objects: for every object, the function says what is to be found under
+// which keys.
 //
 //	byOwner := facade.NewIndex(dbs, "by-owner", func(_ context.Context, db *v1.Database) (map[string]string, error) {
 //		return map[string]string{db.Spec.Owner: db.Name}, nil
@@ -41,9 +43,9 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 //
 // # Flow
 //
-// The function is called for every event of an object, before any handler is: a handler never sees an index that is older than its object. No
-// handler of the operator is called before all objects of all indexed kinds are through their functions, but for kinds that cannot be
-// listed. An object that is gone, or is not selected any more, has no entries.
+// The function is called for every event of an object, before any handler is: a handler never sees an index that is
+// older than its object. No handler of the operator is called before all objects of all indexed kinds are through their
+// functions, but for kinds that cannot be listed. An object that is gone, or is not selected any more, has no entries.
 //
 // # Assumptions
 //
@@ -51,14 +53,19 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 //
 // # Errors
 //
-// An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a temporary error, the
-// object is left out until its first event after the delay; after a permanent one, until the operator restarts. [KeepEntries] is none.
-func NewIndex[T client.Object, K comparable, V any](s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption) *Index[K, V] {
+// An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a
+// temporary error, the object is left out until its first event after the delay; after a permanent one, until the
+// operator restarts. [KeepEntries] is none.
+func NewIndex[T client.Object, K comparable, V any](
+	s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption,
+) *Index[K, V] {
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing}
 	if prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, widened(opts), nil) {
 		h.Function = reflect.ValueOf(fn).Pointer()
-		h.Index = &handlers.Index{Into: held, Call: func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
+		h.Index = &handlers.Index{Into: held, Call: func(
+			ctx context.Context, call *handlers.Call,
+		) (map[any]any, bool, error) {
 			object, err := s.form.decode(call.Object)
 			if err != nil {
 				return nil, false, err
@@ -82,9 +89,9 @@ func loosened[K comparable, V any](entries map[K]V) map[any]any {
 	return loose
 }
 
-// Get gives the values under the key, one for each object that has one, in no order. It is what was there at one moment. The slice and the
-// values are the caller's own copies; but a value with unexported fields, such as a client or a lock, is shared as it is, unless it is an
-// object of Kubernetes.
+// Get gives the values under the key, one for each object that has one, in no order. It is what was there at one
+// moment. The slice and the values are the caller's own copies; but a value with unexported fields, such as a client or
+// a lock, is shared as it is, unless it is an object of Kubernetes.
 func (i *Index[K, V]) Get(key K) []V {
 	found := i.index.Get(key)
 	if len(found) == 0 {
@@ -98,7 +105,8 @@ func (i *Index[K, V]) Get(key K) []V {
 	return values
 }
 
-// All iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf: iterating over a Store.
+// All iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf:
+// iterating over a Store.
 func (i *Index[K, V]) All(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.index.Get(key) {

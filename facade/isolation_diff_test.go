@@ -18,7 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// What a handler does to the values of its diff is no change of the object; and a later change back to what is remembered is one.
+// What a handler does to the values of its diff is no change of the object; and a later change back to what is
+// remembered is one.
 func TestSortingADiffChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vandal{t: t}
@@ -62,7 +63,9 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 		}
-		want := []string{`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`}
+		want := []string{
+			`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`,
+		}
 		if d := cmp.Diff(want, v.notes); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}

@@ -26,8 +26,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// vandal is an operator with functions of all families. If it is at it, each of them changes all that it can reach, by reflection, once it
-// has noted what it was given.
+// vandal is an operator with functions of all families. If it is at it, each of them changes all that it can reach, by
+// reflection, once it has noted what it was given.
 type vandal struct {
 	t      *testing.T
 	active bool
@@ -75,7 +75,9 @@ func (v *vandal) register(op *facade.Operator) {
 		return map[string]*Widget{"all": w}, nil
 	})
 	v.trees = facade.NewIndex(widgets, "trees", func(_ context.Context, w *Widget) (map[string]map[string]any, error) {
-		return map[string]map[string]any{"all": {"tags": []any{w.Spec.Tags[0], map[string]any{"deep": w.Spec.Tags}}}}, nil
+		return map[string]map[string]any{
+			"all": {"tags": []any{w.Spec.Tags[0], map[string]any{"deep": w.Spec.Tags}}},
+		}, nil
 	})
 	changed := widgets.WhenChange(func(_ context.Context, c *Change) bool {
 		seen := c.Object.Spec.Owner == "ann"
@@ -105,10 +107,11 @@ func (v *vandal) register(op *facade.Operator) {
 		return nil
 	}
 	widgets.Daemon("daemon", background)
-	widgets.Timer("timer", time.Minute, background, facade.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
-		v.rages(object)
-		return time.Second
-	}))
+	widgets.Timer("timer", time.Minute, background,
+		facade.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
+			v.rages(object)
+			return time.Second
+		}))
 	chosen := facade.ForResourceFunc(op, func(r facade.Resource) bool {
 		seen := r.Plural == "widgets" && slices.Contains(r.Verbs, "watch")
 		v.rages(&r)
@@ -200,7 +203,9 @@ func (v *vandal) edit(patch string) {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget"}}
 	object.SetNamespace("default")
 	object.SetName("w1")
-	if err := v.people.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := v.people.Patch(
+		context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch)),
+	); err != nil {
 		v.t.Fatal(err)
 	}
 	v.settle(patch)
@@ -240,7 +245,9 @@ func (v *vandal) live(own bool) {
 	defer stop()
 	time.Sleep(5 * time.Second)
 	object := &unstructured.Unstructured{Object: body(map[string]any{
-		"owner": "ann", "tags": []any{"b", "a"}, "extra": map[string]any{"k": "v"}, "parts": []any{map[string]any{"name": "p", "notes": []any{"n"}}},
+		"owner": "ann", "tags": []any{"b", "a"}, "extra": map[string]any{"k": "v"}, "parts": []any{
+			map[string]any{"name": "p", "notes": []any{"n"}},
+		},
 		"unknown": map[string]any{"list": []any{"x", "y"}}, "weight": "1",
 	})}
 	object.SetNamespace("default")
@@ -261,7 +268,8 @@ func (v *vandal) live(own bool) {
 	v.settle("deletion")
 }
 
-// Whatever functions do to what they get, nobody else sees it: neither other functions, nor what is remembered, nor the object.
+// Whatever functions do to what they get, nobody else sees it: neither other functions, nor what is remembered, nor the
+// object.
 func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("own storages %t", own), func(t *testing.T) {

@@ -31,10 +31,12 @@ func (k *kind) mistake(err error) {
 	k.op.mistake(location(), err)
 }
 
-// For selects all objects of a Go type, given by an empty one: For(op, &v1.Database{}). Handlers get objects of that type.
+// For selects all objects of a Go type, given by an empty one: For(op, &v1.Database{}). Handlers get objects of that
+// type.
 //
-// The kind is the prototype's, if that has its TypeMeta set, and otherwise the type's in the scheme of the manager; under
-// [Main], give the type's AddToScheme to [AddToScheme]. For fields that the type does not have, see [Change.Patch].
+// The kind is the prototype's, if that has its TypeMeta set, and otherwise the type's in the scheme of the manager;
+// under [Main], give the type's AddToScheme to [AddToScheme]. For fields that the type does not have, see
+// [Change.Patch].
 func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := &kind{op: op, location: location()}
 	typ := reflect.TypeOf(prototype)
@@ -53,7 +55,9 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	return Selection[T]{ChangeSelection[T]{kind: k}}
 }
 
-func selectorOf(prototype client.Object, given schema.GroupVersionKind, scheme *runtime.Scheme) (reconcilers.Selector, error) {
+func selectorOf(
+	prototype client.Object, given schema.GroupVersionKind, scheme *runtime.Scheme,
+) (reconcilers.Selector, error) {
 	if given.Version != "" && given.Kind != "" {
 		return reconcilers.Selector{GroupVersion: given.GroupVersion(), Kind: given.Kind}, nil
 	}
@@ -61,7 +65,8 @@ func selectorOf(prototype client.Object, given schema.GroupVersionKind, scheme *
 	if runtime.IsNotRegisteredError(err) {
 		home := reflect.TypeOf(prototype).Elem().PkgPath()
 		return reconcilers.Selector{}, fmt.Errorf(
-			"facade.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the scheme, or give facade.AddToScheme(%s.AddToScheme) to facade.New: %w",
+			"facade.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
+				"scheme, or give facade.AddToScheme(%s.AddToScheme) to facade.New: %w",
 			prototype, home, path.Base(home), err)
 	}
 	if err != nil {

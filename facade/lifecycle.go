@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// HandlerLifecycle decides which of the handlers that are due for an object are called in one go. Kopf: kopf.lifecycles.
+// HandlerLifecycle decides which of the handlers that are due for an object are called in one go. Kopf:
+// kopf.lifecycles.
 type HandlerLifecycle = execution.Lifecycle
 
 // The lifecycles, for [Lifecycle].
@@ -25,8 +26,9 @@ const (
 	Shuffled = execution.Shuffled
 )
 
-// Lifecycle sets which of the handlers that are due are called in one go, sub-handlers included. Default: [InOrder], also with
-// [AsKopf]. Those that call one at a time write to the object after each. Kopf: set_default_lifecycle, with asap as the default.
+// Lifecycle sets which of the handlers that are due are called in one go, sub-handlers included. Default: [InOrder],
+// also with [AsKopf]. Those that call one at a time write to the object after each. Kopf: set_default_lifecycle, with
+// asap as the default.
 func Lifecycle(lifecycle HandlerLifecycle) OperatorOption {
 	return setting(func(s *settings) error {
 		if !lifecycle.Valid() {

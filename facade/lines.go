@@ -11,8 +11,8 @@ import (
 //
 //	2024-05-06 07:08:09.123 INFO  [default/example-1] Handler succeeded handler=create_fn reason=create
 //
-// with the object in front, as it is what one looks for. Only stacks, and further lines of a message, follow on lines of their own, behind
-// a tab. Nothing in a line is obeyed by a terminal, or looks like another line.
+// with the object in front, as it is what one looks for. Only stacks, and further lines of a message, follow on lines
+// of their own, behind a tab. Nothing in a line is obeyed by a terminal, or looks like another line.
 type lineCore struct {
 	out    zapcore.WriteSyncer
 	plain  bool   // without time and level
@@ -41,7 +41,9 @@ func (l *lineCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	pairs, about := l.pairs(fields)
 	var line strings.Builder
 	if !l.plain {
-		fmt.Fprintf(&line, "%s %-5s ", entry.Time.Format("2006-01-02 15:04:05.000"), strings.ToUpper(severity(entry.Level)))
+		fmt.Fprintf(
+			&line, "%s %-5s ", entry.Time.Format("2006-01-02 15:04:05.000"), strings.ToUpper(severity(entry.Level)),
+		)
 	}
 	if about != "" {
 		fmt.Fprintf(&line, "[%s] ", bracketed(about))

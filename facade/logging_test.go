@@ -26,21 +26,31 @@ func TestLogForPeople(t *testing.T) {
 		"message": {"the least", func(log logr.Logger) { log.Info("Hello") }, "INFO  Hello\n"},
 		"object first": {"it is what one looks for",
 			func(log logr.Logger) {
-				log.WithValues("kind", "Widget", "namespace", "ns", "name", "w1").WithValues("handler", "fn").Info("Handled", "after", "5s")
+				log.WithValues(
+					"kind", "Widget", "namespace", "ns", "name", "w1",
+				).WithValues("handler", "fn").Info("Handled", "after", "5s")
 			},
 			"INFO  [ns/w1] Handled after=5s kind=Widget handler=fn\n"},
 		"object without a namespace": {"clusters have such objects",
 			func(log logr.Logger) { log.WithValues("name", "w1").Info("Handled") }, "INFO  [w1] Handled\n"},
-		"error": {"it is a value like others", func(log logr.Logger) { log.Error(errors.New("it broke"), "Failed") }, "ERROR Failed error=\"it broke\"\n"},
+		"error": {
+			"it is a value like others", func(log logr.Logger) { log.Error(errors.New("it broke"), "Failed") },
+			"ERROR Failed error=\"it broke\"\n",
+		},
 		"forged lines": {"values of objects must not look like lines of ours",
 			func(log logr.Logger) { log.Info("Got", "value", "x\n2024-01-01 INFO forged", "key with=signs", 1) },
 			"INFO  Got value=\"x\\n2024-01-01 INFO forged\" \"key with=signs\"=1\n"},
 		"values": {"each in its shortest form",
 			func(log logr.Logger) {
-				log.Info("Got", "text", "a b", "empty", "", "reason", cause.Create, "n", 1, "tree", map[string]any{"a": []int{1}}, "nil", nil)
+				log.Info(
+					"Got", "text", "a b", "empty", "", "reason", cause.Create, "n", 1, "tree",
+					map[string]any{"a": []int{1}}, "nil", nil,
+				)
 			},
 			"INFO  Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
-		"stack": {"nobody can read one on a line", func(log logr.Logger) { log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1) },
+		"stack": {"nobody can read one on a line", func(log logr.Logger) {
+			log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1)
+		},
 			"ERROR Panicked n=1\n\tone\n\t\ttwo\n"},
 		"odd identity": {"some kinds may have any names, also those that look like the end of an identity",
 			func(log logr.Logger) { log.WithValues("name", "a] [kube-system/b\x1b[2J").Info("Handled") },
@@ -72,7 +82,10 @@ func TestLogForPeople(t *testing.T) {
 			func(log logr.Logger) { log.WithName("test.example.organs").Info("Done") }, "INFO  Done logger=test.example.organs\n"},
 		"values with control characters": {"however deep",
 			func(log logr.Logger) {
-				log.Info("Got", "bytes", "a\xffb", "tree", map[string]any{"a\u202e": "\x7f\u009b\u2066\U000e0041\x1b"}, "key\u202e\x9b", 1)
+				log.Info(
+					"Got", "bytes", "a\xffb", "tree", map[string]any{"a\u202e": "\x7f\u009b\u2066\U000e0041\x1b"},
+					"key\u202e\x9b", 1,
+				)
 			},
 			`INFO  Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` + "\n"},
 		"letters of all kinds": {"are no danger",
@@ -106,7 +119,9 @@ func TestLogForPeople(t *testing.T) {
 
 func TestLogForMachines(t *testing.T) {
 	var out bytes.Buffer
-	facade.NewLogger(&out, "json", "test.example.org").WithValues("namespace", "ns").Error(errors.New("it broke"), "Failed\nbadly", "n", 1)
+	facade.NewLogger(&out, "json", "test.example.org").WithValues("namespace", "ns").Error(
+		errors.New("it broke"), "Failed\nbadly", "n", 1,
+	)
 	var got map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %s", err, out.String())
@@ -115,7 +130,9 @@ func TestLogForMachines(t *testing.T) {
 		t.Errorf("no time in UTC: %v", got["timestamp"])
 	}
 	delete(got, "timestamp")
-	want := map[string]any{"severity": "error", "message": "Failed\nbadly", "namespace": "ns", "n": 1.0, "error": "it broke"}
+	want := map[string]any{
+		"severity": "error", "message": "Failed\nbadly", "namespace": "ns", "n": 1.0, "error": "it broke",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -127,11 +144,17 @@ func TestLogForMachines(t *testing.T) {
 // What machines read, people look at in terminals; and a key that stands twice is read as the last one.
 func TestLogForMachinesCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
-	log := facade.NewLogger(&out, "json", "test.example.org").WithValues("namespace", "ns", "name", "w1", "handler", "fn")
-	log.WithValues("name", "w2").WithName("a\u202eb").Info("a\u009b2J\u202e\x7fé\U000e0041", "handler", "other", "severity", "error",
+	log := facade.NewLogger(&out, "json", "test.example.org").WithValues(
+		"namespace", "ns", "name", "w1", "handler", "fn",
+	)
+	log.WithValues(
+		"name", "w2",
+	).WithName("a\u202eb").Info("a\u009b2J\u202e\x7fé\U000e0041", "handler", "other", "severity", "error",
 		"message", "forged", "timestamp", "never", "logger", "none", "tree", map[string]any{"a\u2066": "\x7f\n"}, "key\u202e", "\xff")
 	line := out.String()
-	if strings.Count(line, "\n") != 1 || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if strings.Count(line, "\n") != 1 || strings.ContainsFunc(
+		strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) },
+	) {
 		t.Errorf("what a terminal would obey: %q", line)
 	}
 	var got map[string]any
@@ -140,9 +163,11 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	}
 	delete(got, "timestamp")
 	want := map[string]any{
-		"severity": "info", "message": "a\u009b2J\u202e\x7fé\U000e0041", "logger": "a\u202eb", "namespace": "ns", "name": "w1", "handler": "fn",
-		"extra.name": "w2", "extra.handler": "other", "extra.severity": "error", "extra.message": "forged", "extra.timestamp": "never",
-		"extra.logger": "none", "tree": map[string]any{"a\u2066": "\x7f\n"}, "key\u202e": "\ufffd",
+		"severity": "info", "message": "a\u009b2J\u202e\x7fé\U000e0041", "logger": "a\u202eb", "namespace": "ns",
+		"name": "w1", "handler": "fn",
+		"extra.name": "w2", "extra.handler": "other", "extra.severity": "error", "extra.message": "forged",
+		"extra.timestamp": "never",
+		"extra.logger":    "none", "tree": map[string]any{"a\u2066": "\x7f\n"}, "key\u202e": "\ufffd",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
@@ -173,8 +198,9 @@ func TestLogSurvivesValuesThatPanic(t *testing.T) {
 		var out bytes.Buffer
 		log := facade.NewLogger(&out, format, "test.example.org")
 		for name, value := range map[string]any{
-			"error": bad, "nil": (*evil)(nil), "stringer": textual{bad}, "list": []any{bad}, "mapping": map[string]any{"a": bad},
-			"cause": errors.Join(errors.New("fine"), bad),
+			"error": bad, "nil": (*evil)(nil), "stringer": textual{bad}, "list": []any{bad},
+			"mapping": map[string]any{"a": bad},
+			"cause":   errors.Join(errors.New("fine"), bad),
 		} {
 			log.Info("Value "+name, "v", value)
 			log.WithValues("w", value).Info("Bound " + name)

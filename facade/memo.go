@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Memo is something to be remembered of every selected object, in memory, for as long as the object is there. Make it with [NewMemo].
+// Memo is something to be remembered of every selected object, in memory, for as long as the object is there. Make it
+// with [NewMemo].
 type Memo[V any] struct {
 	fresh func() *V
 
@@ -17,17 +18,18 @@ type Memo[V any] struct {
 	byUID map[types.UID]*V
 }
 
-// NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone and its
-// handlers have been told, and when the operator ends.
-// Every value begins as a zero one; or as what the function makes, if one is given. Kopf: memo, which is one for all handlers of an object;
-// here, each has a type and an owner.
+// NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone and
+// its handlers have been told, and when the operator ends. Every value begins as a zero one; or as what the function
+// makes, if one is given. Kopf: memo, which is one for all handlers of an object; here, each has a type and an owner.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
 	m := &Memo[V]{fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}}
 	switch {
 	case s.kind == nil:
 		s.kind.mistake(errors.New("NewMemo: the selection is empty: make it with facade.For or facade.ForResource"))
 	case len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil:
-		s.kind.mistake(fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)))
+		s.kind.mistake(
+			fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)),
+		)
 	case s.kind.op.made():
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
@@ -37,8 +39,9 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 	return m
 }
 
-// Of gives the value of an object, always the same one until the object is gone; it is made at the first time. Handlers of one object may
-// run beside one another, such as a daemon and a handler of changes: what they share needs a lock of its own.
+// Of gives the value of an object, always the same one until the object is gone; it is made at the first time. Handlers
+// of one object may run beside one another, such as a daemon and a handler of changes: what they share needs a lock of
+// its own.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.mu.Lock()
 	defer m.mu.Unlock()

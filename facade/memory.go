@@ -18,7 +18,9 @@ var (
 	errNoStorage   = errors.New("the storage is nil")
 	errEmptyMulti  = errors.New("there are no storages in Multi, so nothing would ever be remembered")
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
-	errIgnored     = errors.New("IgnoredFields: give the fields to the storage of DiffBase instead: it decides what counts")
+	errIgnored     = errors.New(
+		"IgnoredFields: give the fields to the storage of DiffBase instead: it decides what counts",
+	)
 )
 
 // complete makes the storages from what all options together say.
@@ -156,7 +158,10 @@ func checkPlaces(patch map[string]any) error {
 				return err
 			}
 		case place == "" || slices.Contains([]string{"apiVersion", "kind", "metadata"}, stanza):
-			return fmt.Errorf("nothing can be kept at %s: only in annotations, and in stanzas such as the status", cmp.Or(place, "the root"))
+			return fmt.Errorf(
+				"nothing can be kept at %s: only in annotations, and in stanzas such as the status",
+				cmp.Or(place, "the root"),
+			)
 		}
 	}
 	return nil
@@ -194,7 +199,10 @@ func (op *Operator) overwrites(one resolved) error {
 	}
 	for place := range storage.Leaves(patch) {
 		if slices.Contains(taken, place) {
-			return fmt.Errorf("%s(%q): the record would be at %s, which the operator needs for itself; choose another id", one.verb, id, place)
+			return fmt.Errorf(
+				"%s(%q): the record would be at %s, which the operator needs for itself; choose another id", one.verb,
+				id, place,
+			)
 		}
 	}
 	return nil

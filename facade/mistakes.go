@@ -12,8 +12,8 @@ import (
 // packagePath begins the names of all functions of this package, and of no other one.
 const packagePath = "github.com/kopf-runtime/kopf-runtime/facade."
 
-// location is "folder/file.go:line" of the user's call that led here. It is found by walking out of this package, rather
-// than by counting frames: verbs are called directly, through embedding and from one another.
+// location is "folder/file.go:line" of the user's call that led here. It is found by walking out of this package,
+// rather than by counting frames: verbs are called directly, through embedding and from one another.
 func location() string {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

@@ -13,8 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// Operator is a set of handlers under one name. Make it with [New], fill it with [For] and [ForResource], then run it with
-// [Main], or inside a manager with [Operator.SetupWithManager]. It is filled before that, by one goroutine or more.
+// Operator is a set of handlers under one name. Make it with [New], fill it with [For] and [ForResource], then run it
+// with [Main], or inside a manager with [Operator.SetupWithManager]. It is filled before that, by one goroutine or
+// more.
 type Operator struct {
 	name     string
 	settings settings
@@ -39,10 +40,10 @@ const (
 
 // New makes an operator of this name.
 //
-// The name is a domain name of at most 63 characters, such as "databases.example.org". It is the prefix of the annotations
-// that remember what was handled, the domain of the finalizer "<name>/finalizer", the field manager of all writes and the
-// source of Kubernetes events: two operators of different names can handle the same objects, two of the same name cannot.
-// Once objects have been handled, another name makes all of them new.
+// The name is a domain name of at most 63 characters, such as "databases.example.org". It is the prefix of the
+// annotations that remember what was handled, the domain of the finalizer "<name>/finalizer", the field manager of all
+// writes and the source of Kubernetes events: two operators of different names can handle the same objects, two of the
+// same name cannot. Once objects have been handled, another name makes all of them new.
 //
 // A wrong name or option is reported when the operator is set up.
 func New(name string, opts ...OperatorOption) *Operator {
@@ -72,7 +73,9 @@ func validateName(name string) error {
 		return fmt.Errorf("invalid operator name: %w", err)
 	}
 	if len(name) > validation.LabelValueMaxLength {
-		return fmt.Errorf("invalid operator name %q: it has more than %d characters", name, validation.LabelValueMaxLength)
+		return fmt.Errorf(
+			"invalid operator name %q: it has more than %d characters", name, validation.LabelValueMaxLength,
+		)
 	}
 	return nil
 }
@@ -81,7 +84,9 @@ func (op *Operator) add(r registration) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if op.stage != filling {
-		err := fmt.Errorf("%s(%q): registered after the operator was set up, so it is never called", r.verb, r.handler.ID)
+		err := fmt.Errorf(
+			"%s(%q): registered after the operator was set up, so it is never called", r.verb, r.handler.ID,
+		)
 		op.keep(r.handler.Location, err)
 		return
 	}

@@ -9,7 +9,8 @@ import (
 // Option is any option of any verb, for [Policy].
 type Option interface{ anyOption() }
 
-// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, and those in the background.
+// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, and those in the
+// background.
 type FilterOption interface {
 	ChangeOption
 	watchOption
@@ -22,7 +23,8 @@ type watchOption interface {
 	IndexOption
 }
 
-// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of sub-handlers.
+// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of
+// sub-handlers.
 type ChangeOption interface {
 	changeOption()
 	narrowOptions
@@ -47,7 +49,8 @@ type ResumeOption interface {
 	resumeOption()
 }
 
-// UpdateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of sub-handlers.
+// UpdateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of
+// sub-handlers.
 type UpdateOption interface {
 	Option
 	updateOption()

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// aboutKeys are the keys that say what a line is about. The framework gives them to a logger before a handler gets it: what the handler logs
-// under the same keys later is its own word, and is shown under others.
+// aboutKeys are the keys that say what a line is about. The framework gives them to a logger before a handler gets it:
+// what the handler logs under the same keys later is its own word, and is shown under others.
 var aboutKeys = []string{"kind", "namespace", "name", "handler", "reason", "type", "attempt"}
 
 // extra is in front of a key that is taken.
@@ -70,7 +70,8 @@ func (o ownKeys) settled(fields []zapcore.Field) []zapcore.Field {
 // harmless is the field itself, unless it panics when it is encoded.
 func harmless(field zapcore.Field) zapcore.Field {
 	switch field.Type {
-	case zapcore.ReflectType, zapcore.StringerType, zapcore.ErrorType, zapcore.ObjectMarshalerType, zapcore.ArrayMarshalerType, zapcore.InlineMarshalerType:
+	case zapcore.ReflectType, zapcore.StringerType, zapcore.ErrorType, zapcore.ObjectMarshalerType,
+		zapcore.ArrayMarshalerType, zapcore.InlineMarshalerType:
 	default:
 		return field
 	}

@@ -16,8 +16,8 @@ type pair struct {
 	value any
 }
 
-// pairs are the values of the message, then those of the logger, each key once; the namespace and the name of the object
-// are taken out of them.
+// pairs are the values of the message, then those of the logger, each key once; the namespace and the name of the
+// object are taken out of them.
 func (l *lineCore) pairs(fields []zapcore.Field) (pairs []pair, about string) {
 	own := decoded(fields)
 	var namespace, name string

@@ -39,7 +39,11 @@ func patternOf(pattern any) (handlers.Pattern, error) {
 	}
 	var value any
 	if err := convert(pattern, &value); err != nil {
-		return nil, fmt.Errorf("%T is no pattern: give facade.Present, facade.Absent, a func(value any, present bool) bool, or a value that encodes to JSON: %w", pattern, err)
+		return nil, fmt.Errorf(
+			"%T is no pattern: give facade.Present, facade.Absent, a func(value any, present bool) bool, or a value "+
+				"that encodes to JSON: %w",
+			pattern, err,
+		)
 	}
 	if value == nil {
 		return nil, errNilPattern
@@ -61,7 +65,11 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 	case nil, marker, string:
 		return patternOf(p)
 	default:
-		return nil, fmt.Errorf("%T is no pattern: give facade.Present, facade.Absent, a string, or a func(value string, present bool) bool", pattern)
+		return nil, fmt.Errorf(
+			"%T is no pattern: give facade.Present, facade.Absent, a string, or a func(value string, present "+
+				"bool) bool",
+			pattern,
+		)
 	}
 }
 
@@ -71,8 +79,8 @@ func (s Selection[T]) Label(key string, pattern any) Selection[T] {
 	return Selection[T]{s.ChangeSelection.Label(key, pattern)}
 }
 
-// Annotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf: annotations={key:
-// pattern}.
+// Annotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
+// annotations={key: pattern}.
 func (s Selection[T]) Annotation(key string, pattern any) Selection[T] {
 	return Selection[T]{s.ChangeSelection.Annotation(key, pattern)}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// reach tells whether the type has a place for the field. Values that encode themselves, and those of any type, may have
-// anything in them; whole paths of objects without a Go type, too.
+// reach tells whether the type has a place for the field. Values that encode themselves, and those of any type, may
+// have anything in them; whole paths of objects without a Go type, too.
 func (f *form[T]) reach(field diff.Path) []error {
 	typ := f.typ
 	for i, key := range field {
@@ -24,7 +24,12 @@ func (f *form[T]) reach(field diff.Path) []error {
 			typ = typ.Elem()
 			continue
 		case typ.Kind() != reflect.Struct:
-			return []error{fmt.Errorf("field %q: %s has no keys: it is a %s; lists are compared as a whole", field, strings.Join(field[:i], "."), typ)}
+			return []error{
+				fmt.Errorf(
+					"field %q: %s has no keys: it is a %s; lists are compared as a whole", field,
+					strings.Join(field[:i], "."), typ,
+				),
+			}
 		}
 		next, ok := member(typ, key)
 		if !ok {

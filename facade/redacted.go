@@ -10,16 +10,16 @@ import (
 )
 
 // Redacted keeps the values of these fields, with all that is in them, out of what is remembered of the objects: only
-// digests are. So is every v1 Secret as a whole, and an object of more than 100 KiB of JSON; with [AsKopf], which has to be
-// read by Kopf, only what is given here and what does not fit otherwise.
+// digests are. So is every v1 Secret as a whole, and an object of more than 100 KiB of JSON; with [AsKopf], which has
+// to be read by Kopf, only what is given here and what does not fit otherwise.
 //
-// That such a value has changed is seen as ever, and handlers see the present one in c.Object. But in c.Diff, there are paths
-// without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value, and a path
-// through a list means the list. For who can try out values, see [DigestKey].
+// That such a value has changed is seen as ever, and handlers see the present one in c.Object. But in c.Diff, there are
+// paths without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value,
+// and a path through a list means the list. For who can try out values, see [DigestKey].
 //
-// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`.
-// As handlers of one kind share what is remembered, it holds for all of them. Fields may become redacted, and be no longer,
-// without any object looking updated; what was remembered before is replaced when the object is handled next.
+// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`. As
+// handlers of one kind share what is remembered, it holds for all of them. Fields may become redacted, and be no
+// longer, without any object looking updated; what was remembered before is replaced when the object is handled next.
 func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	for _, text := range paths {
 		path, err := parsePath(text)

@@ -72,10 +72,15 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 		switch taken := other.handler; {
 		case !one.selector.MayMean(other.selector):
 		case one.selector.Contradicts(other.selector):
-			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the same objects; choose one version",
+			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
+				"same objects; choose one version",
 				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
-		case taken.ID == id && (other.verb == one.verb || one.handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
-			return fmt.Errorf("%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb, taken.Location)
+		case taken.ID == id &&
+			(other.verb == one.verb || one.handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
+			return fmt.Errorf(
+				"%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb,
+				taken.Location,
+			)
 		case taken.ID != id && op.share(taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.verb, id, taken.ID, other.verb, taken.Location)

@@ -128,7 +128,9 @@ func TestMistakes(t *testing.T) {
 			[]string{`no handlers for the reason "noop"`, `"create" is given twice`}},
 		"wrong values of options": {"each names the option and what it got",
 			func(_ *facade.Operator, w facade.Selection[*Widget]) int {
-				w.OnCreate("a", succeed, facade.Retries(-1), facade.Timeout(0), facade.Backoff(-time.Second), facade.Errors(9))
+				w.OnCreate(
+					"a", succeed, facade.Retries(-1), facade.Timeout(0), facade.Backoff(-time.Second), facade.Errors(9),
+				)
 				return above()
 			},
 			[]string{"4 mistakes", "Retries(-1)", "Timeout(0s)", "Backoff(-1s)", "Errors(9)"}},
@@ -238,7 +240,9 @@ func TestMistakes(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error, but: %s", c.reason)
 			}
-			for _, want := range append(c.want, fmt.Sprintf("facade/registration_test.go:%d: ", at), `operator "test.example.org"`) {
+			for _, want := range append(
+				c.want, fmt.Sprintf("facade/registration_test.go:%d: ", at), `operator "test.example.org"`,
+			) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%s\nwant %q in the error, got: %v", c.reason, want, err)
 				}
@@ -257,8 +261,12 @@ func TestUnknownType(t *testing.T) {
 		t.Fatal("no error, but the scheme does not know the type")
 	}
 	for _, want := range []string{
-		fmt.Sprintf("registration_test.go:%d: facade.For(*facade_test.unknown): the manager's scheme does not know the type", at),
-		"call AddToScheme of package github.com/kopf-runtime/kopf-runtime/facade_test", "facade.AddToScheme(facade_test.AddToScheme)",
+		fmt.Sprintf(
+			"registration_test.go:%d: facade.For(*facade_test.unknown): the manager's scheme does not know the type",
+			at,
+		),
+		"call AddToScheme of package github.com/kopf-runtime/kopf-runtime/facade_test",
+		"facade.AddToScheme(facade_test.AddToScheme)",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("want %q once, for both handlers, got: %v", want, err)

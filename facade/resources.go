@@ -42,15 +42,15 @@ type Resource = resources.Resource
 //	ForResource(op, "kopf.dev", Everything)             // all of a group
 //	ForResource(op, Everything)                         // all, but Kubernetes events: they would be events on events
 //
-// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when CRDs
-// come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of the core
-// group is meant; if there is none, the name is ambiguous, and none of them is handled, by whatever name: a line in the log
-// says so. Of several resources that are selected at once, those that cannot be listed, watched and patched are left out, the
-// last only if there are handlers that remember something in the object, which those of events do not. One that the
-// operator may not list or watch is named in the log, and the others are handled.
+// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when
+// CRDs come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of
+// the core group is meant; if there is none, the name is ambiguous, and none of them is handled, by whatever name: a
+// line in the log says so. Of several resources that are selected at once, those that cannot be listed, watched and
+// patched are left out, the last only if there are handlers that remember something in the object, which those of
+// events do not. One that the operator may not list or watch is named in the log, and the others are handled.
 //
-// The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without it, new
-// kinds are looked for at intervals.
+// The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
+// it, new kinds are looked for at intervals.
 func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
 	selector, err := reconcilers.Spelled(spelling...)
 	if err != nil {
@@ -59,11 +59,10 @@ func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstr
 	return dynamic(op, "facade.ForResource", selector, err)
 }
 
-// ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource in
-// every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it is handled
-// in one. It must be fast, and always say the same of the same resource; a panic is a false,
-// told once for each resource. Kopf: a callable in the place of the
-// resource.
+// ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
+// in every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it
+// is handled in one. It must be fast, and always say the same of the same resource; a panic is a false, told once for
+// each resource. Kopf: a callable in the place of the resource.
 func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
 	var err error
 	if meant == nil {
@@ -76,7 +75,8 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstruc
 			return yes
 		}
 		if _, known := told.LoadOrStore(r.String(), true); !known {
-			logf.Log.WithName(op.name).Error(failed, "The function of facade.ForResourceFunc panicked; the resource is not selected",
+			logf.Log.WithName(op.name).Error(failed,
+				"The function of facade.ForResourceFunc panicked; the resource is not selected",
 				append(panics.Stack(failed), "resource", r.String())...)
 		}
 		return false

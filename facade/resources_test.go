@@ -18,14 +18,36 @@ func TestManyResources(t *testing.T) {
 		register func(op *facade.Operator)
 		fails    string
 	}{
-		"UnknownKeyword":      {"a keyword that is not understood would select too much", func(op *facade.Operator) { facade.ForResource(op, "categories=all") }, `unknown keyword "categories"`},
-		"TwoNames":            {"nobody knows which is meant", func(op *facade.Operator) { facade.ForResource(op, "pods", "category=all") }, "exactly one name"},
-		"NoName":              {"a group alone is no resource", func(op *facade.Operator) { facade.ForResource(op, "group=kopf.dev") }, "exactly one name"},
-		"EmptyName":           {"it is no name", func(op *facade.Operator) { facade.ForResource(op, "kind=") }, "exactly one name"},
-		"BadName":             {"nothing is called so", func(op *facade.Operator) { facade.ForResource(op, "plural=a/b") }, `invalid resource name "a/b"`},
-		"EverythingOfNothing": {"everything is a name, no group", func(op *facade.Operator) { facade.ForResource(op, facade.Everything, "pods") }, "no group or version"},
-		"NoFunction":          {"it cannot be asked", func(op *facade.Operator) { facade.ForResourceFunc(op, nil) }, "the function is nil"},
-		"NoOperator":          {"the handlers would be nobody's", func(*facade.Operator) { facade.ForResourceFunc(nil, all) }, "ForResourceFunc: the operator is nil"},
+		"UnknownKeyword": {
+			"a keyword that is not understood would select too much",
+			func(op *facade.Operator) { facade.ForResource(op, "categories=all") }, `unknown keyword "categories"`,
+		},
+		"TwoNames": {
+			"nobody knows which is meant", func(op *facade.Operator) { facade.ForResource(op, "pods", "category=all") },
+			"exactly one name",
+		},
+		"NoName": {
+			"a group alone is no resource", func(op *facade.Operator) { facade.ForResource(op, "group=kopf.dev") },
+			"exactly one name",
+		},
+		"EmptyName": {
+			"it is no name", func(op *facade.Operator) { facade.ForResource(op, "kind=") }, "exactly one name",
+		},
+		"BadName": {
+			"nothing is called so", func(op *facade.Operator) { facade.ForResource(op, "plural=a/b") },
+			`invalid resource name "a/b"`,
+		},
+		"EverythingOfNothing": {
+			"everything is a name, no group",
+			func(op *facade.Operator) { facade.ForResource(op, facade.Everything, "pods") }, "no group or version",
+		},
+		"NoFunction": {
+			"it cannot be asked", func(op *facade.Operator) { facade.ForResourceFunc(op, nil) }, "the function is nil",
+		},
+		"NoOperator": {
+			"the handlers would be nobody's", func(*facade.Operator) { facade.ForResourceFunc(nil, all) },
+			"ForResourceFunc: the operator is nil",
+		},
 		"IDInEverything": {"everything means pods, too", func(op *facade.Operator) {
 			facade.ForResource(op, "pods").OnCreate("a", ok)
 			facade.ForResource(op, facade.Everything).OnCreate("a", ok)
@@ -39,19 +61,29 @@ func TestManyResources(t *testing.T) {
 			facade.ForResource(op, "kopf.dev", facade.Everything).OnCreate("a", ok)
 			facade.ForResource(op, "v1", "pods").OnCreate("a", ok)
 		}, ""},
-		"IDsThatMayMeet": {"what two functions or categories have in common is not known before they are asked", func(op *facade.Operator) {
-			facade.ForResourceFunc(op, all).OnCreate("a", ok)
-			facade.ForResource(op, "category=all").OnCreate("a", ok)
-			facade.ForResource(op, "category=other").OnCreate("a", ok)
-			facade.ForResource(op, "pods").OnCreate("a", ok)
-		}, ""},
-		"OtherVersions": {"everything of a version may be other things than those of another one", func(op *facade.Operator) {
-			facade.ForResource(op, "kopf.dev/v1", facade.Everything).OnCreate("a", ok)
-			facade.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
-		}, ""},
+		"IDsThatMayMeet": {"what two functions or categories have in common is not known before they are asked",
+			func(op *facade.Operator) {
+				facade.ForResourceFunc(op, all).OnCreate("a", ok)
+				facade.ForResource(op, "category=all").OnCreate("a", ok)
+				facade.ForResource(op, "category=other").OnCreate("a", ok)
+				facade.ForResource(op, "pods").OnCreate("a", ok)
+			}, ""},
+		"OtherVersions": {"everything of a version may be other things than those of another one",
+			func(op *facade.Operator) {
+				facade.ForResource(op, "kopf.dev/v1", facade.Everything).OnCreate("a", ok)
+				facade.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
+			}, ""},
 		"Keywords": {"all of them", func(op *facade.Operator) {
-			for _, parts := range [][]string{{"kind=Pod"}, {"plural=pods"}, {"singular=pod"}, {"shortcut=po"}, {"category=all", "group="}, {"version=v1", "group=kopf.dev", "kind=KopfExample"}, {"*", "version=v1"}} {
-				facade.ForResource(op, parts...).OnCreate(strings.Trim(strings.NewReplacer("=", "-", "*", "all", ".", "-").Replace(strings.Join(parts, "-")), "-"), ok)
+			for _, parts := range [][]string{
+				{"kind=Pod"}, {"plural=pods"}, {"singular=pod"}, {"shortcut=po"}, {"category=all", "group="},
+				{"version=v1", "group=kopf.dev", "kind=KopfExample"}, {"*", "version=v1"},
+			} {
+				facade.ForResource(op, parts...).OnCreate(
+					strings.Trim(
+						strings.NewReplacer("=", "-", "*", "all", ".", "-").Replace(strings.Join(parts, "-")), "-",
+					),
+					ok,
+				)
 			}
 		}, ""},
 	}
@@ -61,7 +93,9 @@ func TestManyResources(t *testing.T) {
 			op := facade.New("test.example.org")
 			tc.register(op)
 			plan, err := facade.Plan(op, newScheme(t))
-			if tc.fails == "" && (err != nil || len(plan) == 0) || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {
+			if tc.fails == "" && (err != nil || len(plan) == 0) || tc.fails != "" && (err == nil || !strings.Contains(
+				err.Error(), tc.fails,
+			)) {
 				t.Errorf("%s: want %q, got %v", tc.reason, tc.fails, err)
 			}
 		})
@@ -70,7 +104,9 @@ func TestManyResources(t *testing.T) {
 
 func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	op := facade.New("test.example.org")
-	facade.ForResourceFunc(op, func(r facade.Resource) bool { return r.Categories[0] == "all" }).OnCreate("a", func(context.Context, *Raw) error { return nil })
+	facade.ForResourceFunc(
+		op, func(r facade.Resource) bool { return r.Categories[0] == "all" },
+	).OnCreate("a", func(context.Context, *Raw) error { return nil })
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

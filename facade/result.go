@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of another
-// operator. The type is spelled, the rest is inferred: facade.Result[string](c, "provision").
+// Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
+// another operator. The type is spelled, the rest is inferred: facade.Result[string](c, "provision").
 //
 // Without such a result, it is an error that errors.Is recognises as [ErrNoResult]. A value that does not fit into V is
 // another error.

@@ -20,8 +20,15 @@ type address struct {
 func TestResultsThatAreNotJSON(t *testing.T) {
 	for name, value := range map[string]any{"channel": make(chan int), "function": func() {}, "number": math.NaN()} {
 		t.Run(name, func(t *testing.T) {
-			a := call(t, one(func(_ context.Context, c *Change) error { c.SetResult(value); return nil }), body(nil), nil)
-			if !a.Outcome.Final || a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), `result of handler "fn" is not a JSON value`) {
+			a := call(t, one(func(
+				_ context.Context, c *Change,
+			) error {
+				c.SetResult(value)
+				return nil
+			}), body(nil), nil)
+			if !a.Outcome.Final || a.Outcome.Err == nil || !strings.Contains(
+				a.Outcome.Err.Error(), `result of handler "fn" is not a JSON value`,
+			) {
 				t.Errorf("no attempt can repair that, so it must fail for good, got %+v", a.Outcome)
 			}
 		})
@@ -35,13 +42,24 @@ func TestSetResult(t *testing.T) {
 		act    func(c *Change) error
 		want   any
 	}{
-		"none":           {"handlers need none", func(*Change) error { return nil }, nil},
-		"null":           {"it is none", func(c *Change) error { c.SetResult(1); c.SetResult(nil); return nil }, nil},
-		"zero":           {"it is one", func(c *Change) error { c.SetResult(0); return nil }, int64(0)},
-		"the last one":   {"a handler may change its mind", func(c *Change) error { c.SetResult("a"); c.SetResult("b"); return nil }, "b"},
-		"struct":         {"by its JSON", func(c *Change) error { c.SetResult(address{"h", 1}); return nil }, map[string]any{"host": "h", "port": int64(1)}},
-		"of a failure":   {"results are of successes", func(c *Change) error { c.SetResult(1); return failed }, nil},
-		"large integers": {"floats would round them", func(c *Change) error { c.SetResult(int64(9007199254740993)); return nil }, int64(9007199254740993)},
+		"none": {"handlers need none", func(*Change) error { return nil }, nil},
+		"null": {"it is none", func(c *Change) error { c.SetResult(1); c.SetResult(nil); return nil }, nil},
+		"zero": {"it is one", func(c *Change) error { c.SetResult(0); return nil }, int64(0)},
+		"the last one": {"a handler may change " +
+			"its mind", func(c *Change) error { c.SetResult("a"); c.SetResult("b"); return nil }, "b"},
+		"struct": {"by its JSON", func(c *Change) error {
+			c.SetResult(
+				address{"h", 1},
+			)
+			return nil
+		}, map[string]any{"host": "h", "port": int64(1)}},
+		"of a failure": {"results are of successes", func(c *Change) error { c.SetResult(1); return failed }, nil},
+		"large integers": {"floats would round them", func(c *Change) error {
+			c.SetResult(
+				int64(9007199254740993),
+			)
+			return nil
+		}, int64(9007199254740993)},
 		"changed later": {"the value counts as it was given", func(c *Change) error {
 			value := map[string]int{"a": 1}
 			c.SetResult(value)
@@ -62,16 +80,22 @@ func TestSetResult(t *testing.T) {
 func TestResult(t *testing.T) {
 	object := body(nil)
 	object["status"] = map[string]any{
-		"whole": map[string]any{"host": "h", "port": int64(9007199254740993)}, "text": "x", "null": nil, "a/b.c": int64(1),
+		"whole": map[string]any{
+			"host": "h", "port": int64(9007199254740993),
+		}, "text": "x", "null": nil, "a/b.c": int64(1),
 	}
 	a := call(t, one(func(_ context.Context, c *Change) error {
-		if _, err := facade.Result[string](c, "other"); !errors.Is(err, facade.ErrNoResult) || !strings.Contains(err.Error(), `handler "other" of object ns/w1`) {
+		if _, err := facade.Result[string](c, "other"); !errors.Is(err, facade.ErrNoResult) || !strings.Contains(
+			err.Error(), `handler "other" of object ns/w1`,
+		) {
 			t.Errorf("absent: %v", err)
 		}
 		if _, err := facade.Result[string](c, "null"); !errors.Is(err, facade.ErrNoResult) {
 			t.Errorf("null: %v", err)
 		}
-		if _, err := facade.Result[int](c, "text"); err == nil || errors.Is(err, facade.ErrNoResult) || !strings.Contains(err.Error(), "string cannot be decoded") {
+		if _, err := facade.Result[int](c, "text"); err == nil || errors.Is(
+			err, facade.ErrNoResult,
+		) || !strings.Contains(err.Error(), "string cannot be decoded") {
 			t.Errorf("of another type: %v", err)
 		}
 		if got, err := facade.Result[address](c, "whole"); err != nil || got != (address{"h", 9007199254740993}) {

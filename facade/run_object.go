@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Run is one call of a function in the background, for one object. The methods may be called from goroutines of the function, as long
-// as it has not returned. The logger is in the context: log.FromContext(ctx).
+// Run is one call of a function in the background, for one object. The methods may be called from goroutines of the
+// function, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
 type Run[T client.Object] struct {
 	// ID is the handler's. Kopf: the id of the handler.
 	ID string
@@ -31,8 +31,9 @@ func newRun[T client.Object](ctx context.Context, call *handlers.Call, form *for
 	return &Run[T]{ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster, change: c}
 }
 
-// Object is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched shows when it is
-// written. If the object does not decode into its type, the call fails, and what could be decoded is given. Kopf: body, spec, status, meta.
+// Object is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched
+// shows when it is written. If the object does not decode into its type, the call fails, and what could be decoded is
+// given. Kopf: body, spec, status, meta.
 func (r *Run[T]) Object() T {
 	c := r.change
 	body := c.call.Live.Object()
@@ -46,16 +47,16 @@ func (r *Run[T]) Object() T {
 	return object
 }
 
-// Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long: the context goes on
-// for the cancellation backoff. Kopf: stopped.
+// Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long:
+// the context goes on for the cancellation backoff. Kopf: stopped.
 func (r *Run[T]) Stopping() <-chan struct{} { return r.change.call.Live.Stopping() }
 
-// StopReason is why the function has to end: [ErrDeleted], [ErrUnmatched], [ErrPaused] or [ErrExiting]; nil if it does not.
-// Kopf: stopped.reason.
+// StopReason is why the function has to end: [ErrDeleted], [ErrUnmatched], [ErrPaused] or [ErrExiting]; nil if it does
+// not. Kopf: stopped.reason.
 func (r *Run[T]) StopReason() error { return r.change.call.Live.StopReason() }
 
-// Patch changes the object in the cluster when the function has returned, whether it succeeds or not; or with Flush. For what the change may
-// do, see [Change.Patch]. Kopf: patch.
+// Patch changes the object in the cluster when the function has returned, whether it succeeds or not; or with Flush.
+// For what the change may do, see [Change.Patch]. Kopf: patch.
 func (r *Run[T]) Patch(change func(object T)) {
 	c := r.change
 	c.attempt(func() error {

@@ -17,15 +17,16 @@ import (
 // Selection says which objects handlers are for: those of one kind, see [For] and [ForResource], that pass all filters.
 // Its methods either narrow it down or register a handler.
 //
-// A selection is a value and never changes: every filter makes a new one, so several can be derived from one. Filters look
-// at the object as it is at the moment. An object that no handler selects is left alone, without finalizer, annotations and
-// log. One that begins to be selected, and was never handled by this operator, is created in the eyes of its handlers; one
-// that was handled before has been updated, if it differs from then.
+// A selection is a value and never changes: every filter makes a new one, so several can be derived from one. Filters
+// look at the object as it is at the moment. An object that no handler selects is left alone, without finalizer,
+// annotations and log. One that begins to be selected, and was never handled by this operator, is created in the eyes
+// of its handlers; one that was handled before has been updated, if it differs from then.
 type Selection[T client.Object] struct {
 	ChangeSelection[T]
 }
 
-// ChangeSelection is a [Selection] by what happened, rather than by the object alone; so it has the verbs for changes only.
+// ChangeSelection is a [Selection] by what happened, rather than by the object alone; so it has the verbs for changes
+// only.
 type ChangeSelection[T client.Object] struct {
 	kind    *kind
 	form    *form[T]
@@ -41,7 +42,8 @@ func (s Selection[T]) Labelled(selector string) Selection[T] {
 }
 
 // Annotated narrows the selection down to objects whose annotations match a selector, in the same syntax. The syntax is
-// that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf: annotations=.
+// that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf:
+// annotations=.
 func (s Selection[T]) Annotated(selector string) Selection[T] {
 	return Selection[T]{s.ChangeSelection.Annotated(selector)}
 }
@@ -63,7 +65,9 @@ func (s ChangeSelection[T]) Annotated(selector string) ChangeSelection[T] {
 	return s.bySelector("Annotated", selector, handlers.Annotations)
 }
 
-func (s ChangeSelection[T]) bySelector(method, text string, filter func(labels.Selector) handlers.Filter) ChangeSelection[T] {
+func (s ChangeSelection[T]) bySelector(
+	method, text string, filter func(labels.Selector) handlers.Filter,
+) ChangeSelection[T] {
 	selector, err := labels.Parse(text)
 	if err != nil {
 		s.kind.mistake(fmt.Errorf("%s(%q): invalid selector: %w", method, text, err))
@@ -87,9 +91,9 @@ func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) boo
 	})
 }
 
-// WhenChange narrows the selection down to changes for which the function is true. It gets the change as a handler does,
-// but can only read: the methods that write or post anything fail the filter. For its calls, see [Selection.When]; if
-// it is false, the object is as good as not selected. Kopf: when=, with old, new and diff.
+// WhenChange narrows the selection down to changes for which the function is true. It gets the change as a handler
+// does, but can only read: the methods that write or post anything fail the filter. For its calls, see
+// [Selection.When]; if it is false, the object is as good as not selected. Kopf: when=, with old, new and diff.
 func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Change[T]) bool) ChangeSelection[T] {
 	if matches == nil {
 		s.kind.mistake(errors.New("WhenChange: the function is nil"))

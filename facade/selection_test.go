@@ -64,7 +64,9 @@ func TestFilters(t *testing.T) {
 	w.When(func(_ context.Context, w *Widget) bool { return w.Spec.Size > 2 }).OnCreate("large", succeed)
 	w.WhenChange(grown).OnUpdate("grown", succeed)
 	w.WhenChange(grown).Labelled("tier=test").OnUpdate("grown-test", succeed)
-	w.WhenChange(func(_ context.Context, c *Change) bool { return c.Reason == facade.ReasonUpdate && len(c.Diff) == 1 }).OnUpdate("changed", succeed)
+	w.WhenChange(
+		func(_ context.Context, c *Change) bool { return c.Reason == facade.ReasonUpdate && len(c.Diff) == 1 },
+	).OnUpdate("changed", succeed)
 
 	object := body(map[string]any{"size": int64(3)})
 	metadata := object["metadata"].(map[string]any)
@@ -120,7 +122,9 @@ func TestFiltersOnlyRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := facade.New("test.example.org")
-			facade.For(op, &Widget{}).WhenChange(func(_ context.Context, c *Change) bool { act(c); return true }).OnCreate("a", succeed)
+			facade.For(
+				op, &Widget{},
+			).WhenChange(func(_ context.Context, c *Change) bool { act(c); return true }).OnCreate("a", succeed)
 			plan, err := facade.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)

@@ -63,9 +63,10 @@ func defaults(name string) settings {
 	}
 }
 
-// AsKopf makes the operator remember as Kopf's operators do by default: with the annotations of kopf.zalando.org, and the
-// finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects of a Kopf operator, with every handler
-// where it was, and can hand them back. Ids must be those of the Kopf handlers: their function names, by default.
+// AsKopf makes the operator remember as Kopf's operators do by default: with the annotations of kopf.zalando.org, and
+// the finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects of a Kopf operator, with every
+// handler where it was, and can hand them back. Ids must be those of the Kopf handlers: their function names, by
+// default.
 //
 // There is one price: a copy of a handled object, annotations included, is taken for handled, as Kopf does.
 func AsKopf() OperatorOption {
@@ -105,12 +106,14 @@ func namespaces(names []string) ([]string, error) {
 	return slices.Compact(unique), nil
 }
 
-// Workers sets how many objects of one kind are handled at once, in all namespaces together. Default: 100, as handlers may sleep.
+// Workers sets how many objects of one kind are handled at once, in all namespaces together. Default: 100, as handlers
+// may sleep.
 //
-// A handler holds one of them until it returns. Without a [Timeout], or if it does not end with its context, it may do so for ever; as
-// many of these as there are workers stop the kind, which is told in the log with their ids. One worker in ten, at least one, is kept for
-// deletions, and as many for all the rest, so that neither stops the other. Workers(1) runs no two handlers of a kind beside each other,
-// and keeps nothing. Daemons and timers need no workers: see [MostDaemons], [MostTicks].
+// A handler holds one of them until it returns. Without a [Timeout], or if it does not end with its context, it may do
+// so for ever; as many of these as there are workers stop the kind, which is told in the log with their ids. One worker
+// in ten, at least one, is kept for deletions, and as many for all the rest, so that neither stops the other.
+// Workers(1) runs no two handlers of a kind beside each other, and keeps nothing. Daemons and timers need no workers:
+// see [MostDaemons], [MostTicks].
 //
 // Kopf: queueing.worker_limit, without a limit by default.
 func Workers(n int) OperatorOption {
@@ -123,8 +126,8 @@ func Workers(n int) OperatorOption {
 	})
 }
 
-// DefaultBackoff sets the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60 seconds.
-// Kopf: execution.default_backoff.
+// DefaultBackoff sets the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
+// seconds. Kopf: execution.default_backoff.
 func DefaultBackoff(delay time.Duration) OperatorOption {
 	return setting(func(s *settings) error {
 		if delay <= 0 {
@@ -135,9 +138,9 @@ func DefaultBackoff(delay time.Duration) OperatorOption {
 	})
 }
 
-// AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package that is
-// handled or read through clients. The types of client-go are known without it. Under SetupWithManager the functions are
-// applied to the manager's scheme.
+// AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package that
+// is handled or read through clients. The types of client-go are known without it. Under SetupWithManager the functions
+// are applied to the manager's scheme.
 func AddToScheme(add ...func(*runtime.Scheme) error) OperatorOption {
 	return setting(func(s *settings) error {
 		if slices.ContainsFunc(add, func(f func(*runtime.Scheme) error) bool { return f == nil }) {

@@ -26,9 +26,9 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with facad
 //
 // # Errors
 //
-// All mistakes of all registrations at once, one a line, each with the file and line of the call: wrong ids, selectors and
-// options, ids used twice, types that the scheme does not know. Whether the kinds exist in the cluster is not looked at:
-// their handlers wait for them.
+// All mistakes of all registrations at once, one a line, each with the file and line of the call: wrong ids, selectors
+// and options, ids used twice, types that the scheme does not know. Whether the kinds exist in the cluster is not
+// looked at: their handlers wait for them.
 func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	switch {
 	case !op.made():
@@ -84,13 +84,15 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 	return reconcilers.Options{
 		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
 		Diffbase: s.diffbase, Progress: s.progress, CompactSubs: s.compact, Registrations: plan,
-		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint, Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
+		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint,
+		Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
 		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
 		Forget: op.forget(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,
 	}
 }
 
-// begin stops the manager at its start if anything was registered after the set-up: missing handlers must not be silent.
+// begin stops the manager at its start if anything was registered after the set-up: missing handlers must not be
+// silent.
 func (op *Operator) begin(context.Context) error {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -72,7 +72,10 @@ func TestSetupFails(t *testing.T) {
 			return m.Start(ctx)
 		}, `OnUpdate("late"): registered after the operator was set up`},
 		"scheme that cannot be filled": {"a mistake in an API package", func(t *testing.T) error {
-			op := facade.New("test.example.org", facade.AddToScheme(func(*runtime.Scheme) error { return errors.New("no types today") }))
+			op := facade.New(
+				"test.example.org",
+				facade.AddToScheme(func(*runtime.Scheme) error { return errors.New("no types today") }),
+			)
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "adding types to the scheme: no types today"},
 	}
@@ -127,15 +130,19 @@ func TestOperators(t *testing.T) {
 		want   reconcilers.Options
 	}{
 		"defaults": {"all memory is under the name", nil, own},
-		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written", []facade.OperatorOption{facade.AsKopf()},
+		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written",
+			[]facade.OperatorOption{facade.AsKopf()},
 			reconcilers.Options{
 				Name: "test.example.org", Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
 				Diffbase: diffbase.Annotations{}, Progress: progress.Smart{},
 			}},
-		"namespaces": {"one given twice would be handled twice", []facade.OperatorOption{facade.InNamespaces("b", "a", "b")},
+		"namespaces": {"one given twice would be handled twice",
+			[]facade.OperatorOption{facade.InNamespaces("b", "a", "b")},
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
 		"numbers": {"they go to the engine as they are", []facade.OperatorOption{
-			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour), facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
+			facade.Workers(3), facade.DefaultBackoff(
+				time.Second,
+			), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour), facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
 			facade.MostDaemons(5), facade.MostTicks(6), facade.DefaultCancelPolling(time.Hour),
 		},
 			with(func(o *reconcilers.Options) {
@@ -176,10 +183,15 @@ func TestWrongOperators(t *testing.T) {
 			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") }, []string{"more than 63 characters"}},
 		"wrong options": {"each names itself and its value",
 			func() *facade.Operator {
-				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0), facade.ErrorDelays(0), facade.APIBackoffs(0), facade.MostDaemons(0), facade.MostTicks(-1), facade.DefaultCancelPolling(0), facade.Checkpoint(0), facade.Lifecycle(99), facade.InNamespaces("Team_A"),
+				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0),
+					facade.ErrorDelays(0), facade.APIBackoffs(0), facade.MostDaemons(0), facade.MostTicks(-1),
+					facade.DefaultCancelPolling(0), facade.Checkpoint(0), facade.Lifecycle(99),
+					facade.InNamespaces("Team_A"),
 					facade.InNamespaces(), facade.AddToScheme(nil), nil)
 			},
-			[]string{"13 mistakes", "MostDaemons(0)", "MostTicks(-1)", "DefaultCancelPolling(0s)", "ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)", "Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
+			[]string{"13 mistakes", "MostDaemons(0)", "MostTicks(-1)", "DefaultCancelPolling(0s)",
+				"ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)",
+				"Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
 				"InNamespaces: no namespaces", "AddToScheme: a function is nil", "<nil> is no option"}},
 	}
 	for name, c := range cases {

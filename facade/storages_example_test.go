@@ -77,7 +77,11 @@ func ExampleDiffBase() {
 func ExampleDiffBase_moving() {
 	const name = "databases.example.org"
 	facade.New(name,
-		facade.DiffBase(diffbase.Multi{diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true}}),
-		facade.Progress(progress.Multi{progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true}}),
+		facade.DiffBase(
+			diffbase.Multi{diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
+		),
+		facade.Progress(
+			progress.Multi{progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true}},
+		),
 	)
 }

@@ -32,23 +32,73 @@ func TestWrongStorages(t *testing.T) {
 		opts   []facade.OperatorOption
 		want   string
 	}{
-		"no diff-base":    {"there is no default to it", []facade.OperatorOption{facade.DiffBase(nil)}, "DiffBase: the storage is nil"},
-		"empty diff-base": {"all objects would be new forever", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{})}, "nothing would ever be remembered"},
-		"nil inside":      {"a nil is found wherever it is", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil"},
-		"broken":          {"it would fail with every object", []facade.OperatorOption{facade.DiffBase(broken{})}, "no room"},
-		"bad prefix":      {"the API server would refuse all writes", []facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})}, "invalid annotation key"},
-		"identity":        {"the API server would refuse it, or do worse", []facade.OperatorOption{facade.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})}, "nothing can be kept at /metadata/name"},
-		"no progress":     {"there is no default to it", []facade.OperatorOption{facade.Progress(nil)}, "Progress: the storage is nil"},
-		"no memory":       {"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{})}, "nothing would ever be remembered"},
-		"read only":       {"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes"},
-		"empty prefix":    {"it is not the default", []facade.OperatorOption{facade.AnnotationPrefix("")}, "the prefix is empty"},
-		"long for Kopf":   {"Kopf's former keys have no room for it", []facade.OperatorOption{facade.AnnotationPrefix(long), facade.AsKopf()}, "too long for the annotations that Kopf used once"},
-		"open quote":      {"nobody knows where the key ends", []facade.OperatorOption{facade.IgnoredFields(`metadata.labels."a.b`)}, "double quotes"},
-		"empty key":       {"there is no such field", []facade.OperatorOption{facade.IgnoredFields("spec..a")}, "a key is empty"},
-		"ignored twice":   {"a storage decides by itself what counts", []facade.OperatorOption{facade.IgnoredFields("spec.a"), facade.DiffBase(diffbase.Status{})}, "the storage of DiffBase"},
-		"no finalizer":    {"Kubernetes wants a domain", []facade.OperatorOption{facade.Finalizer("mine")}, `Finalizer("mine")`},
-		"no key":          {"it would be no secret", []facade.OperatorOption{facade.DigestKey([]byte("x"), nil)}, "DigestKey: a key is empty"},
-		"id at its place": {"the record would destroy what was handled last", []facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})}, `the record would be at /metadata/annotations/test.example.org~1id`},
+		"no diff-base": {
+			"there is no default to it", []facade.OperatorOption{facade.DiffBase(nil)}, "DiffBase: the storage is nil",
+		},
+		"empty diff-base": {
+			"all objects would be new forever", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{})},
+			"nothing would ever be remembered",
+		},
+		"nil inside": {
+			"a nil is found wherever it is",
+			[]facade.OperatorOption{facade.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil",
+		},
+		"broken": {
+			"it would fail with every object", []facade.OperatorOption{facade.DiffBase(broken{})}, "no room",
+		},
+		"bad prefix": {
+			"the API server would refuse all writes",
+			[]facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})},
+			"invalid annotation key",
+		},
+		"identity": {
+			"the API server would refuse it, or do worse",
+			[]facade.OperatorOption{facade.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})},
+			"nothing can be kept at /metadata/name",
+		},
+		"no progress": {
+			"there is no default to it", []facade.OperatorOption{facade.Progress(nil)}, "Progress: the storage is nil",
+		},
+		"no memory": {
+			"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{})},
+			"nothing would ever be remembered",
+		},
+		"read only": {
+			"failures would be forgotten",
+			[]facade.OperatorOption{facade.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes",
+		},
+		"empty prefix": {
+			"it is not the default", []facade.OperatorOption{facade.AnnotationPrefix("")}, "the prefix is empty",
+		},
+		"long for Kopf": {
+			"Kopf's former keys have no room for it",
+			[]facade.OperatorOption{facade.AnnotationPrefix(long), facade.AsKopf()},
+			"too long for the annotations that Kopf used once",
+		},
+		"open quote": {
+			"nobody knows where the key ends", []facade.OperatorOption{facade.IgnoredFields(`metadata.labels."a.b`)},
+			"double quotes",
+		},
+		"empty key": {
+			"there is no such field", []facade.OperatorOption{facade.IgnoredFields("spec..a")}, "a key is empty",
+		},
+		"ignored twice": {
+			"a storage decides by itself what counts",
+			[]facade.OperatorOption{facade.IgnoredFields("spec.a"), facade.DiffBase(diffbase.Status{})},
+			"the storage of DiffBase",
+		},
+		"no finalizer": {
+			"Kubernetes wants a domain", []facade.OperatorOption{facade.Finalizer("mine")}, `Finalizer("mine")`,
+		},
+		"no key": {
+			"it would be no secret", []facade.OperatorOption{facade.DigestKey([]byte("x"), nil)},
+			"DigestKey: a key is empty",
+		},
+		"id at its place": {
+			"the record would destroy what was handled last",
+			[]facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})},
+			`the record would be at /metadata/annotations/test.example.org~1id`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,23 +123,34 @@ func TestRightStorages(t *testing.T) {
 		opts   []facade.OperatorOption
 		want   reconcilers.Options
 	}{
-		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)}, reconcilers.Options{
-			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
-		"long prefix": {"without Kopf's former keys, there is room", []facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
-			Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
-		"Kopf's prefix": {"in any order", []facade.OperatorOption{facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true)}, reconcilers.Options{
+		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)},
+			reconcilers.Options{
+				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
+				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
+		"long prefix": {"without Kopf's former keys, there is room",
+			[]facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
+				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
+				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
+		"Kopf's prefix": {"in any order", []facade.OperatorOption{
+			facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true),
+		}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
 			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
-		"ignored": {"the default storage ignores them", []facade.OperatorOption{facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false)}, reconcilers.Options{
+		"ignored": {"the default storage ignores them", []facade.OperatorOption{
+			facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false),
+		}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
-		"own": {"they are taken as they are", []facade.OperatorOption{facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}), facade.DigestKey([]byte("k"), []byte("f"))}, reconcilers.Options{
+		"own": {"they are taken as they are", []facade.OperatorOption{
+			facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}),
+			facade.DigestKey([]byte("k"), []byte("f")),
+		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
 			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
 			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
-		"own of the same kind": {"it keeps what Kopf can read", []facade.OperatorOption{facade.Progress(progress.Annotations{Prefix: name, WithoutV1: true})}, reconcilers.Options{
+		"own of the same kind": {"it keeps what Kopf can read", []facade.OperatorOption{
+			facade.Progress(progress.Annotations{Prefix: name, WithoutV1: true}),
+		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
 	}
@@ -144,7 +205,9 @@ func TestRedacted(t *testing.T) {
 
 func TestHandlersOfDigests(t *testing.T) {
 	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
-	before, after := body(map[string]any{"owner": "ann", "size": int64(1)}), body(map[string]any{"owner": "bob", "size": int64(1)})
+	before, after := body(
+		map[string]any{"owner": "ann", "size": int64(1)},
+	), body(map[string]any{"owner": "bob", "size": int64(1)})
 	var stored diffbase.Essence
 	for form, err := range redaction.Forms(after, diffbase.Essence{"spec": before["spec"]}) {
 		if err != nil {
@@ -171,7 +234,9 @@ func TestHandlersOfDigests(t *testing.T) {
 		return nil
 	})
 	raw := facade.New("raw.example.org")
-	facade.ForResource(raw, "test.example.org/v1", "widgets").OnUpdate("id", func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+	facade.ForResource(
+		raw, "test.example.org/v1", "widgets",
+	).OnUpdate("id", func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
 		if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, c.Old.Object); d != "" {
 			t.Errorf("what has changed is absent, all else is known: -want, +got:\n%s", d)
 		}
@@ -197,7 +262,10 @@ func TestStoragesThatPanicAreMistakes(t *testing.T) {
 	if err == nil {
 		t.Fatal("nobody is told")
 	}
-	for _, want := range []string{"DiffBase: storing an empty essence: Store of the storage facade_test.fallible: panic: ", "Progress: storing a record"} {
+	for _, want := range []string{
+		"DiffBase: storing an empty essence: Store of the storage facade_test.fallible: panic: ",
+		"Progress: storing a record",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}

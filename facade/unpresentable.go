@@ -36,7 +36,9 @@ func (e *unpresentableError) Unpresentable() bool { return true }
 
 func (f *form[T]) unpresentable(body map[string]any, err error) error {
 	field, err := f.misfit(body, err)
-	return &unpresentableError{object: nameOf(body), typ: reflect.PointerTo(f.typ).String(), field: field, err: plain(err)}
+	return &unpresentableError{
+		object: nameOf(body), typ: reflect.PointerTo(f.typ).String(), field: field, err: plain(err),
+	}
 }
 
 // misfit finds the innermost field that does not decode with nothing else around it, and the error for it alone: the

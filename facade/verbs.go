@@ -17,28 +17,28 @@ import (
 //
 // # Flow
 //
-// All handlers of a change are called one after another, in the order of registration, each until it succeeds or fails for
-// good. Then the change is over, and the present object is remembered as the one that was handled last.
+// All handlers of a change are called one after another, in the order of registration, each until it succeeds or fails
+// for good. Then the change is over, and the present object is remembered as the one that was handled last.
 //
 // # Guarantees
 //
-// It is called at least once for a change, also for one made while the operator was down, and again after a crash
-// until its success is written: so it must be idempotent. Two functions for one object are never called at once. How far
-// each handler got is kept on the object, and survives restarts.
+// It is called at least once for a change, also for one made while the operator was down, and again after a crash until
+// its success is written: so it must be idempotent. Two functions for one object are never called at once. How far each
+// handler got is kept on the object, and survives restarts.
 //
 // # Errors
 //
-// Nil is a success. [Temporary] and [Permanent] say what they are, as does any error in the chain with a method RetryAfter()
-// time.Duration or Permanent() bool; controller-runtime's TerminalError is permanent. Others mean what the option [Errors]
-// says. A panic is an ordinary error. When the context ends, the function should return soon, with an error
-// unless it is done: nil is a success. The error does not count if the operator is exiting.
+// Nil is a success. [Temporary] and [Permanent] say what they are, as does any error in the chain with a method
+// RetryAfter() time.Duration or Permanent() bool; controller-runtime's TerminalError is permanent. Others mean what the
+// option [Errors] says. A panic is an ordinary error. When the context ends, the function should return soon, with an
+// error unless it is done: nil is a success. The error does not count if the operator is exiting.
 type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
 
 // OnCreate registers a handler for objects that were never handled before, whether new or not. Kopf: on.create.
 //
 // The id is what the progress and the result are kept under on the object: status.<id>, and the annotation
-// "<operator>/<id>" while the handler is unfinished. It must not change as long as such objects are around, and is unique
-// among the handlers of this verb and kind. The same id may stand under several verbs, see On.
+// "<operator>/<id>" while the handler is unfinished. It must not change as long as such objects are around, and is
+// unique among the handlers of this verb and kind. The same id may stand under several verbs, see On.
 func (s ChangeSelection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...ChangeOption) {
 	register(s, "OnCreate", id, fn, opts, ReasonCreate)
 }
@@ -48,8 +48,8 @@ func (s ChangeSelection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...Update
 	register(s, "OnUpdate", id, fn, opts, ReasonUpdate)
 }
 
-// OnDelete registers a handler for objects that are being deleted. Its finalizer holds them until the handler has succeeded,
-// or failed for good, unless it is [Optional]. Kopf: on.delete.
+// OnDelete registers a handler for objects that are being deleted. Its finalizer holds them until the handler has
+// succeeded, or failed for good, unless it is [Optional]. Kopf: on.delete.
 func (s ChangeSelection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...DeleteOption) {
 	register(s, "OnDelete", id, fn, opts, ReasonDelete)
 }
@@ -60,24 +60,29 @@ func (s ChangeSelection[T]) OnResume(id string, fn ChangeFunc[T], opts ...Resume
 	register(s, "OnResume", id, fn, opts, ReasonResume)
 }
 
-// On registers one function for several reasons, as the single verbs would do one by one with one id: the handler has one
-// record and one result, and is called once where several reasons come together, such as an update found on a restart.
-// Kopf: several decorators on one function.
+// On registers one function for several reasons, as the single verbs would do one by one with one id: the handler has
+// one record and one result, and is called once where several reasons come together, such as an update found on a
+// restart. Kopf: several decorators on one function.
 func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...ChangeOption) {
 	register(s, "On", id, fn, opts, reasons...)
 }
 
 // verbs are what ids are unique under.
-var verbs = map[Reason]string{ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume", fieldChange: "OnField"}
+var verbs = map[Reason]string{
+	ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume",
+	fieldChange: "OnField",
+}
 
-func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason) {
+func register[T client.Object, O Option](
+	s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason,
+) {
 	template := handlers.Handler{ID: id, Family: handlers.Changing}
 	if !prepare(s, &template, verb, fn == nil, widened(opts), checkReasons(reasons)) {
 		return
 	}
 	template.Call = s.call(fn)
-	// All closures of one function literal have the same pointer, though they are different functions. The difference is
-	// nowhere to be seen: only handlers of one id are compared, and they share one record, so one of them is called.
+	// All closures of one function literal have the same pointer, though they are different functions. The difference
+	// is nowhere to be seen: only handlers of one id are compared, and they share one record, so one of them is called.
 	template.Function = reflect.ValueOf(fn).Pointer()
 	for _, reason := range reasons {
 		h := template
@@ -94,9 +99,11 @@ func register[T client.Object, O Option](s ChangeSelection[T], verb, id string, 
 	}
 }
 
-// prepare fills the template with what all verbs have, and keeps what is wrong with it. False means that there is nothing to
-// be registered.
-func prepare[T client.Object](s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts []Option, problems []error) bool {
+// prepare fills the template with what all verbs have, and keeps what is wrong with it. False means that there is
+// nothing to be registered.
+func prepare[T client.Object](
+	s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts []Option, problems []error,
+) bool {
 	id := h.ID
 	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
 	problems = append(append(validate(id, missing), problems...), applyOptions(h, opts)...)

@@ -31,10 +31,15 @@ func TestVerbsFillHandlers(t *testing.T) {
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}}},
 		"update with all shared options": {"each fills its own part of the policy",
 			func(w facade.Selection[*Widget]) {
-				w.OnUpdate("a", succeed, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0), facade.Errors(facade.ErrorsPermanent))
+				w.OnUpdate(
+					"a", succeed, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0),
+					facade.Errors(facade.ErrorsPermanent),
+				)
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{
-				Errors: handlers.ErrorsPermanent, Retries: ptr(3), Timeout: ptr(time.Minute), Backoff: ptr(time.Duration(0)),
+				Errors: handlers.ErrorsPermanent, Retries: ptr(3), Timeout: ptr(time.Minute), Backoff: ptr(
+					time.Duration(0),
+				),
 			}}}},
 		"delete": {"its own option stands beside the shared ones",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, facade.Optional(), facade.Retries(1)) },
@@ -44,7 +49,10 @@ func TestVerbsFillHandlers(t *testing.T) {
 			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
 		"several reasons": {"they share the id, the function and the options",
 			func(w facade.Selection[*Widget]) {
-				w.On("a", []facade.Reason{facade.ReasonUpdate, facade.ReasonResume, facade.ReasonDelete}, succeed, facade.Retries(2))
+				w.On(
+					"a", []facade.Reason{facade.ReasonUpdate, facade.ReasonResume, facade.ReasonDelete}, succeed,
+					facade.Retries(2),
+				)
 			},
 			[]handlers.Handler{
 				{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{Retries: ptr(2)}},

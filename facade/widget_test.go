@@ -25,7 +25,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and once.
+// TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and
+// once.
 func TestMain(m *testing.M) {
 	facade.SetKlog(logr.Discard())
 	logf.SetLogger(funcr.New(func(_, line string) {
@@ -120,8 +121,10 @@ func succeed(context.Context, *Change) error { return nil }
 func body(spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",
-		"metadata": map[string]any{"namespace": "ns", "name": "w1", "uid": "uid-1", "resourceVersion": "7", "generation": int64(3)},
-		"spec":     spec,
+		"metadata": map[string]any{
+			"namespace": "ns", "name": "w1", "uid": "uid-1", "resourceVersion": "7", "generation": int64(3),
+		},
+		"spec": spec,
 	}
 }
 
@@ -135,7 +138,9 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 }
 
 // call calls the only handler of the operator as the engine would, and returns the finished attempt.
-func call(t *testing.T, op *facade.Operator, body, old map[string]any, tune ...func(*execution.Attempt)) *execution.Attempt {
+func call(
+	t *testing.T, op *facade.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
+) *execution.Attempt {
 	t.Helper()
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
@@ -146,7 +151,8 @@ func call(t *testing.T, op *facade.Operator, body, old map[string]any, tune ...f
 	what.Diff = diff.Compute(toValue(old), body["spec"])
 	a := &execution.Attempt{
 		Call: handlers.Call{
-			Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(body), Started: time.Unix(1000, 0), Events: &recorder{},
+			Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(body), Started: time.Unix(1000, 0),
+			Events: &recorder{},
 		},
 		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy},
 		Now:    time.Now,

@@ -12,8 +12,8 @@ import (
 
 var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
 
-// Patch changes the object: at once in c.Object and in what later handlers of the change get, and in the cluster with the
-// framework's own next write, whether the handler succeeds or not; see Flush.
+// Patch changes the object: at once in c.Object and in what later handlers of the change get, and in the cluster with
+// the framework's own next write, whether the handler succeeds or not; see Flush.
 //
 // # Guarantees
 //
@@ -22,13 +22,14 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 //
 // # Assumptions
 //
-// The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for itself.
-// It runs twice at least. Kopf: patch, patch.fns.
+// The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for
+// itself. It runs twice at least. Kopf: patch, patch.fns.
 //
 // # Errors
 //
-// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned. A status
-// that the API server refuses where it has a URL of its own is a line in the log: the rest is written without it.
+// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned. A
+// status that the API server refuses where it has a URL of its own is a line in the log: the rest is written without
+// it.
 func (c *Change[T]) Patch(change func(object T)) {
 	c.attempt(func() error {
 		if c.call.Writes == nil {
@@ -76,10 +77,10 @@ func guarded(call func()) error {
 	return panics.Contain(func() error { call(); return nil })
 }
 
-// SetResult sets what is written to status.<id> if the handler succeeds: any value that encodes to JSON; nil is no result.
-// The last call counts. An object is merged over what is there, other values replace it. A CRD with a schema must allow the
-// field, or else the API server drops it silently. A value that is not JSON fails the handler for good. Kopf: the
-// function's return value.
+// SetResult sets what is written to status.<id> if the handler succeeds: any value that encodes to JSON; nil is no
+// result. The last call counts. An object is merged over what is there, other values replace it. A CRD with a schema
+// must allow the field, or else the API server drops it silently. A value that is not JSON fails the handler for good.
+// Kopf: the function's return value.
 func (c *Change[T]) SetResult(value any) {
 	c.attempt(func() error {
 		if c.call.Writes == nil {
@@ -98,8 +99,8 @@ func (c *Change[T]) SetResult(value any) {
 	})
 }
 
-// Flush writes now what was patched so far, together with the progress of earlier handlers, and returns when the API server
-// has it. It does not make the handler succeed, and does not write its result.
+// Flush writes now what was patched so far, together with the progress of earlier handlers, and returns when the API
+// server has it. It does not make the handler succeed, and does not write its result.
 func (c *Change[T]) Flush(ctx context.Context) error {
 	if c.call.Writes == nil {
 		return errOnlyReading

@@ -40,7 +40,9 @@ func TestPatch(t *testing.T) {
 		"a status": {"only the field, not those that the type encodes empty",
 			specs{}, func(w *Widget) { w.Status.Host = "h" }, specs{}, map[string]any{"host": "h"}},
 		"unknown fields": {"another version of the program may know them",
-			specs{"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "ann"}, func(w *Widget) { w.Spec.Owner = "bob" },
+			specs{
+				"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "ann",
+			}, func(w *Widget) { w.Spec.Owner = "bob" },
 			specs{"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "bob"}, nil},
 		"other forms of a value": {"a quantity keeps the form it was written in",
 			specs{"weight": "1000m", "owner": "ann"}, func(w *Widget) { w.Spec.Owner = "bob" }, specs{"weight": "1000m", "owner": "bob"}, nil},
@@ -50,7 +52,9 @@ func TestPatch(t *testing.T) {
 		"removal": {"an omitted field is removed; null is not written",
 			specs{"size": int64(1), "tags": []any{"a"}}, func(w *Widget) { w.Spec.Size, w.Spec.Tags = 0, nil }, specs{}, nil},
 		"key of a mapping": {"others stay",
-			specs{"extra": specs{"a": "1", "b": "2"}}, func(w *Widget) { delete(w.Spec.Extra, "a"); w.Spec.Extra["c"] = "3" },
+			specs{
+				"extra": specs{"a": "1", "b": "2"},
+			}, func(w *Widget) { delete(w.Spec.Extra, "a"); w.Spec.Extra["c"] = "3" },
 			specs{"extra": specs{"b": "2", "c": "3"}}, nil},
 		"item added": {"the other items keep what the type does not know",
 			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true}}},
@@ -175,7 +179,9 @@ func TestPatchesThatFail(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := facade.New("test.example.org")
-			facade.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, ch *Raw) error { c.act(ch); return nil })
+			facade.ForResource(
+				op, "example.org/v1", "widgets",
+			).OnCreate("fn", func(_ context.Context, ch *Raw) error { c.act(ch); return nil })
 			a := call(t, op, body(map[string]any{"size": int64(1)}), nil)
 			if a.Outcome.Err == nil || a.Outcome.Final {
 				t.Fatalf("%s: an ordinary error was wanted, got %+v", c.reason, a.Outcome)

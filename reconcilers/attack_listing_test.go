@@ -73,7 +73,8 @@ func TestIndexedKindGoes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second}, reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
+		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second},
+			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { calls.Add(1); return nil }}))
 		defer stop()
 		time.Sleep(time.Second)
@@ -111,12 +112,15 @@ func TestIndexedKindVanishes(t *testing.T) {
 	})
 }
 
-// unavailable: things cannot be listed while served, as their conversion webhook is down: each request takes a minute, then 500.
+// unavailable: things cannot be listed while served, as their conversion webhook is down: each request takes a minute,
+// then 500.
 type unavailable struct{ http.RoundTripper }
 
 func (u unavailable) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/things") {
-		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r,
+		}, nil
 	}
 	return u.RoundTripper.RoundTrip(r)
 }
@@ -129,7 +133,9 @@ func TestIndexOfRemovedKind(t *testing.T) {
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		index, filling := byName()
 		var forgot atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Forget: func(types.UID) { forgot.Add(1) }}, to(t, "things.v1.x.io", filling))
+		stop := operateAll(
+			t, server, reconcilers.Options{Forget: func(types.UID) { forgot.Add(1) }}, to(t, "things.v1.x.io", filling),
+		)
 		defer stop()
 		o := p.object("Thing", "a")
 		o.SetAPIVersion("x.io/v1")
@@ -177,7 +183,8 @@ func TestPauseBeforeListed(t *testing.T) {
 		var found atomic.Int64
 		found.Store(-1)
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, held{RoundTripper: server, plural: "secrets", pause: 20 * time.Second}, reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
+		stop := operateAll(t, held{RoundTripper: server, plural: "secrets", pause: 20 * time.Second},
+			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { found.Store(int64(index.Len())); return nil }}))
 		defer stop()
 		time.Sleep(time.Second)
@@ -201,17 +208,24 @@ func TestTwoPauses(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		lag := &atomic.Int64{}
 		var forgot, running, most, once atomic.Int64
-		stop := operateAll(t, lagging{server, "configmaps", lag}, reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
-			to(t, "configmaps", daemon("once", handlers.Background{}, func(ctx context.Context, _ *handlers.Call) error { once.Add(1); return nil })),
-			to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second}, func(ctx context.Context, _ *handlers.Call) error {
-				if n := running.Add(1); n > most.Load() {
-					most.Store(n)
-				}
-				defer running.Add(-1)
-				<-ctx.Done()
-				time.Sleep(10 * time.Minute)
+		stop := operateAll(t, lagging{server, "configmaps", lag},
+			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
+			to(t, "configmaps", daemon("once", handlers.Background{}, func(
+				ctx context.Context, _ *handlers.Call,
+			) error {
+				once.Add(1)
 				return nil
-			})))
+			})),
+			to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second},
+				func(ctx context.Context, _ *handlers.Call) error {
+					if n := running.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					defer running.Add(-1)
+					<-ctx.Done()
+					time.Sleep(10 * time.Minute)
+					return nil
+				})))
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
 		time.Sleep(10 * time.Second)
@@ -225,7 +239,11 @@ func TestTwoPauses(t *testing.T) {
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		if most.Load() != 1 || forgot.Load() != 0 || once.Load() != 1 || entries != 1 {
-			t.Errorf("%d instances at once; %d living objects forgotten; a daemon that was done called %d times; %d of 1 entries in the pause", most.Load(), forgot.Load(), once.Load(), entries)
+			t.Errorf(
+				"%d instances at once; %d living objects forgotten; a daemon that was done called %d times; %d of 1 "+
+					"entries in the pause",
+				most.Load(), forgot.Load(), once.Load(), entries,
+			)
 		}
 		stop()
 		time.Sleep(20 * time.Minute)

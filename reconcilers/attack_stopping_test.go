@@ -32,7 +32,12 @@ func TestExitWhileDeleting(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		release := make(chan struct{})
-		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(context.Context, *handlers.Call) error { <-release; return nil }))
+		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(
+			context.Context, *handlers.Call,
+		) error {
+			<-release
+			return nil
+		}))
 		time.Sleep(5 * time.Second)
 		p.remove("ConfigMap", "c")
 		time.Sleep(5 * time.Second)
@@ -77,7 +82,9 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 		p.create("Secret", "s")
 		time.Sleep(time.Hour)
 		if created.Load() != 1 || cancelled.Load() != 1 {
-			t.Errorf("an hour after the pause: %d handled (want 1), tick cancelled %d", created.Load(), cancelled.Load())
+			t.Errorf(
+				"an hour after the pause: %d handled (want 1), tick cancelled %d", created.Load(), cancelled.Load(),
+			)
 		}
 		time.Sleep(4 * time.Hour)
 		stop()
@@ -91,12 +98,18 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		p := newPeople(t, server)
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Daemons: 1},
-			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(context.Context, *handlers.Call) error { time.Sleep(2 * time.Second); return nil }}),
-			to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
-				began.Add(1)
-				<-ctx.Done()
+			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
+				context.Context, *handlers.Call,
+			) error {
+				time.Sleep(2 * time.Second)
 				return nil
-			})))
+			}}),
+			to(t, "configmaps", daemon("d", handlers.Background{},
+				func(ctx context.Context, call *handlers.Call) error {
+					began.Add(1)
+					<-ctx.Done()
+					return nil
+				})))
 		defer stop()
 		time.Sleep(time.Second)
 		p.create("ConfigMap", "a")
@@ -106,7 +119,10 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		p.create("ConfigMap", "b")
 		time.Sleep(time.Hour)
 		if began.Load() != 1 {
-			t.Errorf("the daemon of b was called %d times in an hour: that of the gone object a holds the only slot", began.Load())
+			t.Errorf(
+				"the daemon of b was called %d times in an hour: that of the gone object a holds the only slot",
+				began.Load(),
+			)
 		}
 	})
 }
@@ -119,7 +135,8 @@ func TestAbandonedInPause(t *testing.T) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var began atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second},
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
+			handlers.Background{CancelTimeout: time.Second},
 			func(ctx context.Context, _ *handlers.Call) error {
 				began.Add(1)
 				<-ctx.Done()
@@ -150,8 +167,15 @@ func TestFinalizerInPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		gate := &reconcilers.Gate{}
-		h := &handlers.Handler{ID: "u", Reason: cause.Update, Call: func(context.Context, *handlers.Call) error { return nil }}
-		h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { time.Sleep(2 * time.Second); return true, nil }}
+		h := &handlers.Handler{
+			ID: "u", Reason: cause.Update, Call: func(context.Context, *handlers.Call) error { return nil },
+		}
+		h.Filters = []handlers.Filter{func(
+			context.Context, *cause.Cause,
+		) (bool, error) {
+			time.Sleep(2 * time.Second)
+			return true, nil
+		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
 			to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error { <-ctx.Done(); return nil })))
 		time.Sleep(time.Second)
@@ -170,13 +194,14 @@ func TestExitAfterForget(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
-		stop := operate(t, server, "configmaps", timer("t", time.Minute, func(ctx context.Context, _ *handlers.Call) error {
-			select {
-			case <-ctx.Done():
-			case <-time.After(25 * time.Second):
-			}
-			return nil
-		}))
+		stop := operate(t, server, "configmaps", timer("t", time.Minute,
+			func(ctx context.Context, _ *handlers.Call) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(25 * time.Second):
+				}
+				return nil
+			}))
 		time.Sleep(5 * time.Second)
 		o := p.get("ConfigMap", "c")
 		o.SetFinalizers(nil)
@@ -205,7 +230,9 @@ func TestRestartInDeletion(t *testing.T) {
 				gate := &reconcilers.Gate{}
 				start := func() func() {
 					return operateAll(t, server, reconcilers.Options{Gate: gate},
-						to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second}, func(ctx context.Context, call *handlers.Call) error {
+						to(t, "configmaps", daemon("d", handlers.Background{
+							CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second,
+						}, func(ctx context.Context, call *handlers.Call) error {
 							daemons.Add(1)
 							<-ctx.Done()
 							time.Sleep(time.Minute)
@@ -274,14 +301,15 @@ func TestExitWithWaitingQueue(t *testing.T) {
 		for n := range 20 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
-		stop := operateAll(t, server, reconcilers.Options{Ticks: 2}, to(t, "configmaps", timer("t", time.Second, func(ctx context.Context, call *handlers.Call) error {
-			ticks.Add(1)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Minute):
-			}
-			return nil
-		})))
+		stop := operateAll(t, server, reconcilers.Options{Ticks: 2}, to(t, "configmaps", timer("t", time.Second,
+			func(ctx context.Context, call *handlers.Call) error {
+				ticks.Add(1)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+				return nil
+			})))
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		stop()

@@ -51,12 +51,13 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 			}
 			return 0
 		}}, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute}, func(ctx context.Context, call *handlers.Call) error {
-				<-call.Live.Stopping()
-				time.Sleep(5 * time.Minute)
-				ended.Add(1)
-				return nil
-			})),
+			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
+				func(ctx context.Context, call *handlers.Call) error {
+					<-call.Live.Stopping()
+					time.Sleep(5 * time.Minute)
+					ended.Add(1)
+					return nil
+				})),
 			to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { deletes.Add(1); return nil }}))
 		defer stop()
 		p.create("ConfigMap", "c")
@@ -67,7 +68,10 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 		down.Store(false)
 		time.Sleep(3 * time.Minute)
 		if p.count("ConfigMap") != 1 || deletes.Load() != 1 {
-			t.Errorf("%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs", p.count("ConfigMap"), ended.Load(), deletes.Load())
+			t.Errorf(
+				"%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs",
+				p.count("ConfigMap"), ended.Load(), deletes.Load(),
+			)
 		}
 		time.Sleep(10 * time.Minute)
 		if p.count("ConfigMap") != 0 || deletes.Load() != 1 {
@@ -91,19 +95,20 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 					}
 					return 0
 				}}, reconcilers.Options{},
-					to(t, "configmaps", timer("t", 10*time.Second, func(ctx context.Context, call *handlers.Call) error {
-						n := ticks.Add(1)
-						calls := 0
-						return call.Writes.Remember(func(body map[string]any) error {
-							if calls++; code == 0 && n == 1 && calls > 1 {
-								return errors.New("does not fit")
-							}
-							if n == 1 {
-								return unstructured.SetNestedField(body, "forbidden", "data", "x")
-							}
-							return nil
-						})
-					})))
+					to(t, "configmaps", timer("t", 10*time.Second,
+						func(ctx context.Context, call *handlers.Call) error {
+							n := ticks.Add(1)
+							calls := 0
+							return call.Writes.Remember(func(body map[string]any) error {
+								if calls++; code == 0 && n == 1 && calls > 1 {
+									return errors.New("does not fit")
+								}
+								if n == 1 {
+									return unstructured.SetNestedField(body, "forbidden", "data", "x")
+								}
+								return nil
+							})
+						})))
 				defer stop()
 				time.Sleep(time.Hour)
 				if ticks.Load() < 100 {
@@ -156,12 +161,19 @@ func TestLastWriteOfADaemon(t *testing.T) {
 				p.create("ConfigMap", "c")
 				gate := &reconcilers.Gate{}
 				var flushed atomic.Value
-				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: time.Minute}, func(ctx context.Context, call *handlers.Call) error {
-					<-call.Live.Stopping()
-					_ = call.Writes.Remember(func(body map[string]any) error { return unstructured.SetNestedField(body, "x", "data", "bye") })
-					flushed.Store([]any{call.Writes.Flush(ctx), call.Live.Object() != nil})
-					return nil
-				})))
+				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
+					handlers.Background{CancelBackoff: time.Minute}, func(
+						ctx context.Context, call *handlers.Call,
+					) error {
+						<-call.Live.Stopping()
+						_ = call.Writes.Remember(
+							func(body map[string]any) error {
+								return unstructured.SetNestedField(body, "x", "data", "bye")
+							},
+						)
+						flushed.Store([]any{call.Writes.Flush(ctx), call.Live.Object() != nil})
+						return nil
+					})))
 				time.Sleep(5 * time.Second)
 				if pause {
 					gate.Set(true)
@@ -187,21 +199,22 @@ func TestStaleWorkingCopy(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		var got atomic.Value
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
-			time.Sleep(time.Minute)
-			live := (&unstructured.Unstructured{Object: call.Live.Object()}).GetLabels()["l"]
-			err := call.Writes.Remember(func(body map[string]any) error {
-				if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
-					return fmt.Errorf("patched object has label %q, Live has %q", l, live)
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
+			func(ctx context.Context, call *handlers.Call) error {
+				time.Sleep(time.Minute)
+				live := (&unstructured.Unstructured{Object: call.Live.Object()}).GetLabels()["l"]
+				err := call.Writes.Remember(func(body map[string]any) error {
+					if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
+						return fmt.Errorf("patched object has label %q, Live has %q", l, live)
+					}
+					return nil
+				})
+				if err != nil {
+					got.Store(err)
 				}
+				<-ctx.Done()
 				return nil
-			})
-			if err != nil {
-				got.Store(err)
-			}
-			<-ctx.Done()
-			return nil
-		})))
+			})))
 		defer stop()
 		time.Sleep(5 * time.Second)
 		p.label("ConfigMap", "c", "edited")
@@ -219,24 +232,25 @@ func TestFlushLeak(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
-			for n := range 50 {
-				big := make([]byte, 1<<20)
-				runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
-				_ = call.Writes.Remember(func(body map[string]any) error {
-					_ = big[0]
-					return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
-				})
-				_ = call.Writes.Flush(ctx)
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
+			func(ctx context.Context, call *handlers.Call) error {
+				for n := range 50 {
+					big := make([]byte, 1<<20)
+					runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
+					_ = call.Writes.Remember(func(body map[string]any) error {
+						_ = big[0]
+						return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
+					})
+					_ = call.Writes.Flush(ctx)
+					time.Sleep(time.Second)
+				}
+				runtime.GC()
+				runtime.GC()
 				time.Sleep(time.Second)
-			}
-			runtime.GC()
-			runtime.GC()
-			time.Sleep(time.Second)
-			left.Store(50 - freed.Load())
-			<-ctx.Done()
-			return nil
-		})))
+				left.Store(50 - freed.Load())
+				<-ctx.Done()
+				return nil
+			})))
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if left.Load() > 5 {

@@ -49,9 +49,18 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 		want       string
 	}{
 		"Lingering": {"it is waited for, as long as it takes", handlers.Background{}, nil, "10s delete; 40s gone"},
-		"Abandoned": {"or as long as it may take", handlers.Background{CancelTimeout: 15 * time.Second}, nil, "10s delete; 25s gone"},
-		"Edited":    {"what changes in between does not matter", handlers.Background{}, func(p people, _ func()) { p.label("ConfigMap", "c", "x") }, "10s delete; 40s gone"},
-		"Restarted": {"another process has no daemons to wait for", handlers.Background{CancelTimeout: time.Second}, func(_ people, again func()) { again() }, "10s delete; 20s gone"},
+		"Abandoned": {
+			"or as long as it may take", handlers.Background{CancelTimeout: 15 * time.Second}, nil,
+			"10s delete; 25s gone",
+		},
+		"Edited": {
+			"what changes in between does not matter", handlers.Background{},
+			func(p people, _ func()) { p.label("ConfigMap", "c", "x") }, "10s delete; 40s gone",
+		},
+		"Restarted": {
+			"another process has no daemons to wait for", handlers.Background{CancelTimeout: time.Second},
+			func(_ people, again func()) { again() }, "10s delete; 20s gone",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +70,8 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 				p.create("ConfigMap", "c")
 				j.began = time.Now()
 				start := func() (stop func()) {
-					return operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", tc.background, stubborn)),
+					return operateAll(t, server, reconcilers.Options{},
+						to(t, "configmaps", daemon("d", tc.background, stubborn)),
 						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { j.add("delete"); return nil }}))
 				}
 				stop := start()

@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for that.
+// A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for
+// that.
 func TestDaemonsThatEndLetGo(t *testing.T) {
 	never := func(context.Context, *handlers.Call) error { return errors.New("never") }
 	result := func(_ context.Context, c *handlers.Call) error { return c.Writes.SetResult("done") }
@@ -66,7 +67,8 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
-		defer operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{}, succeed)),
+		defer operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.Background{}, succeed)),
 			to(t, "configmaps", timer("t", time.Hour, succeed)))()
 		time.Sleep(time.Minute)
 		if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {

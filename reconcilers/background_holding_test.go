@@ -28,7 +28,9 @@ func (e laterError) RetryAfter() time.Duration { return e.delay }
 
 func (p people) merge(kind, name, patch string) {
 	p.t.Helper()
-	if err := p.Patch(context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := p.Patch(
+		context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch)),
+	); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -39,7 +41,9 @@ func untilStopped(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping
 
 // holders are what holds an object on its own, and ends when it is told to.
 func holders() map[string]*handlers.Handler {
-	return map[string]*handlers.Handler{"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed)}
+	return map[string]*handlers.Handler{
+		"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed),
+	}
 }
 
 // wisher wants the object to be handled. On its deletion, it fails with the errors first.
@@ -63,7 +67,9 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 	limited := optional
 	limited.Policy.Retries = &once
 	five, seven := laterError{5 * time.Second}, laterError{7 * time.Second}
-	resuming, field := handlers.Handler{ID: "r", Initial: true, EvenIfDeleted: true}, handlers.Handler{ID: "f", Field: diff.Path{"data", "k"}, NeedsChange: true}
+	resuming, field := handlers.Handler{ID: "r", Initial: true, EvenIfDeleted: true}, handlers.Handler{
+		ID: "f", Field: diff.Path{"data", "k"}, NeedsChange: true,
+	}
 	tests := map[string]struct {
 		reason string
 		down   bool // while it is deleted
@@ -71,17 +77,34 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 		errs   []error
 		want   string
 	}{
-		"DownResuming":       {"a resume that is wanted even then", true, resuming, nil, "1m0s delete r; gone"},
-		"DownOtherwise":      {"one that is not", true, handlers.Handler{ID: "r", Initial: true}, nil, "gone"},
-		"DownOptional":       {"an optional deletion", true, optional, nil, "1m0s delete o; gone"},
-		"DownOptionalLater":  {"which is tried again", true, optional, []error{five, seven}, "1m0s delete o; 1m5s delete o; 1m12s delete o; gone"},
-		"DownField":          {"a field that has changed", true, field, nil, "0s create f; 1m0s delete f; gone"},
-		"DownSameField":      {"one that has not", true, handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true}, nil, "0s create f; gone"},
-		"DownOthers":         {"nobody wants the deletion", true, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone"},
-		"LiveOptional":       {"an optional deletion that is seen at once", false, optional, nil, "1m0s delete o; gone"},
-		"LiveOptionalLater":  {"which is tried again while nothing runs any more", false, optional, []error{five, seven}, "1m0s delete o; 1m5s delete o; 1m12s delete o; gone"},
-		"LiveOptionalFailed": {"until it has failed for good", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone"},
-		"LiveOthers":         {"nobody wants the deletion", false, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone"},
+		"DownResuming":  {"a resume that is wanted even then", true, resuming, nil, "1m0s delete r; gone"},
+		"DownOtherwise": {"one that is not", true, handlers.Handler{ID: "r", Initial: true}, nil, "gone"},
+		"DownOptional":  {"an optional deletion", true, optional, nil, "1m0s delete o; gone"},
+		"DownOptionalLater": {
+			"which is tried again", true, optional, []error{five, seven},
+			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
+		},
+		"DownField": {"a field that has changed", true, field, nil, "0s create f; 1m0s delete f; gone"},
+		"DownSameField": {
+			"one that has not", true, handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true},
+			nil, "0s create f; gone",
+		},
+		"DownOthers": {
+			"nobody wants the deletion", true, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
+		},
+		"LiveOptional": {
+			"an optional deletion that is seen at once", false, optional, nil, "1m0s delete o; gone",
+		},
+		"LiveOptionalLater": {
+			"which is tried again while nothing runs any more", false, optional, []error{five, seven},
+			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
+		},
+		"LiveOptionalFailed": {
+			"until it has failed for good", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone",
+		},
+		"LiveOthers": {
+			"nobody wants the deletion", false, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
+		},
 	}
 	for name, tc := range tests {
 		for held, holder := range holders() {
@@ -116,7 +139,8 @@ func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 	}
 }
 
-// deleteHeld lets an object be deleted after a minute, after an edit if the operator is down, and notes whether it is gone at last.
+// deleteHeld lets an object be deleted after a minute, after an edit if the operator is down, and notes whether it is
+// gone at last.
 func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconcilers.Registration) {
 	t.Helper()
 	server := memapi.New()

@@ -28,7 +28,11 @@ type people struct {
 }
 
 func (p people) object(kind, name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"}}}
+	return &unstructured.Unstructured{
+		Object: map[string]any{
+			"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"},
+		},
+	}
 }
 
 func (p people) create(kind, name string) {
@@ -79,17 +83,21 @@ func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Hand
 }
 
 func timer(id string, interval time.Duration, call handlers.Func) *handlers.Handler {
-	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}, Call: call}
+	return &handlers.Handler{
+		ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}, Call: call,
+	}
 }
 
-// A thousand daemons start, see an edit of their object, and end within their time when the objects are deleted; nothing of them stays.
+// A thousand daemons start, see an edit of their object, and end within their time when the objects are deleted;
+// nothing of them stays.
 func TestManyDaemons(t *testing.T) {
 	const many = 1000
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		var started, edited, ended atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
+			handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
 			func(ctx context.Context, call *handlers.Call) error {
 				started.Add(1)
 				defer ended.Add(1)
@@ -167,12 +175,13 @@ func TestDeletionsAmongTicks(t *testing.T) {
 				mu.Unlock()
 				return nil
 			})),
-			to(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error {
-				mu.Lock()
-				deleted = time.Now()
-				mu.Unlock()
-				return nil
-			}}))
+			to(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete,
+				Call: func(context.Context, *handlers.Call) error {
+					mu.Lock()
+					deleted = time.Now()
+					mu.Unlock()
+					return nil
+				}}))
 		defer stop()
 		time.Sleep(time.Second)
 		latency := func(name string) time.Duration {
@@ -197,7 +206,10 @@ func TestDeletionsAmongTicks(t *testing.T) {
 		among := latency("c7")
 		mu.Lock()
 		defer mu.Unlock()
-		t.Logf("alone after %s, among 2000 timers after %s; %d ticks in %s, %d at once", alone, among, ticks-before, time.Since(at), most)
+		t.Logf(
+			"alone after %s, among 2000 timers after %s; %d ticks in %s, %d at once", alone, among, ticks-before,
+			time.Since(at), most,
+		)
 		if most < 1999 || among > alone+100*time.Millisecond {
 			t.Errorf("a deletion alone is handled after %s, among %d ticks at once after %s", alone, most, among)
 		}
@@ -215,11 +227,30 @@ func TestExitWaitsForDaemons(t *testing.T) {
 		call       handlers.Func
 		want       time.Duration
 	}{
-		"AtTheFirstWord": {"it ends by itself", handlers.Background{CancelBackoff: time.Minute}, func(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping(); return nil }, 0},
-		"Cancelled":      {"its context ends after the backoff", handlers.Background{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second}, stubborn(2 * time.Second), 6 * time.Second},
-		"Abandoned":      {"nobody waits beyond the timeout", handlers.Background{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second}, stubborn(time.Minute), 4 * time.Second},
-		"NoTimeout":      {"what has none gets five seconds", handlers.Background{}, stubborn(time.Minute), 5 * time.Second},
-		"Waiting":        {"one that waits for its first call is not called any more", handlers.Background{InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil }}, stubborn(time.Minute), 0},
+		"AtTheFirstWord": {"it ends by itself", handlers.Background{CancelBackoff: time.Minute}, func(
+			_ context.Context, c *handlers.Call,
+		) error {
+			<-c.Live.Stopping()
+			return nil
+		}, 0},
+		"Cancelled": {
+			"its context ends after the backoff",
+			handlers.Background{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second},
+			stubborn(2 * time.Second), 6 * time.Second,
+		},
+		"Abandoned": {
+			"nobody waits beyond the timeout",
+			handlers.Background{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second}, stubborn(time.Minute),
+			4 * time.Second,
+		},
+		"NoTimeout": {
+			"what has none gets five seconds", handlers.Background{}, stubborn(time.Minute), 5 * time.Second,
+		},
+		"Waiting": {
+			"one that waits for its first call is not called any more",
+			handlers.Background{InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil }},
+			stubborn(time.Minute), 0,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,13 +277,14 @@ func TestDaemonsAreBounded(t *testing.T) {
 		p := newPeople(t, server)
 		var mu sync.Mutex
 		var began []string
-		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
-			mu.Lock()
-			began = append(began, (&unstructured.Unstructured{Object: call.Live.Object()}).GetName())
-			mu.Unlock()
-			<-ctx.Done()
-			return nil
-		})))
+		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d",
+			handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+				mu.Lock()
+				began = append(began, (&unstructured.Unstructured{Object: call.Live.Object()}).GetName())
+				mu.Unlock()
+				<-ctx.Done()
+				return nil
+			})))
 		defer stop()
 		for _, name := range []string{"a", "b", "c", "d"} {
 			time.Sleep(time.Second)

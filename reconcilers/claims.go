@@ -40,8 +40,8 @@ func samePrefix(prefix string) string {
 	return fmt.Sprintf("the same annotation prefix %q; give one of them another name", prefix)
 }
 
-// register notes all kinds of the operator, or none of them if another operator has one already. Two spellings of one kind
-// are told as far as that can be without asking a cluster; occupy knows for certain, later.
+// register notes all kinds of the operator, or none of them if another operator has one already. Two spellings of one
+// kind are told as far as that can be without asking a cluster; occupy knows for certain, later.
 func register(m manager.Manager, o Options) error {
 	places, err := o.Places()
 	if err != nil {
@@ -53,7 +53,9 @@ func register(m manager.Manager, o Options) error {
 	for _, other := range registered.by[m.Elected()] {
 		for _, selector := range wanted {
 			if shared := other.sharing(o.Prefix, places); shared != "" && other.selector.MayMean(selector) {
-				return fmt.Errorf("operator %q cannot handle %s: %w", o.Name, selector, takenError(other.operator, shared))
+				return fmt.Errorf(
+					"operator %q cannot handle %s: %w", o.Name, selector, takenError(other.operator, shared),
+				)
 			}
 		}
 	}
@@ -81,7 +83,8 @@ type occupant struct {
 	schema.GroupVersionKind
 }
 
-// occupy reserves a resource until it is left. One operator cannot have it twice either: its versions are the same objects.
+// occupy reserves a resource until it is left. One operator cannot have it twice either: its versions are the same
+// objects.
 func (e *engine) occupy(r Resource) (leave func(), err error) {
 	place := occupation{e.manager.Elected(), e.Prefix, schema.GroupResource{Group: r.Group, Resource: r.Plural}}
 	held, taken := occupied.LoadOrStore(place, occupant{e.Name, r.GroupVersionKind})
@@ -93,5 +96,8 @@ func (e *engine) occupy(r Resource) (leave func(), err error) {
 		return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
 			e.Name, r.GroupVersionKind, other.GroupVersionKind)
 	}
-	return nil, fmt.Errorf("operator %q cannot handle %s: %w", e.Name, r.GroupVersionKind, takenError(other.operator, samePrefix(e.Prefix)))
+	return nil, fmt.Errorf(
+		"operator %q cannot handle %s: %w", e.Name, r.GroupVersionKind,
+		takenError(other.operator, samePrefix(e.Prefix)),
+	)
 }

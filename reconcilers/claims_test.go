@@ -31,11 +31,15 @@ func newManager(t *testing.T) ctrl.Manager {
 func operator(name, prefix string, kinds ...string) reconcilers.Options {
 	o := reconcilers.Options{Name: name, Prefix: prefix}
 	for _, kind := range kinds {
-		selector := reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v1"}, Kind: kind}
+		selector := reconcilers.Selector{
+			GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v1"}, Kind: kind,
+		}
 		if strings.ToLower(kind) == kind {
 			selector.Kind, selector.Name = "", kind
 		}
-		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: selector, Handler: &handlers.Handler{ID: "h"}})
+		o.Registrations = append(
+			o.Registrations, reconcilers.Registration{Selector: selector, Handler: &handlers.Handler{ID: "h"}},
+		)
 	}
 	return o
 }
@@ -53,32 +57,48 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		want          string
 	}{
 		"SameKind": {
-			"they would take each other's memory for their own", operator("one", shared, "Gadget"), operator("two", shared, "Widget", "Gadget"),
-			`operator "two" cannot handle example.org/v1 Gadget: operator "one" of this process does already, with the same annotation prefix "kopf.zalando.org"`,
+			"they would take each other's memory for their own", operator("one", shared, "Gadget"), operator(
+				"two", shared, "Widget", "Gadget",
+			),
+			`operator "two" cannot handle example.org/v1 Gadget: operator "one" of this process does already, with ` +
+				`the same annotation prefix "kopf.zalando.org"`,
 		},
 		"SameKindBySpelling": {
-			"it makes no difference how the kind is spelled", operator("one", shared, "Policy"), operator("two", shared, "policies"),
+			"it makes no difference how the kind is spelled", operator("one", shared, "Policy"), operator(
+				"two", shared, "policies",
+			),
 			`cannot handle example.org/v1 policies`,
 		},
 		"SameName": {
-			"nor whether the operators have one name as well", operator("one", shared, "gadgets"), operator("one", shared, "gadgets"),
+			"nor whether the operators have one name as well", operator(
+				"one", shared, "gadgets",
+			), operator("one", shared, "gadgets"),
 			`give one of them another name`,
 		},
 		"OtherPrefix": {
 			"each has its own memory", operator("one", "one", "Gadget"), operator("two", "two", "Gadget"), "",
 		},
 		"OtherPrefixSamePlace": {
-			"one place has room for one memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(operator("two", "two", "Gadget"), diffbase.Multi{diffbase.Annotations{Prefix: "two"}, diffbase.Status{}}),
+			"one place has room for one memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+				operator("two", "two", "Gadget"),
+				diffbase.Multi{diffbase.Annotations{Prefix: "two"}, diffbase.Status{}},
+			),
 			"its memory at the same place, /status/kopf/last-handled-configuration",
 		},
 		"OtherPlace": {
-			"each has its own memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(operator("two", "two", "Gadget"), diffbase.Status{Name: "two"}), "",
+			"each has its own memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+				operator("two", "two", "Gadget"), diffbase.Status{Name: "two"},
+			), "",
 		},
 		"OtherKind": {
-			"the memories are on different objects", operator("one", shared, "Gadget"), operator("two", shared, "Widget"), "",
+			"the memories are on different objects", operator(
+				"one", shared, "Gadget",
+			), operator("two", shared, "Widget"), "",
 		},
 		"ManyHandlersOfOneKind": {
-			"an operator is not in its own way", operator("one", shared, "Gadget", "gadgets", "Gadget"), operator("two", shared, "Widget", "Widget"), "",
+			"an operator is not in its own way", operator(
+				"one", shared, "Gadget", "gadgets", "Gadget",
+			), operator("two", shared, "Widget", "Widget"), "",
 		},
 	}
 	for name, tc := range tests {

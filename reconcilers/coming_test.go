@@ -35,7 +35,9 @@ type watched struct {
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := w.RoundTripper.RoundTrip(r)
-	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/"+w.plural) {
+	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" && strings.HasSuffix(
+		r.URL.Path, "/"+w.plural,
+	) {
 		w.open.Add(1)
 		response.Body = &closing{ReadCloser: response.Body, closed: func() { w.open.Add(-1) }}
 	}
@@ -58,10 +60,14 @@ func (c *closing) Close() error {
 
 func definition() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "comets.sky.example.org"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{
+			"name": "comets.sky.example.org",
+		},
 		"spec": map[string]any{
 			"group": "sky.example.org", "scope": "Namespaced",
-			"names":    map[string]any{"kind": "Comet", "plural": "comets", "singular": "comet", "categories": []any{"sky"}},
+			"names": map[string]any{
+				"kind": "Comet", "plural": "comets", "singular": "comet", "categories": []any{"sky"},
+			},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
 		},
 	}}
@@ -78,14 +84,21 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 		}
 		var called atomic.Int64
 		stop := operate(t, connection, "category=sky", &handlers.Handler{
-			ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { called.Add(1); return nil },
+			ID: "c", Reason: cause.Create, Call: func(
+				context.Context, *handlers.Call,
+			) error {
+				called.Add(1)
+				return nil
+			},
 		})
 		defer stop()
 		var goroutines []int
 		for cycle := range cycles {
 			crd := definition()
 			comet := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "sky.example.org/v1", "kind": "Comet", "metadata": map[string]any{"name": fmt.Sprint("c", cycle), "namespace": "default"},
+				"apiVersion": "sky.example.org/v1", "kind": "Comet", "metadata": map[string]any{
+					"name": fmt.Sprint("c", cycle), "namespace": "default",
+				},
 			}}
 			for _, made := range []client.Object{crd, comet} {
 				if err := people.Create(t.Context(), made); err != nil {
@@ -94,7 +107,10 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			if n := connection.open.Load(); n != 1 || called.Load() != int64(cycle+1) {
-				t.Fatalf("cycle %d: the kind is there: %d watches are open, and %d objects were handled", cycle, n, called.Load())
+				t.Fatalf(
+					"cycle %d: the kind is there: %d watches are open, and %d objects were handled", cycle, n,
+					called.Load(),
+				)
 			}
 			if err := people.Delete(t.Context(), crd); err != nil {
 				t.Fatalf("cycle %d: %v", cycle, err)
@@ -114,7 +130,9 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 }
 
 // operate runs an operator with one handler.
-func operate(t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration) (stop func()) {
+func operate(
+	t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration,
+) (stop func()) {
 	t.Helper()
 	return operateAll(t, connection, reconcilers.Options{APIBackoffs: backoffs}, to(t, spelling, h))
 }
@@ -129,14 +147,21 @@ func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registra
 }
 
 // operateAll runs an operator with handlers.
-func operateAll(t *testing.T, connection http.RoundTripper, o reconcilers.Options, registrations ...reconcilers.Registration) (stop func()) {
+func operateAll(
+	t *testing.T, connection http.RoundTripper, o reconcilers.Options, registrations ...reconcilers.Registration,
+) (stop func()) {
 	t.Helper()
 	return operateLogged(t, connection, logr.Discard(), o, registrations...)
 }
 
-func operateLogged(t *testing.T, connection http.RoundTripper, log logr.Logger, o reconcilers.Options, registrations ...reconcilers.Registration) (stop func()) {
+func operateLogged(
+	t *testing.T, connection http.RoundTripper, log logr.Logger, o reconcilers.Options,
+	registrations ...reconcilers.Registration,
+) (stop func()) {
 	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log})
+	m, err := ctrl.NewManager(
+		memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

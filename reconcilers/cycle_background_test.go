@@ -24,15 +24,18 @@ func playBackground(t *testing.T, family string) {
 		var final any
 		vectors.Bubble(t, func(t *testing.T) { log, final = replay(t, input) })
 		expected := vectors.Known(t, want.Value, "log", "final")
-		compare(t, "calls and exits", ordered(logged(expected.List("log"), false), number(input["until"])), ordered(logged(log, false), number(input["until"])), input["latency"] == nil)
+		compare(
+			t, "calls and exits", ordered(logged(expected.List("log"), false), number(input["until"])),
+			ordered(logged(log, false), number(input["until"])), input["latency"] == nil,
+		)
 		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})
 }
 
-// ordered puts what happens at one moment, beside one another, into one order: by handlers. Kopf's runs are cut off before their last
-// moment.
+// ordered puts what happens at one moment, beside one another, into one order: by handlers. Kopf's runs are cut off
+// before their last moment.
 func ordered(log []map[string]any, until float64) (all []map[string]any) {
 	id := func(entry map[string]any) string { text, _ := entry["id"].(string); return text }
 	for _, entry := range log {
@@ -40,7 +43,8 @@ func ordered(log []map[string]any, until float64) (all []map[string]any) {
 			break
 		}
 		all = append(all, entry)
-		for j := len(all) - 1; j > 0 && number(all[j]["t"])-number(all[j-1]["t"]) < 0.05 && id(all[j]) < id(all[j-1]); j-- {
+		for j := len(all) - 1; j > 0 && number(all[j]["t"])-number(all[j-1]["t"]) < 0.05 &&
+			id(all[j]) < id(all[j-1]); j-- {
 			all[j], all[j-1] = all[j-1], all[j]
 		}
 	}

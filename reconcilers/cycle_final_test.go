@@ -39,7 +39,9 @@ func compared(t *testing.T, object any) any {
 			}
 		}
 		var decoded any
-		if text, ok := value.(string); ok && strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &decoded) == nil {
+		if text, ok := value.(string); ok && strings.HasPrefix(text, "{") && json.Unmarshal(
+			[]byte(text), &decoded,
+		) == nil {
 			annotations[key] = decoded
 		}
 	}

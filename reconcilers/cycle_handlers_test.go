@@ -12,12 +12,13 @@ import (
 
 // behaviours are the keys of what a function does at one call.
 var behaviours = []string{
-	"raise", "message", "delay", "code", "return", "patch", "fns", "subs", "execute", "takes", "note_spec", "note_patch",
+	"raise", "message", "delay", "code", "return", "patch", "fns", "subs", "execute", "takes", "note_spec",
+	"note_patch",
 	"until", "lingers", "lingers_cancelled",
 }
 
-// handlers are those of the case for its resource, as a registry would have them. All that they say is read here: what is not
-// known must not come out in the middle of a run.
+// handlers are those of the case for its resource, as a registry would have them. All that they say is read here: what
+// is not known must not come out in the middle of a run.
 func (r *cycleRun) handlers() []*handlers.Handler {
 	all, err := declared.Handlers(r.t, r.input.List("handlers"), r.served)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// line is the operator's connection: with a delay of the events of its own writes, with others who write before it, and with
-// refusals.
+// line is the operator's connection: with a delay of the events of its own writes, with others who write before it, and
+// with refusals.
 type line struct {
 	next    http.RoundTripper
 	plural  string
@@ -63,16 +63,21 @@ func (l *line) disturb(r *http.Request) *http.Response {
 	}
 	code := int(number(failure))
 	data, _ := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "message": "refused on purpose", "reason": reasons[code],
+		"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "message": "refused on purpose",
+		"reason": reasons[code],
 	})
 	return &http.Response{
-		StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": []string{"application/json"}},
+		StatusCode: code, Status: http.StatusText(code), Header: http.Header{
+			"Content-Type": []string{"application/json"},
+		},
 		Body: io.NopCloser(bytes.NewReader(data)), Request: r,
 	}
 }
 
 // reasons are those of the API server for its statuses.
-var reasons = map[int]string{403: "Forbidden", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+var reasons = map[int]string{
+	403: "Forbidden", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
+}
 
 func pop(list *[]any) (first any) {
 	if len(*list) > 0 {

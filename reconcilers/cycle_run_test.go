@@ -41,7 +41,9 @@ type cycleRun struct {
 }
 
 func newRun(t *testing.T, input vectors.Fields) *cycleRun {
-	r := &cycleRun{t: t, input: input, server: memapi.New(), called: map[string]int{}, gate: &reconcilers.Gate{}, stop: func() {}}
+	r := &cycleRun{
+		t: t, input: input, server: memapi.New(), called: map[string]int{}, gate: &reconcilers.Gate{}, stop: func() {},
+	}
 	r.original = input.Mapping("object")
 	metadata := input.Mapping("object").Mapping("metadata")
 	r.namespace, r.name = metadata.Text("namespace", ""), metadata.Text("name", "")
@@ -49,7 +51,8 @@ func newRun(t *testing.T, input vectors.Fields) *cycleRun {
 	// Objects are of a kind of their own, whatever the resource is called.
 	r.served.Kind = input.Mapping("object").Text("kind", r.served.Kind)
 	r.resource = memapi.Resource{
-		Group: r.served.Group, Version: r.served.Version, Kind: r.served.Kind, Plural: r.served.Plural, Singular: r.served.Singular,
+		Group: r.served.Group, Version: r.served.Version, Kind: r.served.Kind, Plural: r.served.Plural,
+		Singular:   r.served.Singular,
 		ShortNames: r.served.Shortcuts, Categories: r.served.Categories, Namespaced: r.served.Namespaced,
 		StatusSubresource: slices.Contains(r.served.Subresources, "status"),
 	}
@@ -88,13 +91,15 @@ func (r *cycleRun) options() reconcilers.Options {
 	settings := vectors.Fields{}
 	if r.input["settings"] != nil {
 		// What waits for the events of own writes in Kopf is not needed here: their outcome is known at once.
-		settings = vectors.Known(r.t, r.input["settings"], "background.cancellation_polling", "background.instant_exit_timeout",
+		settings = vectors.Known(r.t, r.input["settings"], "background.cancellation_polling",
+			"background.instant_exit_timeout",
 			"persistence.consistency_timeout")
 	}
 	o := reconcilers.Options{
-		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(), Gate: r.gate, LeaveFinalizers: true,
-		CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
-		InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
+		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(), Gate: r.gate,
+		LeaveFinalizers: true,
+		CancelPolling:   ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
+		InstantExit:     ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
 	}
 	var err error
 	if o.Diffbase, err = declared.Diffbase(r.t, r.input["diffbase"]); err != nil {

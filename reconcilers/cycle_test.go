@@ -32,9 +32,11 @@ func TestVectorsCycle(t *testing.T) {
 	})
 }
 
-// replay runs the operator by the clock of the vectors, so that moments in the objects are what they are in Kopf's runs.
+// replay runs the operator by the clock of the vectors, so that moments in the objects are what they are in Kopf's
+// runs.
 func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
-	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs", "interferences",
+	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs",
+		"interferences",
 		"failures", "diffbase", "progress", "latency", "settings")
 	const listing = 5 * time.Second // until the first listing is over
 	time.Sleep(time.Until(kopfBegan.Add(-listing)))
@@ -91,7 +93,8 @@ func logged(log []any, ofEvents bool) (some []map[string]any) {
 		if _, isEvent := entry["type"]; isEvent != ofEvents {
 			continue
 		}
-		if last := len(some) - 1; ofEvents && last >= 0 && entry["type"] == "MODIFIED" && some[last]["type"] == "MODIFIED" {
+		if last := len(some) - 1; ofEvents && last >= 0 && entry["type"] == "MODIFIED" &&
+			some[last]["type"] == "MODIFIED" {
 			continue
 		}
 		some = append(some, entry)

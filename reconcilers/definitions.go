@@ -23,8 +23,9 @@ const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// definitionsAccept leaves the schemas out, which may be large. Servers that cannot do so send them.
 	definitionsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	// definitionsQuiet is after how long without changes the next one is looked into soon. The pause before that lets the API server's own
-	// lists follow, and takes many changes for one: it grows while there are ever more, as each review asks for everything.
+	// definitionsQuiet is after how long without changes the next one is looked into soon. The pause before that lets
+	// the API server's own lists follow, and takes many changes for one: it grows while there are ever more, as each
+	// review asks for everything.
 	definitionsQuiet = 10 * time.Second
 	// definitionsLife is how long a watch must have lived to be called a good one.
 	definitionsLife = 5 * time.Second
@@ -33,7 +34,8 @@ const (
 // definitions watches the CRDs, to know when a review is due. None of them is kept.
 type definitions struct{ discovery.DiscoveryInterface }
 
-// mayChange tells whether CRDs can make a difference to what the selectors mean. Groups without a dot are the server's own.
+// mayChange tells whether CRDs can make a difference to what the selectors mean. Groups without a dot are the server's
+// own.
 func mayChange(selectors []Selector) bool {
 	for _, s := range selectors {
 		if s.searched() || strings.Contains(s.Group, ".") {
@@ -43,8 +45,8 @@ func mayChange(selectors []Selector) bool {
 	return false
 }
 
-// follow has a doubt soon after something has happened to any CRD, until the context ends. An operator that may not see them
-// is told once, and lives by reviews.
+// follow has a doubt soon after something has happened to any CRD, until the context ends. An operator that may not see
+// them is told once, and lives by reviews.
 func (d definitions) follow(ctx context.Context, doubt func()) {
 	changed := make(chan struct{}, 1)
 	var reading sync.WaitGroup
@@ -101,7 +103,8 @@ func (d definitions) read(ctx context.Context, changed func()) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			logf.FromContext(ctx).Info("CRDs cannot be watched now; kinds that come or go are noticed later, by reviews",
+			logf.FromContext(ctx).Info("CRDs cannot be watched now; kinds that come or go are noticed later, by "+
+				"reviews",
 				"reason", said, "within", reviewInterval.String())
 		}
 		select {
@@ -128,8 +131,8 @@ func (d definitions) request(as string) *rest.Request {
 	return d.RESTClient().Get().AbsPath(definitionsPath).SetHeader("Accept", fmt.Sprintf(definitionsAccept, as))
 }
 
-// watch reads events until the server ends that, which is no error, and gives the version from which to go on; an empty one
-// is to begin anew.
+// watch reads events until the server ends that, which is no error, and gives the version from which to go on; an empty
+// one is to begin anew.
 func (d definitions) watch(ctx context.Context, version string, changed func()) (string, error) {
 	stream, err := d.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)
@@ -147,7 +150,12 @@ func (d definitions) watch(ctx context.Context, version string, changed func()) 
 		case event.Type == watch.Error && event.Object.Code == http.StatusGone:
 			return "", nil // the version is too old
 		case event.Type == watch.Error:
-			return "", fmt.Errorf("watching CRDs: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: event.Object.Code, Message: event.Object.Message}})
+			return "", fmt.Errorf(
+				"watching CRDs: %w",
+				&apierrors.StatusError{
+					ErrStatus: metav1.Status{Code: event.Object.Code, Message: event.Object.Message},
+				},
+			)
 		case event.Type != watch.Bookmark:
 			changed()
 		}

@@ -57,7 +57,10 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zoo(func(d *documents) {
 			l := d.of["/apis/dogs.org/v1"].(metav1.APIResourceList)
-			l.APIResources = append(l.APIResources, metav1.APIResource{Name: "oldwolfs", SingularName: "oldwolf", Kind: "Wolf", Verbs: allVerbs})
+			l.APIResources = append(
+				l.APIResources,
+				metav1.APIResource{Name: "oldwolfs", SingularName: "oldwolf", Kind: "Wolf", Verbs: allVerbs},
+			)
 			d.of["/apis/dogs.org/v1"] = l
 		})
 		c := beginWith(t, nil, server, to(spelling(t, "dogs.org", "*"), "a"))
@@ -81,7 +84,13 @@ func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := begin(t, served(), on("", "wheels", "a"), on("Widget", "", "b"))
 		defer c.end()
-		c.becomes(served(without("widgets/status"), func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }), nil, time.Minute)
+		c.becomes(
+			served(
+				without("widgets/status"),
+				func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" },
+			),
+			nil, time.Minute,
+		)
 		c.wantServed("found later, with another subresource", "example.org/v1 widgets a b")
 	})
 }
@@ -104,7 +113,10 @@ func (o *once) Get(ctx context.Context, path string) ([]byte, error) {
 // So it does for searches of different width.
 func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := beginWith(t, nil, &once{documents: zoo(), path: "/apis/dogs.org/v1"}, to(spelling(t, "wolfs.dogs.org"), "a"), to(spelling(t, "category=all"), "b"))
+		c := beginWith(
+			t, nil, &once{documents: zoo(), path: "/apis/dogs.org/v1"}, to(spelling(t, "wolfs.dogs.org"), "a"),
+			to(spelling(t, "category=all"), "b"),
+		)
 		defer c.end()
 		for _, s := range c.servedNow() {
 			if s == "dogs.org/v1 wolfs b" {
@@ -118,16 +130,24 @@ func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 func TestOneVersionOfAResource(t *testing.T) {
 	for name, own := range map[string]func(t *testing.T) []Registration{
 		"PreferredAndNamed": func(t *testing.T) []Registration {
-			return []Registration{to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b")}
+			return []Registration{
+				to(spelling(t, "lions.cats.org"), "a"),
+				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+			}
 		},
 		"WideVersions": func(t *testing.T) []Registration {
 			return []Registration{to(spelling(t, "cats.org/v1", "*"), "a"), to(spelling(t, "cats.org/v2", "*"), "b")}
 		},
 		"WideAndNamed": func(t *testing.T) []Registration {
-			return []Registration{to(spelling(t, "cats.org/v2", "*"), "a"), to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b")}
+			return []Registration{
+				to(spelling(t, "cats.org/v2", "*"), "a"),
+				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+			}
 		},
 		"Functions": func(*testing.T) []Registration {
-			return []Registration{to(Chosen(func(r resources.Resource) bool { return r.Plural == "lions" && r.Version == "v1" }), "a"),
+			return []Registration{to(
+				Chosen(func(r resources.Resource) bool { return r.Plural == "lions" && r.Version == "v1" }), "a",
+			),
 				to(Chosen(func(r resources.Resource) bool { return r.Plural == "lions" && r.Preferred }), "b")}
 		},
 	} {
@@ -217,7 +237,10 @@ func TestAmbiguousInAnotherVersion(t *testing.T) {
 			list.APIResources = append(list.APIResources, thing)
 			server.of[path] = list
 		}
-		c := beginWith(t, nil, server, to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "group=cats.org", "version=v1", "kind=Thing"), "b"))
+		c := beginWith(
+			t, nil, server, to(spelling(t, "kind=Thing"), "a"),
+			to(spelling(t, "group=cats.org", "version=v1", "kind=Thing"), "b"),
+		)
 		defer c.end()
 		c.wantServed("the same objects in another version")
 	})
@@ -239,7 +262,10 @@ func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
 // A request that hangs is given up, and the others are served.
 func TestOneGroupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := beginWith(t, served(), &hanging{zoo(), "/apis/dogs.org/v1"}, on("Widget", "", "a"), to(spelling(t, "category=all"), "b"))
+		c := beginWith(
+			t, served(), &hanging{zoo(), "/apis/dogs.org/v1"}, on("Widget", "", "a"),
+			to(spelling(t, "category=all"), "b"),
+		)
 		defer c.end()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -266,9 +292,14 @@ func TestDefinitionsThatFailAgainAndAgain(t *testing.T) {
 			} else {
 				lists++
 			}
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(body)), Request: r,
+			}, nil
 		})
-		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn})
+		d, err := discovery.NewDiscoveryClientForConfigAndClient(
+			&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +347,10 @@ func TestRefusedKindsAreTriedAgain(t *testing.T) {
 		}
 		tried := 0
 		ctx, stop := context.WithCancel(t.Context())
-		s := newServing([]Registration{on("Widget", "", "a")}, lister(func(context.Context, string) (*metav1.APIResourceList, error) { return served(), nil }))
+		s := newServing(
+			[]Registration{on("Widget", "", "a")},
+			lister(func(context.Context, string) (*metav1.APIResourceList, error) { return served(), nil }),
+		)
 		served := false
 		s.run = func(ctx context.Context, r Resource, own []*handlers.Handler) { // as engine.serve
 			tried++

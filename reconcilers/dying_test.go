@@ -29,12 +29,24 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 	}{
 		"Creation":     {"the creation was not finished", unfinished{reason: cause.Create}, ""},
 		"CreationDown": {"nor was it when the operator had stopped", unfinished{reason: cause.Create, down: true}, ""},
-		"CreationHeld": {"nor was it where we held the object, too: there, it ends in a deletion", unfinished{reason: cause.Create, held: true}, kept},
-		"Update":       {"the update was not finished", unfinished{reason: cause.Update}, kept},
-		"UpdateDown":   {"nor was it when the operator had stopped", unfinished{reason: cause.Update, down: true}, kept},
-		"UpdateHeld":   {"nor was it where we held the object, too", unfinished{reason: cause.Update, held: true, down: true}, kept},
-		"Unmatched":    {"the object has left all filters", unfinished{reason: cause.Update, held: true, filter: alive}, kept},
-		"UnmatchedAll": {"those of the background, too", unfinished{reason: cause.Update, held: true, filter: alive, everywhere: true}, kept},
+		"CreationHeld": {
+			"nor was it where we held the object, too: there, it ends in a deletion",
+			unfinished{reason: cause.Create, held: true}, kept,
+		},
+		"Update": {"the update was not finished", unfinished{reason: cause.Update}, kept},
+		"UpdateDown": {
+			"nor was it when the operator had stopped", unfinished{reason: cause.Update, down: true}, kept,
+		},
+		"UpdateHeld": {
+			"nor was it where we held the object, too", unfinished{reason: cause.Update, held: true, down: true}, kept,
+		},
+		"Unmatched": {
+			"the object has left all filters", unfinished{reason: cause.Update, held: true, filter: alive}, kept,
+		},
+		"UnmatchedAll": {
+			"those of the background, too",
+			unfinished{reason: cause.Update, held: true, filter: alive, everywhere: true}, kept,
+		},
 	}
 	for name, tc := range tests {
 		for by, holder := range holders() {
@@ -60,7 +72,9 @@ type unfinished struct {
 
 func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
 	first := &handlers.Handler{ID: "a", Reason: u.reason, Call: succeed}
-	second := &handlers.Handler{ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Call) error { return laterError{time.Hour} }}
+	second := &handlers.Handler{
+		ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Call) error { return laterError{time.Hour} },
+	}
 	if u.filter != nil {
 		first.Filters, second.Filters = []handlers.Filter{u.filter}, []handlers.Filter{u.filter}
 	}
@@ -87,7 +101,9 @@ func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
 	time.Sleep(10 * time.Second)
 	p.merge("ConfigMap", "c", `{"data":{"k":"two"}}`)
 	time.Sleep(10 * time.Second)
-	if memory := memoryOf(p.get("ConfigMap", "c")); !strings.HasPrefix(memory, "a b handled-uid handling-configuration") {
+	if memory := memoryOf(p.get("ConfigMap", "c")); !strings.HasPrefix(
+		memory, "a b handled-uid handling-configuration",
+	) {
 		t.Fatalf("there is no interim memory before the deletion: %s", memory)
 	}
 	if u.down {

@@ -60,7 +60,10 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		return fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
 	}
 	// Writes go past the manager's cache, and so do the live reads after conflicts.
-	direct, err := client.New(config, client.Options{HTTPClient: o.repeating(m.GetHTTPClient()), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
+	direct, err := client.New(
+		config,
+		client.Options{HTTPClient: o.repeating(m.GetHTTPClient()), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()},
+	)
 	if err != nil {
 		return fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
@@ -132,20 +135,25 @@ func (e *engine) serve(ctx context.Context, r Resource, own []*handlers.Handler)
 	}
 }
 
-// unambiguous tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not known
-// before they are resolved.
+// unambiguous tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not
+// known before they are resolved.
 func unambiguous(r Resource, own []*handlers.Handler) error {
 	for i, h := range own {
 		for _, other := range own[:i] {
-			if !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason && h.Initial == other.Initial && h.NeedsChange == other.NeedsChange {
-				return fmt.Errorf("the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID, r.GroupVersionKind, cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location)
+			if !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
+				h.Initial == other.Initial && h.NeedsChange == other.NeedsChange {
+				return fmt.Errorf(
+					"the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID, r.GroupVersionKind,
+					cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location,
+				)
 			}
 		}
 	}
 	return nil
 }
 
-// memory is that of a scope. It outlives the service of the kind: what was met once is not met for the first time again.
+// memory is that of a scope. It outlives the service of the kind: what was met once is not met for the first time
+// again.
 func (e *engine) memory(s scope, own []*handlers.Handler) *objects {
 	held, _ := e.memories.LoadOrStore(s, newObjects(false))
 	known, _ := held.(*objects)

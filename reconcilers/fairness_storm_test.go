@@ -84,12 +84,24 @@ func storm(t *testing.T, among bool) (w weather) {
 // In a storm of objects that hang and objects that fail, honest ones are deleted and ticked as if they were alone.
 func TestHonestObjectsInAStorm(t *testing.T) {
 	alone, among := storm(t, false), storm(t, true)
-	t.Logf("alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", alone.deletion, alone.tick, alone.deleted, alone.ticks)
-	t.Logf("among: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", among.deletion, among.tick, among.deleted, among.ticks)
+	t.Logf(
+		"alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", alone.deletion,
+		alone.tick, alone.deleted, alone.ticks,
+	)
+	t.Logf(
+		"among: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", among.deletion,
+		among.tick, among.deleted, among.ticks,
+	)
 	if among.deleted != alone.deleted || among.ticks < alone.ticks*3/4 {
-		t.Errorf("%d deletions and %d ticks alone, %d and %d among others", alone.deleted, alone.ticks, among.deleted, among.ticks)
+		t.Errorf(
+			"%d deletions and %d ticks alone, %d and %d among others", alone.deleted, alone.ticks, among.deleted,
+			among.ticks,
+		)
 	}
 	if among.tick > 2*alone.tick || among.deletion > alone.deletion+time.Second {
-		t.Errorf("the slowest deletion and tick: %s and %s alone, %s and %s among others", alone.deletion, alone.tick, among.deletion, among.tick)
+		t.Errorf(
+			"the slowest deletion and tick: %s and %s alone, %s and %s among others", alone.deletion, alone.tick,
+			among.deletion, among.tick,
+		)
 	}
 }

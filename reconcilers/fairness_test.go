@@ -47,17 +47,18 @@ func (j *timesheet) of(id, name string) []time.Time {
 
 // handler notes its calls. It hangs on objects that are named for that, until the operator exits.
 func (j *timesheet) handler(id string, reason cause.Reason, act func(name string, call int) error) *handlers.Handler {
-	return &handlers.Handler{ID: id, Reason: reason, Policy: handlers.Policy{Backoff: ptr.To(time.Second)}, Call: func(ctx context.Context, c *handlers.Call) error {
-		name, call := j.note(id, c)
-		if strings.HasPrefix(name, "hanging-"+id) {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		if act == nil {
-			return nil
-		}
-		return act(name, call)
-	}}
+	return &handlers.Handler{ID: id, Reason: reason, Policy: handlers.Policy{Backoff: ptr.To(time.Second)},
+		Call: func(ctx context.Context, c *handlers.Call) error {
+			name, call := j.note(id, c)
+			if strings.HasPrefix(name, "hanging-"+id) {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			if act == nil {
+				return nil
+			}
+			return act(name, call)
+		}}
 }
 
 // within expects a call within a time.
@@ -80,7 +81,8 @@ func (p people) createMany(kind, prefix string, count int) {
 	}
 }
 
-// Whoever hangs in a creation holds no place of the deletions: neither of the first attempts, nor of the following ones.
+// Whoever hangs in a creation holds no place of the deletions: neither of the first attempts, nor of the following
+// ones.
 func TestDeletionsBesideHangingCreations(t *testing.T) {
 	for _, workers := range []int{2, 10, 0} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
@@ -180,7 +182,12 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 				}
 				return nil
 			})),
-			to(t, "configmaps", j.handler("u", cause.Update, func(string, int) error { time.Sleep(500 * time.Millisecond); return nil })),
+			to(t, "configmaps", j.handler("u", cause.Update, func(
+				string, int,
+			) error {
+				time.Sleep(500 * time.Millisecond)
+				return nil
+			})),
 			to(t, "configmaps", tick))
 		defer stop()
 		time.Sleep(time.Second)
@@ -203,7 +210,10 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 		for n := range hot {
 			least = min(least, len(j.of("u", fmt.Sprint("hot-", n))))
 		}
-		t.Logf("beside %d hot objects, each updated at least %d times: %d ticks and %d retries of 20", hot, least, ticks, retries)
+		t.Logf(
+			"beside %d hot objects, each updated at least %d times: %d ticks and %d retries of 20", hot, least, ticks,
+			retries,
+		)
 		// A retry is written down, and so its object takes a turn among the changed ones as well.
 		if ticks < 15 || retries < least/2 {
 			t.Errorf("beside hot objects, %d ticks and %d retries of 20", ticks, retries)
@@ -219,7 +229,9 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
 		p := newPeople(t, server)
-		stop := operateAll(t, server, reconcilers.Options{Workers: 10}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
+		stop := operateAll(
+			t, server, reconcilers.Options{Workers: 10}, to(t, "configmaps", j.handler("c", cause.Create, nil)),
+		)
 		p.createMany("ConfigMap", "hanging-c", 20)
 		time.Sleep(2 * time.Second)
 		p.createMany("ConfigMap", "honest", 50)
@@ -255,7 +267,9 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 			calls.Add(1)
 			return nil
 		}}
-		stop := operateAll(t, server, reconcilers.Options{Workers: 1, Namespaces: []string{"a", "b", "c"}}, to(t, "configmaps", alone))
+		stop := operateAll(
+			t, server, reconcilers.Options{Workers: 1, Namespaces: []string{"a", "b", "c"}}, to(t, "configmaps", alone),
+		)
 		defer stop()
 		time.Sleep(time.Second)
 		for n := range 30 {

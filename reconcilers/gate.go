@@ -7,8 +7,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// Gate pauses an operator, as another one of a higher priority may ask for. Nil is open for ever, and so is the zero value until it is
-// closed. While it is closed, nothing is watched, no handler is called, and background handlers are stopped.
+// Gate pauses an operator, as another one of a higher priority may ask for. Nil is open for ever, and so is the zero
+// value until it is closed. While it is closed, nothing is watched, no handler is called, and background handlers are
+// stopped.
 type Gate struct {
 	mu      sync.Mutex
 	closed  bool
@@ -42,8 +43,8 @@ func (g *Gate) state() (closed bool, changed <-chan struct{}) {
 	return g.closed, g.changed
 }
 
-// pass runs the function again and again, as long as the gate is open, until the context ends. Its context ends with ErrPaused when the
-// gate is closed.
+// pass runs the function again and again, as long as the gate is open, until the context ends. Its context ends with
+// ErrPaused when the gate is closed.
 func (g *Gate) pass(ctx context.Context, run func(context.Context)) {
 	for ctx.Err() == nil {
 		closed, changed := g.state()

@@ -67,7 +67,8 @@ func TestReconcileAnObjectThatGoes(t *testing.T) {
 			},
 		},
 		"Released": {
-			reason: "nothing follows the write that lets an object go, not even if the cache shows edits made before it",
+			reason: "nothing follows the write that lets an object go, not even if the cache shows edits made " +
+				"before it",
 			play: func(w *world, _ *handlers.Handler) {
 				w.pass()
 				w.deliver()

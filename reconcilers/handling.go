@@ -16,14 +16,19 @@ func (e *engine) handling(r Resource, own []*handlers.Handler, chain adapters.Re
 		if h.Family == handlers.Changing {
 			changing = append(changing, h)
 		}
-		if h.Field != nil && (h.Family == handlers.Changing || h.Family == handlers.Watching || h.Family == handlers.Spawning) {
+		if h.Field != nil &&
+			(h.Family == handlers.Changing || h.Family == handlers.Watching || h.Family == handlers.Spawning) {
 			extra = append(extra, h.Field)
 		}
 	}
 	return &changes.Handling{
-		Handlers: changing, Lens: &cause.Lens{Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra, Redaction: e.Digests.redaction(r, own)},
-		Progress: e.Progress, CompactSubs: e.CompactSubs, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo, Finalizer: e.Finalizer,
-		Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: chain, Events: e.poster, Backoff: e.Backoff,
+		Handlers: changing, Lens: &cause.Lens{
+			Diffbase: e.Diffbase, Progress: e.Progress, Extra: extra, Redaction: e.Digests.redaction(r, own),
+		},
+		Progress: e.Progress, CompactSubs: e.CompactSubs, Interim: changes.NewInterim(e.Prefix), BoundTo: e.BoundTo,
+		Finalizer: e.Finalizer,
+		Writer:    e.writerOf(r), StatusSubresource: r.StatusSubresource, Chain: chain, Events: e.poster,
+		Backoff:    e.Backoff,
 		Checkpoint: e.Checkpoint, Lifecycle: e.Lifecycle, WriteTimeout: e.writeTimeout(),
 	}
 }

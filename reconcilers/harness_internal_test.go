@@ -36,7 +36,9 @@ const (
 )
 
 var widgets = Resource{
-	GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}, Plural: "widgets", Namespaced: true,
+	GroupVersionKind: schema.GroupVersionKind{
+		Group: "example.org", Version: "v1", Kind: "Widget",
+	}, Plural: "widgets", Namespaced: true,
 }
 
 // api is an API server with one object. What it has gets into the cache when the test says so.
@@ -79,8 +81,8 @@ func (a *api) Patch(_ context.Context, obj client.Object, patch client.Patch, _ 
 	return nil
 }
 
-// merge changes the object, unless it would not change, and gives the answer. The last finalizer of a deleted object lets
-// it go, with the old version in the answer.
+// merge changes the object, unless it would not change, and gives the answer. The last finalizer of a deleted object
+// lets it go, with the old version in the answer.
 func (a *api) merge(data []byte) map[string]any {
 	held, _ := json.Marshal(a.object)
 	merged, err := jsonpatch.MergePatch(held, data)
@@ -114,7 +116,9 @@ func (a *api) edit(patch string) {
 func notFound() error { return apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "a") }
 
 func unavailable() error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "out of order"}}
+	return &apierrors.StatusError{
+		ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "out of order"},
+	}
 }
 
 // world is one kind with its one object, its cache, and its handlers.
@@ -146,7 +150,8 @@ func newWorld(t *testing.T, own ...*handlers.Handler) *world {
 		}
 	}
 	e := &engine{
-		Options: Options{Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
+		Options: Options{Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer",
+			BoundTo:  prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix}},
 		log: w.log(), chain: adapters.Standard(nil), poster: posting.New(nil, prefix),
 		writer: &patching.Writer{Client: w.api, Guarded: true, Fold: true},
@@ -163,7 +168,9 @@ func (w *world) create(uid string) {
 	w.version++
 	w.object = map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1)},
-		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": uid, "resourceVersion": strconv.Itoa(w.version)},
+		"metadata": map[string]any{
+			"namespace": "ns", "name": "a", "uid": uid, "resourceVersion": strconv.Itoa(w.version),
+		},
 	}
 }
 

@@ -17,17 +17,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// A kind with nothing to do costs what its watch does, and no more after it had much to do. The server's side of the watches is counted in.
+// A kind with nothing to do costs what its watch does, and no more after it had much to do. The server's side of the
+// watches is counted in.
 func TestIdleKindsCostFewGoroutines(t *testing.T) {
 	const kinds, objects, limit = 40, 300, 25
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
-		slow := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { time.Sleep(time.Second); return nil }}
+		slow := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+			context.Context, *handlers.Call,
+		) error {
+			time.Sleep(time.Second)
+			return nil
+		}}
 		var all []reconcilers.Registration
 		for n := range kinds {
 			plural := fmt.Sprintf("gadget%ds", n)
-			server.Install(memapi.Resource{Group: "idle.example.org", Version: "v1", Kind: fmt.Sprintf("Gadget%d", n), Plural: plural, Namespaced: true})
+			server.Install(
+				memapi.Resource{
+					Group: "idle.example.org", Version: "v1", Kind: fmt.Sprintf("Gadget%d", n), Plural: plural,
+					Namespaced: true,
+				},
+			)
 			all = append(all, to(t, plural+".idle.example.org", slow))
 		}
 		without, stack := goroutines()
@@ -41,7 +52,9 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 			t.Errorf("%d goroutines for each idle kind, want at most %d", each, limit)
 		}
 		for n := range objects {
-			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "idle.example.org/v1", "kind": "Gadget7"}}
+			o := &unstructured.Unstructured{
+				Object: map[string]any{"apiVersion": "idle.example.org/v1", "kind": "Gadget7"},
+			}
 			o.SetNamespace("default")
 			o.SetName(fmt.Sprint("g", n))
 			if err := p.Create(t.Context(), o); err != nil {
@@ -54,7 +67,10 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 		rested, _ := goroutines()
 		t.Logf("goroutines: %d without kinds, %d idle, %d busy, %d at rest again", without, idle, busy, rested)
 		if busy < idle+reconcilers.DefaultWorkers/2 || rested > idle+5 {
-			t.Errorf("workers are there while there is work: %d goroutines before, %d meanwhile, %d after", idle, busy, rested)
+			t.Errorf(
+				"workers are there while there is work: %d goroutines before, %d meanwhile, %d after", idle, busy,
+				rested,
+			)
 		}
 	})
 }

@@ -31,7 +31,9 @@ type held struct {
 func (h held) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/"+h.plural) && r.Method == http.MethodGet {
 		if h.forbidden {
-			return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r,
+			}, nil
 		}
 		select {
 		case <-r.Context().Done():
@@ -59,10 +61,15 @@ func TestHandlersWaitForIndices(t *testing.T) {
 		family handlers.Family
 		want   string // what the handler finds in the index of another kind, and when
 	}{
-		"Slow":      {"no handler is called before the listing is through", held{pause: time.Minute}, handlers.Changing, "1m0s: 20 secrets"},
-		"Events":    {"nor one of events", held{pause: time.Minute}, handlers.Watching, "1m0s: 20 secrets"},
-		"Timers":    {"nor a timer", held{pause: time.Minute}, handlers.Spawning, "1m0s: 20 secrets"},
-		"Forbidden": {"what cannot be listed is not waited for", held{forbidden: true}, handlers.Changing, "0s: 0 secrets"},
+		"Slow": {
+			"no handler is called before the listing is through", held{pause: time.Minute}, handlers.Changing,
+			"1m0s: 20 secrets",
+		},
+		"Events": {"nor one of events", held{pause: time.Minute}, handlers.Watching, "1m0s: 20 secrets"},
+		"Timers": {"nor a timer", held{pause: time.Minute}, handlers.Spawning, "1m0s: 20 secrets"},
+		"Forbidden": {
+			"what cannot be listed is not waited for", held{forbidden: true}, handlers.Changing, "0s: 0 secrets",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,9 @@ func (k *kind) newController() (controller.TypedController[source.Request], erro
 	options := controller.TypedOptions[source.Request]{
 		Reconciler: dispatcher{k}, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
 		LogConstructor: func(*source.Request) logr.Logger { return k.log },
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[source.Request]) workqueue.TypedRateLimitingInterface[source.Request] {
+		NewQueue: func(
+			_ string, limiter workqueue.TypedRateLimiter[source.Request],
+		) workqueue.TypedRateLimitingInterface[source.Request] {
 			waiting := queue.New(k.workers.places, limiter)
 			k.queue.Store(waiting)
 			return waiting
@@ -58,8 +60,8 @@ func (k *kind) newController() (controller.TypedController[source.Request], erro
 	return controller.NewTypedUnmanaged(k.Name+"."+k.Plural, options)
 }
 
-// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be meanwhile.
-// The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
+// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be
+// meanwhile. The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
 func (k *kind) watchFailed() toolscache.WatchErrorHandlerWithContext {
 	var last, seen string
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {

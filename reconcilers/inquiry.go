@@ -20,7 +20,8 @@ const documentTimeout = 10 * time.Second
 
 // meaning is what a selector means at the moment.
 type meaning struct {
-	// served are the resources. A selector of more than one may have a resource in several versions, the best one first.
+	// served are the resources. A selector of more than one may have a resource in several versions, the best one
+	// first.
 	served []Resource
 	// ambiguous are all those that one name could mean: nobody serves any of them.
 	ambiguous []Resource
@@ -30,8 +31,8 @@ type meaning struct {
 	silent bool
 }
 
-// inquiry is one round of questions: each document is asked for once, and what is heard holds for the round, so that two
-// selectors of one kind are found together or not at all.
+// inquiry is one round of questions: each document is asked for once, and what is heard holds for the round, so that
+// two selectors of one kind are found together or not at all.
 type inquiry struct {
 	server resources.Getter
 	// writes tells the selectors whose handlers need to write to the objects.
@@ -51,7 +52,9 @@ type scan struct {
 }
 
 func newInquiry(server resources.Getter, registrations []Registration) *inquiry {
-	return &inquiry{server: server, writes: writersOf(registrations), heard: map[string]answer{}, scans: map[string]scan{}}
+	return &inquiry{
+		server: server, writes: writersOf(registrations), heard: map[string]answer{}, scans: map[string]scan{},
+	}
 }
 
 // Get asks for a document, once.
@@ -156,7 +159,9 @@ func (i *inquiry) search(ctx context.Context, s Selector, before []Resource) (me
 // unknown are the resources of before of whose group the server did not tell all, unless it told of them.
 func (m meaning) unknown(silent *resources.SilentError, before []Resource) (all []Resource) {
 	for _, r := range before {
-		told := slices.ContainsFunc(m.served, func(other Resource) bool { return other.GroupResource() == r.GroupResource() })
+		told := slices.ContainsFunc(
+			m.served, func(other Resource) bool { return other.GroupResource() == r.GroupResource() },
+		)
 		if silent != nil && silent.AboutGroup(r.Group) && !told {
 			all = append(all, r)
 		}

@@ -123,7 +123,9 @@ func (k *kind) control(ctx context.Context, objects cache.Cache) error {
 		return fmt.Errorf("making the controller of %s: %w", k.GroupVersionKind, err)
 	}
 	k.objects.indexer = k.indexer()
-	if err := c.Watch(synced{ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: k.objects}), k.listed}); err != nil {
+	if err := c.Watch(
+		synced{ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: k.objects}), k.listed},
+	); err != nil {
 		return fmt.Errorf("watching %s: %w", k.GroupVersionKind, err)
 	}
 	defer func() {

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// TestNullsInTheLastHandledConfiguration is the deviation D-null-only: what differs by a null only is rewritten with the next change,
-// or with the resuming of the object, if anybody resumes it; Kopf rewrites it after each restart.
+// TestNullsInTheLastHandledConfiguration is the deviation D-null-only: what differs by a null only is rewritten with
+// the next change, or with the resuming of the object, if anybody resumes it; Kopf rewrites it after each restart.
 func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 	const handled = "coming.example.org/last-handled-configuration"
 	done := func(context.Context, *handlers.Call) error { return nil }
@@ -36,9 +36,13 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				p := newPeople(t, server)
-				registrations := []reconcilers.Registration{to(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done})}
+				registrations := []reconcilers.Registration{
+					to(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done}),
+				}
 				if tc.resuming {
-					registrations = append(registrations, to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: done}))
+					registrations = append(
+						registrations, to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: done}),
+					)
 				}
 				p.create("ConfigMap", "a")
 				get := func() *unstructured.Unstructured {

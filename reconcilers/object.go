@@ -20,7 +20,8 @@ type object struct {
 }
 
 func (o *object) idle() bool {
-	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 && o.blocked == "" && o.panicked == ""
+	return o.memory.Idle() && o.written == nil && !o.released && o.gone == "" && o.throttle.failures == 0 &&
+		o.blocked == "" && o.panicked == ""
 }
 
 // newest is the later of what the cache has and our own last write.
@@ -32,7 +33,8 @@ func (o *object) newest(cached *unstructured.Unstructured) map[string]any {
 	return o.written
 }
 
-// proceed takes over what a pass over the cached object has left on the server. By now the cache may have another state, or none.
+// proceed takes over what a pass over the cached object has left on the server. By now the cache may have another
+// state, or none.
 func (o *object) proceed(cached *unstructured.Unstructured, next changes.Next, now *unstructured.Unstructured) {
 	if next.Gone {
 		*o = object{gone: cached.GetResourceVersion()}
@@ -52,8 +54,8 @@ func (o *object) past(cached *unstructured.Unstructured) bool {
 	return o.released || o.gone != "" && o.gone == cached.GetResourceVersion()
 }
 
-// catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one object tell: a watch
-// leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
+// catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one
+// object tell: a watch leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
 func (o *object) catchUp(cached *unstructured.Unstructured) {
 	if o.written == nil {
 		return
@@ -73,7 +75,8 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// repeats tells whether it is a panic that was told already: its stack is worth one line, however often it is tried again.
+// repeats tells whether it is a panic that was told already: its stack is worth one line, however often it is tried
+// again.
 func (o *object) repeats(err error) bool {
 	told := o.panicked
 	if o.panicked = ""; panics.Stack(err) != nil {

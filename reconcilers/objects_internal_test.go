@@ -31,7 +31,9 @@ func TestInitialMarks(t *testing.T) {
 			},
 		},
 		"SeenLater": {
-			reason: "an object that comes after the start is not resumed", own: []*handlers.Handler{creating("c"), resuming("r")},
+			reason: "an object that comes after the start is not resumed", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
@@ -40,7 +42,9 @@ func TestInitialMarks(t *testing.T) {
 			},
 		},
 		"ListedAgain": {
-			reason: "a kind that had to be started anew resumes nothing twice", own: []*handlers.Handler{creating("c"), resuming("r")},
+			reason: "a kind that had to be started anew resumes nothing twice", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
@@ -52,7 +56,9 @@ func TestInitialMarks(t *testing.T) {
 			},
 		},
 		"NeverHandled": {
-			reason: "an object that was there, but was never handled, is created", own: []*handlers.Handler{creating("c"), resuming("r")},
+			reason: "an object that was there, but was never handled, is created", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
 			play: func(w *world) {
 				w.listed()
 				w.pass()
@@ -119,7 +125,9 @@ func TestMemoryOfScopes(t *testing.T) {
 
 func TestCatchUp(t *testing.T) {
 	body := func(version string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}},
+		}
 	}
 	tests := map[string]struct {
 		reason string
@@ -159,10 +167,13 @@ func TestProceed(t *testing.T) {
 	}
 }
 
-// A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object by then.
+// A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object
+// by then.
 func TestProceedBesideTheCache(t *testing.T) {
 	body := func(uid, version string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}},
+		}
 	}
 	tests := map[string]struct {
 		reason string

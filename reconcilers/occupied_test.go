@@ -82,13 +82,16 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 			}
 			return nil
 		}}
-		parent := &handlers.Handler{ID: "provision", Reason: cause.Create, Call: func(ctx context.Context, c *handlers.Call) error {
-			if err := c.Subs.Declare(waits); err != nil {
-				return err
-			}
-			return c.Subs.Run(ctx)
-		}}
-		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 10, Metrics: registry}, to(t, "configmaps", parent))
+		parent := &handlers.Handler{ID: "provision", Reason: cause.Create,
+			Call: func(ctx context.Context, c *handlers.Call) error {
+				if err := c.Subs.Declare(waits); err != nil {
+					return err
+				}
+				return c.Subs.Run(ctx)
+			}}
+		stop := operateLogged(
+			t, server, h.log(), reconcilers.Options{Workers: 10, Metrics: registry}, to(t, "configmaps", parent),
+		)
 		defer stop()
 		time.Sleep(time.Second)
 		p.createMany("ConfigMap", "o", 9)
@@ -106,7 +109,10 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 		if len(lines) != 1 {
 			t.Fatalf("it is told once: %q", lines)
 		}
-		for _, part := range []string{`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "facade.Timeout", "facade.Workers"} {
+		for _, part := range []string{
+			`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "facade.Timeout",
+			"facade.Workers",
+		} {
 			if !strings.Contains(lines[0], part) {
 				t.Errorf("the line lacks %q: %s", part, lines[0])
 			}

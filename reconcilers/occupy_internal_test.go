@@ -31,9 +31,17 @@ func TestOccupy(t *testing.T) {
 		of     Resource
 		want   string
 	}{
-		"Taken":        {"they would take each other's memory for their own", named("two", "p", here), widgets, `operator "one" of this process does already`},
-		"OtherVersion": {"the versions of a kind are the same objects", named("one", "p", here), v2, "it handles the same objects as example.org/v1, Kind=Widget"},
-		"BothOther":    {"whoever handles them", named("two", "p", here), v2, `operator "one" of this process does already`},
+		"Taken": {
+			"they would take each other's memory for their own", named("two", "p", here), widgets,
+			`operator "one" of this process does already`,
+		},
+		"OtherVersion": {
+			"the versions of a kind are the same objects", named("one", "p", here), v2,
+			"it handles the same objects as example.org/v1, Kind=Widget",
+		},
+		"BothOther": {
+			"whoever handles them", named("two", "p", here), v2, `operator "one" of this process does already`,
+		},
 		"OtherPrefix":  {"each has its own memory", named("two", "q", here), widgets, ""},
 		"OtherPlural":  {"other objects", named("two", "p", here), others, ""},
 		"OtherManager": {"maybe another cluster", named("one", "p", there), widgets, ""},

@@ -46,8 +46,8 @@ type Options struct {
 	// Diffbase and Progress store the memory.
 	Diffbase diffbase.Storage
 	Progress progress.Storage
-	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody but
-	// this framework can read.
+	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody
+	// but this framework can read.
 	CompactSubs bool
 	// Digests says what is remembered without its values, in addition to what the handlers say.
 	Digests Digests
@@ -55,8 +55,8 @@ type Options struct {
 	Registrations []Registration
 	// Namespaces restrict the operator; none is the whole cluster.
 	Namespaces []string
-	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of two and more, some are
-	// kept for deletions, and as many for the rest.
+	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of
+	// two and more, some are kept for deletions, and as many for the rest.
 	Workers int
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
@@ -65,8 +65,8 @@ type Options struct {
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
 	// changes.DefaultCheckpoint.
 	Checkpoint time.Duration
-	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that failed
-	// waits for its next event.
+	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that
+	// failed waits for its next event.
 	ErrorDelays []time.Duration
 	// Ticks is how many ticks of timers run at once, in all kinds; zero is background.DefaultTicks.
 	Ticks int
@@ -74,15 +74,17 @@ type Options struct {
 	Daemons int
 	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
 	CancelPolling time.Duration
-	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by itself, until the next event
-	// of the object: Kopf does so, and so do its recorded runs. By default, it is removed at once.
+	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
+	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
+	// at once.
 	LeaveFinalizers bool
-	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about it; zero is
-	// background.DefaultInstantExit.
+	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about
+	// it; zero is background.DefaultInstantExit.
 	InstantExit time.Duration
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
-	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not. It must be quick.
+	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
+	// It must be quick.
 	Forget func(uid types.UID)
 	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
 	APIBackoffs []time.Duration
@@ -114,7 +116,9 @@ func (o Options) repeating(connection *http.Client) *http.Client {
 		return connection
 	}
 	own := *connection
-	own.Transport = &repeating.Transport{Next: cmp.Or(connection.Transport, http.DefaultTransport), Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	own.Transport = &repeating.Transport{
+		Next: cmp.Or(connection.Transport, http.DefaultTransport), Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter,
+	}
 	return &own
 }
 

@@ -14,10 +14,15 @@ func TestScopes(t *testing.T) {
 		namespaced bool
 		want       []string
 	}{
-		"ClusterScoped":             {"objects outside of namespaces are watched as a whole", nil, false, []string{""}},
-		"ClusterScopedInNamespaces": {"even by an operator for some namespaces: they are in none", []string{"a", "b"}, false, []string{""}},
-		"All":                       {"one watch for the whole cluster", nil, true, []string{""}},
-		"Some":                      {"one watch for each namespace: the rights for more may be missing", []string{"a", "b"}, true, []string{"a", "b"}},
+		"ClusterScoped": {"objects outside of namespaces are watched as a whole", nil, false, []string{""}},
+		"ClusterScopedInNamespaces": {
+			"even by an operator for some namespaces: they are in none", []string{"a", "b"}, false, []string{""},
+		},
+		"All": {"one watch for the whole cluster", nil, true, []string{""}},
+		"Some": {
+			"one watch for each namespace: the rights for more may be missing", []string{"a", "b"}, true,
+			[]string{"a", "b"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +50,9 @@ func TestErrorDelays(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			own := throttle{failures: tc.failures}
-			if got, again := own.fail(Options{ErrorDelays: tc.delays}.errorDelays(), time.Now()); got != tc.want || !again {
+			if got, again := own.fail(
+				Options{ErrorDelays: tc.delays}.errorDelays(), time.Now(),
+			); got != tc.want || !again {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -54,8 +61,12 @@ func TestErrorDelays(t *testing.T) {
 
 func TestNoErrorDelays(t *testing.T) {
 	var own throttle
-	if delay, again := own.fail(Options{ErrorDelays: []time.Duration{}}.errorDelays(), time.Now()); again || delay != 0 || own.failures != 0 {
-		t.Errorf("with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own)
+	if delay, again := own.fail(
+		Options{ErrorDelays: []time.Duration{}}.errorDelays(), time.Now(),
+	); again || delay != 0 || own.failures != 0 {
+		t.Errorf(
+			"with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own,
+		)
 	}
 }
 

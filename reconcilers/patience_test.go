@@ -37,7 +37,10 @@ func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer f.mu.Unlock()
 	f.at = append(f.at, time.Since(f.began).Round(time.Second).String())
 	if len(f.at) <= f.refuse {
-		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader("")), Request: r,
+		}, nil
 	}
 	return f.RoundTripper.RoundTrip(r)
 }
@@ -54,9 +57,18 @@ func TestRequestsAreRepeated(t *testing.T) {
 		backoffs []time.Duration
 		want     []string
 	}{
-		"ByDefault":       {"the object waits, by the delays of errors: 1, 1 and 2 seconds, and its place is free", nil, []string{"0s", "1s", "2s", "4s"}},
-		"OnTheSpot":       {"the request waits, longer than a single attempt may take", []time.Duration{2 * time.Second, 20 * time.Second, time.Minute}, []string{"0s", "2s", "22s", "1m22s"}},
-		"ThenByTheObject": {"when the last attempt has failed, the object waits", []time.Duration{10 * time.Second}, []string{"0s", "10s", "11s", "21s"}},
+		"ByDefault": {
+			"the object waits, by the delays of errors: 1, 1 and 2 seconds, and its place is free", nil,
+			[]string{"0s", "1s", "2s", "4s"},
+		},
+		"OnTheSpot": {
+			"the request waits, longer than a single attempt may take",
+			[]time.Duration{2 * time.Second, 20 * time.Second, time.Minute}, []string{"0s", "2s", "22s", "1m22s"},
+		},
+		"ThenByTheObject": {
+			"when the last attempt has failed, the object waits", []time.Duration{10 * time.Second},
+			[]string{"0s", "10s", "11s", "21s"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +77,12 @@ func TestRequestsAreRepeated(t *testing.T) {
 				connection := &flaky{RoundTripper: server, refuse: 3, began: time.Now()}
 				called := 0
 				stop := operate(t, connection, "configmaps", &handlers.Handler{
-					ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { called++; return nil },
+					ID: "c", Reason: cause.Create, Call: func(
+						context.Context, *handlers.Call,
+					) error {
+						called++
+						return nil
+					},
 				}, tc.backoffs...)
 				defer stop()
 				people, err := client.New(memapi.Config(server), client.Options{})
@@ -74,7 +91,12 @@ func TestRequestsAreRepeated(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				connection.begin()
-				object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default"}}}
+				object := &unstructured.Unstructured{
+					Object: map[string]any{
+						"apiVersion": "v1", "kind": "ConfigMap",
+						"metadata": map[string]any{"name": "one", "namespace": "default"},
+					},
+				}
 				if err := people.Create(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}

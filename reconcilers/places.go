@@ -16,8 +16,8 @@ func anybody() map[string]any {
 }
 
 // Places are where the operator remembers what it handled, on every object, as JSON pointers, sorted: no one else may
-// write there, neither a handler's record nor another operator. What storages keep elsewhere is not among them. It is an
-// error if a storage cannot even store an empty essence.
+// write there, neither a handler's record nor another operator. What storages keep elsewhere is not among them. It is
+// an error if a storage cannot even store an empty essence.
 func (o Options) Places() ([]string, error) {
 	patch := map[string]any{}
 	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix)} {

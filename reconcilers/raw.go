@@ -33,7 +33,8 @@ func (e *engine) rawEvents(r Resource, own []*handlers.Handler, chain adapters.R
 	}
 	return &rawEvents{
 		Handling: events.Handling{
-			Handlers: watching, Chain: chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
+			Handlers: watching, Chain: chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource,
+			Events:       e.poster,
 			WriteTimeout: e.writeTimeout(),
 		},
 		log: e.log.WithValues("kind", r.Kind), dropped: e.metrics.Dropped(r.Kind),

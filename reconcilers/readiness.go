@@ -12,8 +12,8 @@ import (
 // patienceForIndices is when it is said what the handlers wait for.
 const patienceForIndices = 10 * time.Second
 
-// readiness holds all handlers back until the first listings of the indexed kinds are through their index functions. It opens once, and
-// stays open.
+// readiness holds all handlers back until the first listings of the indexed kinds are through their index functions. It
+// opens once, and stays open.
 type readiness struct {
 	mu      sync.Mutex
 	began   bool
@@ -23,12 +23,15 @@ type readiness struct {
 
 func newReadiness() *readiness { return &readiness{open: make(chan struct{})} }
 
-// begin says what is to be waited for, at the first time. Kinds that are served later are not waited for, nor those that are not any more.
+// begin says what is to be waited for, at the first time. Kinds that are served later are not waited for, nor those
+// that are not any more.
 func (r *readiness) begin(ctx context.Context, kinds []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.began {
-		r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(kind string) bool { return !slices.Contains(kinds, kind) }))
+		r.waitFor(
+			slices.DeleteFunc(slices.Clone(r.waiting), func(kind string) bool { return !slices.Contains(kinds, kind) }),
+		)
 		return
 	}
 	r.began, r.waiting = true, kinds
@@ -89,7 +92,9 @@ func (r *readiness) remind(ctx context.Context) {
 			waiting := slices.Clone(r.waiting)
 			r.mu.Unlock()
 			reminder.Reset(time.Minute)
-			logf.FromContext(ctx).Info("The handlers wait for indices: these kinds are not listed yet", "kinds", waiting)
+			logf.FromContext(ctx).Info(
+				"The handlers wait for indices: these kinds are not listed yet", "kinds", waiting,
+			)
 		}
 	}
 }

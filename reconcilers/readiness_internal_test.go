@@ -11,11 +11,14 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// What the handlers wait for is named after ten seconds, then now and then; what is not served any more is not waited for.
+// What the handlers wait for is named after ten seconds, then now and then; what is not served any more is not waited
+// for.
 func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := make(chan string, 10)
-		ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(func(_, line string) { lines <- line }, funcr.Options{})))
+		ctx, stop := context.WithCancel(
+			logf.IntoContext(t.Context(), funcr.New(func(_, line string) { lines <- line }, funcr.Options{})),
+		)
 		defer stop()
 		r := newReadiness()
 		r.begin(ctx, []string{"pods", "secrets", "widgets.example.org"})
@@ -31,7 +34,9 @@ func TestReadiness(t *testing.T) {
 		if len(lines) != 1 {
 			t.Fatalf("%d lines in the first minute", len(lines))
 		}
-		if said := <-lines; !strings.Contains(said, "secrets") || !strings.Contains(said, "widgets.example.org") || strings.Contains(said, "pods") {
+		if said := <-lines; !strings.Contains(said, "secrets") || !strings.Contains(
+			said, "widgets.example.org",
+		) || strings.Contains(said, "pods") {
 			t.Errorf("got %q", said)
 		}
 		waited := make(chan bool, 2)

@@ -28,7 +28,9 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	}
 	defer k.farewell(request)
 	cached := k.cached(request)
-	k.deliver(logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached)
+	k.deliver(
+		logf.IntoContext(ctx, k.log.WithValues("namespace", request.Namespace, "name", request.Name)), request, cached,
+	)
 	if cached == nil {
 		return reconcile.Result{}, nil
 	}
@@ -53,8 +55,8 @@ func (k *kind) Reconcile(ctx context.Context, request source.Request) (reconcile
 	return result, nil
 }
 
-// still tells whether the cache has the object still. The memory of an object ends after the cache has lost it: if it was found in the cache
-// before, but no memory of it was found after that, it may be gone, and handled.
+// still tells whether the cache has the object still. The memory of an object ends after the cache has lost it: if it
+// was found in the cache before, but no memory of it was found after that, it may be gone, and handled.
 func (k *kind) still(request source.Request, uid types.UID) bool {
 	cached := k.cached(request)
 	return cached != nil && cached.GetUID() == uid
@@ -69,7 +71,9 @@ func (k *kind) cached(request source.Request) *unstructured.Unstructured {
 }
 
 // judge turns the end of a pass into what the queue must do.
-func (k *kind) judge(ctx context.Context, request source.Request, o *object, next changes.Next, err error) reconcile.Result {
+func (k *kind) judge(
+	ctx context.Context, request source.Request, o *object, next changes.Next, err error,
+) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):

@@ -85,7 +85,8 @@ func TestReconcileTheNewestObject(t *testing.T) {
 			},
 		},
 		"CacheCatchesUpDuringTheLook": {
-			reason: "an object that was read before the cache had our write is not taken for one that was read after it",
+			reason: "an object that was read before the cache had our write is not taken for one that was read " +
+				"after it",
 			play: func(w *world) {
 				w.pass()
 				w.kind.store = moving{w.cache, nothing, w.deliver}
@@ -288,7 +289,9 @@ func TestPanicsAreToldOnce(t *testing.T) {
 		for range 5 {
 			time.Sleep(w.pass().RequeueAfter)
 		}
-		if len(w.logged) != 1 || !strings.Contains(w.logged[0], `"name"="a"`) || !strings.Contains(w.logged[0], `"stack"`) {
+		if len(w.logged) != 1 || !strings.Contains(
+			w.logged[0], `"name"="a"`,
+		) || !strings.Contains(w.logged[0], `"stack"`) {
 			t.Errorf("%d lines: %v", len(w.logged), w.logged)
 		}
 		broken = false

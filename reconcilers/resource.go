@@ -56,7 +56,9 @@ func resolve(s Selector, list *metav1.APIResourceList, writes bool) (meaning, er
 		for _, r := range found {
 			ambiguous = append(ambiguous, s.resource(r, list))
 		}
-		return meaning{ambiguous: ambiguous}, &unservedError{fmt.Sprintf("%s is ambiguous: it may be %q or %q", s, found[0].Name, found[1].Name)}
+		return meaning{ambiguous: ambiguous}, &unservedError{
+			fmt.Sprintf("%s is ambiguous: it may be %q or %q", s, found[0].Name, found[1].Name),
+		}
 	}
 	for _, verb := range needed(writes && !leaving(found[0].Verbs)) {
 		if !slices.Contains(found[0].Verbs, verb) {
@@ -75,11 +77,12 @@ func needed(writes bool) []string {
 	return verbs
 }
 
-// leaving tells a kind whose CRD is being deleted: nothing is to be made or changed any more, say the API server's lists. But
-// it takes patches still, and the CRD waits for the objects, which wait for their finalizers.
+// leaving tells a kind whose CRD is being deleted: nothing is to be made or changed any more, say the API server's
+// lists. But it takes patches still, and the CRD waits for the objects, which wait for their finalizers.
 func leaving(verbs []string) bool {
 	can := func(verb string) bool { return slices.Contains(verbs, verb) }
-	return can("delete") && can("deletecollection") && can("list") && can("watch") && !can("create") && !can("update") && !can("patch")
+	return can("delete") && can("deletecollection") && can("list") && can("watch") && !can("create") &&
+		!can("update") && !can("patch")
 }
 
 func (s Selector) resource(r metav1.APIResource, list *metav1.APIResourceList) Resource {

@@ -56,7 +56,8 @@ func (s Selector) matches(r metav1.APIResource) bool {
 		return r.Kind == s.Kind
 	default:
 		// Servers may leave the singular out; it is the kind in small letters then.
-		return s.Name == r.Name || s.Name == r.Kind || s.Name == cmp.Or(r.SingularName, strings.ToLower(r.Kind)) || slices.Contains(r.ShortNames, s.Name)
+		return s.Name == r.Name || s.Name == r.Kind || s.Name == cmp.Or(r.SingularName, strings.ToLower(r.Kind)) ||
+			slices.Contains(r.ShortNames, s.Name)
 	}
 }
 
@@ -81,8 +82,8 @@ func (s Selector) MayMean(other Selector) bool {
 	return false
 }
 
-// Contradicts tells whether two selectors of one kind are for different versions of it. Those of several kinds take what
-// they can get.
+// Contradicts tells whether two selectors of one kind are for different versions of it. Those of several kinds take
+// what they can get.
 func (s Selector) Contradicts(other Selector) bool {
 	return s.Version != "" && other.Version != "" && s.Version != other.Version && !s.wide() && !other.wide()
 }

@@ -40,7 +40,9 @@ func withAnother(r metav1.APIResource) func(*metav1.APIResourceList) {
 }
 
 func TestResolve(t *testing.T) {
-	widget := Resource{GroupVersionKind: exampleV1.WithKind("Widget"), Plural: "widgets", Namespaced: true, StatusSubresource: true}
+	widget := Resource{
+		GroupVersionKind: exampleV1.WithKind("Widget"), Plural: "widgets", Namespaced: true, StatusSubresource: true,
+	}
 	cluster := Resource{GroupVersionKind: exampleV1.WithKind("Cluster"), Plural: "clusters"}
 	tests := map[string]struct {
 		reason     string
@@ -50,26 +52,58 @@ func TestResolve(t *testing.T) {
 		want       Resource
 		wantError  string
 	}{
-		"UnknownKind":     {reason: "its CRD may come later", kind: "Gadget", list: served(), wantError: `no resource named "Gadget"`},
-		"UnknownName":     {reason: "its CRD may come later", name: "gadgets", list: served(), wantError: `no resource named "gadgets"`},
-		"PluralAsKind":    {reason: "a kind is exact", kind: "widgets", list: served(), wantError: "no resource named"},
-		"WrongCase":       {reason: "names are exact, as in Kopf", name: "Widgets", list: served(), wantError: "no resource named"},
-		"Nothing":         {reason: "a group may be empty while its CRDs are installed", kind: "Widget", list: &metav1.APIResourceList{}, wantError: "no resource named"},
-		"Subresource":     {reason: "a subresource is no object", name: "widgets/status", list: served(), wantError: "no resource named"},
-		"SubresourceKind": {reason: "nor does its kind make it one", kind: "Scale", list: served(), wantError: "no resource named"},
-		"NoList":          {reason: "what cannot be listed cannot be known", kind: "Review", list: served(), wantError: `does not support "list"`},
-		"NoPatch":         {reason: "what cannot be patched cannot be remembered", name: "relics", list: served(), wantError: `does not support "patch"`},
-		"NoPatchToRead":   {reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(), want: Resource{GroupVersionKind: exampleV1.WithKind("Relic"), Plural: "relics"}},
+		"UnknownKind": {
+			reason: "its CRD may come later", kind: "Gadget", list: served(), wantError: `no resource named "Gadget"`,
+		},
+		"UnknownName": {
+			reason: "its CRD may come later", name: "gadgets", list: served(), wantError: `no resource named "gadgets"`,
+		},
+		"PluralAsKind": {reason: "a kind is exact", kind: "widgets", list: served(), wantError: "no resource named"},
+		"WrongCase": {
+			reason: "names are exact, as in Kopf", name: "Widgets", list: served(), wantError: "no resource named",
+		},
+		"Nothing": {
+			reason: "a group may be empty while its CRDs are installed", kind: "Widget",
+			list: &metav1.APIResourceList{}, wantError: "no resource named",
+		},
+		"Subresource": {
+			reason: "a subresource is no object", name: "widgets/status", list: served(),
+			wantError: "no resource named",
+		},
+		"SubresourceKind": {
+			reason: "nor does its kind make it one", kind: "Scale", list: served(), wantError: "no resource named",
+		},
+		"NoList": {
+			reason: "what cannot be listed cannot be known", kind: "Review", list: served(),
+			wantError: `does not support "list"`,
+		},
+		"NoPatch": {
+			reason: "what cannot be patched cannot be remembered", name: "relics", list: served(),
+			wantError: `does not support "patch"`,
+		},
+		"NoPatchToRead": {
+			reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(),
+			want: Resource{GroupVersionKind: exampleV1.WithKind("Relic"), Plural: "relics"},
+		},
 		"Leaving": {
-			reason: "a CRD that is being deleted waits for objects with finalizers, which only a patch removes", name: "leavers",
+			reason: "a CRD that is being deleted waits for objects with finalizers, which only a patch removes",
+			name:   "leavers",
 			list: served(func(l *metav1.APIResourceList) {
-				l.APIResources = append(l.APIResources, metav1.APIResource{Name: "leavers", Kind: "Leaver", Verbs: metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}})
+				l.APIResources = append(
+					l.APIResources,
+					metav1.APIResource{
+						Name: "leavers", Kind: "Leaver",
+						Verbs: metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"},
+					},
+				)
 			}),
 			want: Resource{GroupVersionKind: exampleV1.WithKind("Leaver"), Plural: "leavers"},
 		},
 		"AmbiguousName": {
 			reason: "one resource's plural is another one's singular: nobody knows which was meant", name: "widgets",
-			list:      served(withAnother(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"})),
+			list: served(
+				withAnother(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}),
+			),
 			wantError: `example.org/v1 widgets is ambiguous: it may be "widgets" or "widgetses"`,
 		},
 		"AmbiguousKind": {
@@ -77,12 +111,17 @@ func TestResolve(t *testing.T) {
 			list:      served(withAnother(metav1.APIResource{Name: "oldwidgets", Kind: "Widget"})),
 			wantError: "ambiguous",
 		},
-		"Kind":            {reason: "typed selections have the kind", kind: "Widget", list: served(), want: widget},
-		"Plural":          {reason: "the usual name", name: "widgets", list: served(), want: widget},
-		"Singular":        {reason: "as kubectl takes it", name: "widget", list: served(), want: widget},
-		"KindAsName":      {reason: "as kubectl takes it", name: "Widget", list: served(), want: widget},
-		"SingularLeftOut": {reason: "it is the kind in small letters then", name: "cluster", list: served(), want: cluster},
-		"ClusterScoped":   {reason: "without namespaces, and without a status subresource of others", kind: "Cluster", list: served(), want: cluster},
+		"Kind":       {reason: "typed selections have the kind", kind: "Widget", list: served(), want: widget},
+		"Plural":     {reason: "the usual name", name: "widgets", list: served(), want: widget},
+		"Singular":   {reason: "as kubectl takes it", name: "widget", list: served(), want: widget},
+		"KindAsName": {reason: "as kubectl takes it", name: "Widget", list: served(), want: widget},
+		"SingularLeftOut": {
+			reason: "it is the kind in small letters then", name: "cluster", list: served(), want: cluster,
+		},
+		"ClusterScoped": {
+			reason: "without namespaces, and without a status subresource of others", kind: "Cluster", list: served(),
+			want: cluster,
+		},
 		"OneOfTheSameName": {reason: "the kind is not ambiguous if only the name is", kind: "Widget", want: widget,
 			list: served(withAnother(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}))},
 	}
@@ -113,8 +152,14 @@ func TestSelectorMayMean(t *testing.T) {
 		a, b   Selector
 		want   bool
 	}{
-		"OtherGroup":      {"two kinds of one name", by("Gadget", ""), Selector{GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}, Kind: "Gadget"}, false},
-		"OtherVersion":    {"versions are views of the same objects", by("Gadget", ""), Selector{GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v2"}, Kind: "Gadget"}, true},
+		"OtherGroup": {
+			"two kinds of one name", by("Gadget", ""),
+			Selector{GroupVersion: schema.GroupVersion{Group: "example.com", Version: "v1"}, Kind: "Gadget"}, false,
+		},
+		"OtherVersion": {
+			"versions are views of the same objects", by("Gadget", ""),
+			Selector{GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v2"}, Kind: "Gadget"}, true,
+		},
 		"OtherKind":       {"two kinds", by("Gadget", ""), by("Widget", ""), false},
 		"OtherName":       {"two names", by("", "gadgets"), by("", "widgets"), false},
 		"KindAndOther":    {"a kind and a plural of another", by("Gadget", ""), by("", "widgets"), false},

@@ -53,7 +53,9 @@ func (s *serving) adjust(ctx context.Context) {
 		if is.ended || still[key] || ctx.Err() != nil {
 			continue
 		}
-		logf.FromContext(ctx).Info("A kind is not what it was, or is no more; it is looked for anew", "kind", is.GroupVersionKind.String())
+		logf.FromContext(ctx).Info(
+			"A kind is not what it was, or is no more; it is looked for anew", "kind", is.GroupVersionKind.String(),
+		)
 		is.stop(reasonFor(is.Resource, all))
 		is.ended = true
 		s.services[key] = is
@@ -62,7 +64,9 @@ func (s *serving) adjust(ctx context.Context) {
 		s.announce(ctx, all)
 	}
 	for _, w := range all {
-		if is := s.services[w.GroupVersionResource()]; is.stop == nil || is.ended || is.over() || !slices.Equal(is.own, w.own) {
+		if is := s.services[w.GroupVersionResource()]; is.stop == nil || is.ended || is.over() || !slices.Equal(
+			is.own, w.own,
+		) {
 			s.start(ctx, w)
 		}
 	}
@@ -92,8 +96,8 @@ func (s *serving) start(ctx context.Context, w wanted) {
 	})
 }
 
-// before are the services that must end before one of the resource can begin: its own, and those of its other versions that
-// are ending.
+// before are the services that must end before one of the resource can begin: its own, and those of its other versions
+// that are ending.
 func (s *serving) before(r Resource) (all []service) {
 	for key, other := range s.services {
 		if key == r.GroupVersionResource() || other.ended && other.GroupResource() == r.GroupResource() {

@@ -67,7 +67,8 @@ type wanted struct {
 func newServing(registrations []Registration, server resources.Getter) *serving {
 	return &serving{
 		registrations: registrations, server: server, doubts: make(chan struct{}, 1),
-		meanings: map[Selector]meaning{}, services: map[schema.GroupVersionResource]service{}, reported: map[Selector]string{},
+		meanings: map[Selector]meaning{}, services: map[schema.GroupVersionResource]service{},
+		reported: map[Selector]string{},
 	}
 }
 
@@ -124,7 +125,8 @@ func (s *serving) rest() {
 	clear(s.meanings)
 }
 
-// round asks what the selectors mean now, and serves that. A server that does not answer proves nothing. It tells whether anything was found.
+// round asks what the selectors mean now, and serves that. A server that does not answer proves nothing. It tells
+// whether anything was found.
 func (s *serving) round(ctx context.Context, asked []Selector) (found bool) {
 	inquiry := newInquiry(s.server, s.registrations)
 	for _, selector := range asked {

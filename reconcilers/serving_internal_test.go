@@ -42,7 +42,9 @@ func begin(t *testing.T, list *metav1.APIResourceList, registrations ...Registra
 }
 
 // beginWith does so with documents for selectors that say less.
-func beginWith(t *testing.T, list *metav1.APIResourceList, server resources.Getter, registrations ...Registration) *cluster {
+func beginWith(
+	t *testing.T, list *metav1.APIResourceList, server resources.Getter, registrations ...Registration,
+) *cluster {
 	c := &cluster{t: t, list: list, done: make(chan struct{})}
 	ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(c.say, funcr.Options{})))
 	c.serving, c.stop = newServing(registrations, answers{lister(c.answer), server}), stop
@@ -181,8 +183,10 @@ func TestServing(t *testing.T) {
 			play: func(c *cluster) { c.want("at once") },
 		},
 		"Order": {
-			reason: "handlers of all spellings of a kind come in the order of registration, kinds in that of their first",
-			own: []Registration{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"), on("", "clusters", "d"),
+			reason: "handlers of all spellings of a kind come in the order of registration, kinds in that of " +
+				"their first",
+			own: []Registration{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
+				on("", "clusters", "d"),
 				on("", "widget", "e"), on("", "widgets", "f"), on("", "Widget", "g")},
 			list: served(),
 			play: func(c *cluster) {
@@ -281,7 +285,10 @@ func TestServing(t *testing.T) {
 			own:    []Registration{on("", "wheels", "a"), on("Widget", "", "b")}, list: served(),
 			play: func(c *cluster) {
 				c.want("without the name", "begin widgets/status b")
-				c.becomes(served(func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }), nil, time.Second)
+				c.becomes(
+					served(func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }), nil,
+					time.Second,
+				)
 				c.want("with the name", "end widgets", "begin widgets/status a b")
 			},
 		},
@@ -316,10 +323,11 @@ func TestServing(t *testing.T) {
 func TestServingStopsWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s := newServing([]Registration{on("Widget", "", "a")}, lister(func(ctx context.Context, _ string) (*metav1.APIResourceList, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}))
+		s := newServing([]Registration{on("Widget", "", "a")},
+			lister(func(ctx context.Context, _ string) (*metav1.APIResourceList, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}))
 		go stop()
 		s.discover(ctx)
 	})

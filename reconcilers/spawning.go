@@ -43,11 +43,14 @@ func (e *engine) crew(s scope) *background.Crew {
 func (k *kind) staff(ctx context.Context) (end func()) {
 	k.crew.Begin(background.Settings{
 		Handlers: spawning(k.own), Chain: k.chain, Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
-		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling, InstantExit: k.InstantExit,
+		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling,
+		InstantExit:     k.InstantExit,
 		LeaveFinalizers: k.LeaveFinalizers, Forgotten: k.Forget, Log: k.log,
 	}, k)
 	reason := func() background.Reason {
-		if cause := context.Cause(ctx); cause == nil || errors.Is(cause, errMoved) || errors.Is(cause, errVanished) || errors.Is(cause, execution.ErrPaused) {
+		if cause := context.Cause(ctx); cause == nil || errors.Is(cause, errMoved) || errors.Is(
+			cause, errVanished,
+		) || errors.Is(cause, execution.ErrPaused) {
 			return background.Pausing
 		}
 		return background.Exiting

@@ -23,21 +23,29 @@ const everything = "*"
 // resourceName is what a plural, a singular, a kind, a short name or a category can be.
 var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 
-// Spelled is the selector of resources by any of their names: parts are as in resources.Parse, where "*" is everything, and
-// "category=all" and the like are what Kopf has keywords for. What they mean is asked of the API server.
+// Spelled is the selector of resources by any of their names: parts are as in resources.Parse, where "*" is everything,
+// and "category=all" and the like are what Kopf has keywords for. What they mean is asked of the API server.
 func Spelled(parts ...string) (Selector, error) {
 	s := Selector{Spelling: strings.Join(parts, between)}
 	parsed, err := s.parse()
 	if err != nil {
 		return Selector{}, err
 	}
-	for _, name := range []string{parsed.Name, parsed.Kind, parsed.Plural, parsed.Singular, parsed.Shortcut, parsed.Category} {
+	for _, name := range []string{
+		parsed.Name, parsed.Kind, parsed.Plural, parsed.Singular, parsed.Shortcut, parsed.Category,
+	} {
 		if name != "" && !resourceName.MatchString(name) {
-			return Selector{}, fmt.Errorf("invalid resource name %q: it is a plural, a singular, a kind or a short name, such as \"kopfexamples\"", name)
+			return Selector{}, fmt.Errorf(
+				"invalid resource name %q: it is a plural, a singular, a kind or a short name, such as "+
+					"\"kopfexamples\"",
+				name,
+			)
 		}
 	}
 	if strings.HasPrefix(parts[0], "/") {
-		return Selector{}, fmt.Errorf("invalid group and version %q: there is a slash, but no group: write \"v1\" for the core group", parts[0])
+		return Selector{}, fmt.Errorf(
+			"invalid group and version %q: there is a slash, but no group: write \"v1\" for the core group", parts[0],
+		)
 	}
 	if parsed.Group != nil {
 		s.Group = *parsed.Group
@@ -57,8 +65,8 @@ func Spelled(parts ...string) (Selector, error) {
 	return s, nil
 }
 
-// Chosen is the selector of all resources for which the function is true, in whatever version. Two of them are never the
-// same selector.
+// Chosen is the selector of all resources for which the function is true, in whatever version. Two of them are never
+// the same selector.
 func Chosen(meant func(resources.Resource) bool) Selector { return Selector{Func: &meant} }
 
 func (s Selector) parse() (resources.Selector, error) {

@@ -43,7 +43,10 @@ func (d *documents) become(change func()) {
 func apiDocuments() *documents {
 	verbs := metav1.Verbs{"list", "watch", "patch"}
 	one := func(name, kind string, short ...string) metav1.APIResource {
-		return metav1.APIResource{Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true, Verbs: verbs, ShortNames: short}
+		return metav1.APIResource{
+			Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true, Verbs: verbs,
+			ShortNames: short,
+		}
 	}
 	group := func(name string) metav1.APIGroup {
 		v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
@@ -54,9 +57,16 @@ func apiDocuments() *documents {
 	}
 	return &documents{of: map[string]any{
 		"/api": metav1.APIVersions{Versions: []string{"v1"}}, "/api/v1": list(one("pods", "Pod", "po")),
-		"/apis":                metav1.APIGroupList{Groups: []metav1.APIGroup{group("kopf.dev"), group("metrics.k8s.io"), group("zalando.org")}},
-		"/apis/kopf.dev/v1":    list(one("kopfexamples", "KopfExample", "kex"), one("lonelies", "Lonely"), metav1.APIResource{Name: "lonelies/status", Kind: "Lonely"}),
-		"/apis/zalando.org/v1": list(one("kopfexamples", "KopfExample", "kex")), "/apis/metrics.k8s.io/v1": list(one("pods", "PodMetrics")),
+		"/apis": metav1.APIGroupList{
+			Groups: []metav1.APIGroup{group("kopf.dev"), group("metrics.k8s.io"), group("zalando.org")},
+		},
+		"/apis/kopf.dev/v1": list(
+			one("kopfexamples", "KopfExample", "kex"), one("lonelies", "Lonely"),
+			metav1.APIResource{Name: "lonelies/status", Kind: "Lonely"},
+		),
+		"/apis/zalando.org/v1": list(
+			one("kopfexamples", "KopfExample", "kex"),
+		), "/apis/metrics.k8s.io/v1": list(one("pods", "PodMetrics")),
 	}}
 }
 
@@ -68,15 +78,35 @@ func TestSpellings(t *testing.T) {
 		fails  string
 		asked  int
 	}{
-		"Nothing":       {reason: "nobody has it", parts: []string{"nothings"}, fails: "there is no such resource", asked: 6},
-		"Ambiguous":     {reason: "two groups have it, so nobody knows", parts: []string{"kex"}, fails: "ambiguous", asked: 6},
-		"AnotherGroup":  {reason: "only what is meant is asked for", parts: []string{"nothings.kopf.dev"}, fails: "there is no such resource", asked: 2},
-		"Core":          {reason: "the core has precedence", parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
-		"CoreKind":      {reason: "no other kind is called so", parts: []string{"PodMetrics"}, want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6},
-		"NameAndGroup":  {reason: "with its group it is one", parts: []string{"kex.zalando.org"}, want: "zalando.org/v1, Kind=KopfExample", asked: 2},
-		"GroupThenName": {reason: "the same in two words", parts: []string{"kopf.dev", "KopfExample"}, want: "kopf.dev/v1, Kind=KopfExample", asked: 2},
-		"Kind":          {reason: "any name will do", parts: []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6},
-		"NameVersion":   {reason: "a version without a group", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6},
+		"Nothing": {
+			reason: "nobody has it", parts: []string{"nothings"}, fails: "there is no such resource", asked: 6,
+		},
+		"Ambiguous": {
+			reason: "two groups have it, so nobody knows", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
+		},
+		"AnotherGroup": {
+			reason: "only what is meant is asked for", parts: []string{"nothings.kopf.dev"},
+			fails: "there is no such resource", asked: 2,
+		},
+		"Core": {reason: "the core has precedence", parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
+		"CoreKind": {
+			reason: "no other kind is called so", parts: []string{"PodMetrics"},
+			want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6,
+		},
+		"NameAndGroup": {
+			reason: "with its group it is one", parts: []string{"kex.zalando.org"},
+			want: "zalando.org/v1, Kind=KopfExample", asked: 2,
+		},
+		"GroupThenName": {
+			reason: "the same in two words", parts: []string{"kopf.dev", "KopfExample"},
+			want: "kopf.dev/v1, Kind=KopfExample", asked: 2,
+		},
+		"Kind": {
+			reason: "any name will do", parts: []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
+		},
+		"NameVersion": {
+			reason: "a version without a group", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

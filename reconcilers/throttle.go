@@ -11,8 +11,8 @@ type throttle struct {
 // wait is how long no pass may be made yet.
 func (t *throttle) wait(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
-// fail counts a failure, and gives the delay before the next pass: the next one of the list, or its last. With no delays,
-// there is none, and the object waits for its next event.
+// fail counts a failure, and gives the delay before the next pass: the next one of the list, or its last. With no
+// delays, there is none, and the object waits for its next event.
 func (t *throttle) fail(delays []time.Duration, now time.Time) (delay time.Duration, again bool) {
 	if len(delays) == 0 {
 		return 0, false

@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// One attempt for each event of an object: a new event ends the sleep after a failure, but brings no attempt before its time.
+// One attempt for each event of an object: a new event ends the sleep after a failure, but brings no attempt before its
+// time.
 func TestVectorsThrottling(t *testing.T) {
 	vectors.Run(t, "throttling", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "delays", "attempts")
@@ -29,7 +30,9 @@ func TestVectorsThrottling(t *testing.T) {
 			// sleep is until the next event, if that comes earlier.
 			sleep := func(delay time.Duration) (woken bool) {
 				now = now.Add(delay)
-				if after := vectors.Number(t, attempt, "wakeup_after"); after != nil && began.Add(seconds(*after)).Before(now) {
+				if after := vectors.Number(
+					t, attempt, "wakeup_after",
+				); after != nil && began.Add(seconds(*after)).Before(now) {
 					now, woken = began.Add(seconds(*after)), true
 				}
 				return woken

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// A handler of a field inside of a scalar is not for that object, in whatever family; all others are, and it is, too, once there is a
-// mapping.
+// A handler of a field inside of a scalar is not for that object, in whatever family; all others are, and it is, too,
+// once there is a mapping.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	families := map[string]handlers.Handler{
 		"Changing": {NeedsChange: true},

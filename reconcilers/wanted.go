@@ -25,8 +25,8 @@ func (s *serving) wants() (all []wanted) {
 	return all
 }
 
-// versions choose one version of every resource: objects are the same in all of them. What says a version goes before what does not, and what
-// names one resource before what means many.
+// versions choose one version of every resource: objects are the same in all of them. What says a version goes before
+// what does not, and what names one resource before what means many.
 func (s *serving) versions() map[schema.GroupResource]Resource {
 	chosen := map[schema.GroupResource]Resource{}
 	for _, rank := range []func(Selector) bool{

@@ -18,7 +18,8 @@ import (
 // zoo has several groups, versions and categories; one resource cannot be watched, another one not be written to.
 func zoo(change ...func(*documents)) *documents {
 	one := func(name string, categories ...string) metav1.APIResource {
-		return metav1.APIResource{Name: name, SingularName: name[:len(name)-1], Kind: strings.ToUpper(name[:1]) + name[1:len(name)-1], Namespaced: true,
+		return metav1.APIResource{Name: name, SingularName: name[:len(name)-1],
+			Kind: strings.ToUpper(name[:1]) + name[1:len(name)-1], Namespaced: true,
 			Verbs: metav1.Verbs{"list", "watch", "patch"}, Categories: categories}
 	}
 	bound, read, events := one("bindings"), one("statistics"), one("events", "all")
@@ -30,11 +31,19 @@ func zoo(change ...func(*documents)) *documents {
 		"/api":    metav1.APIVersions{Versions: []string{"v1"}},
 		"/api/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{one("pods", "all"), bound, events}},
 		"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{
-			{Name: "cats.org", Versions: []metav1.GroupVersionForDiscovery{version("cats.org", "v2"), version("cats.org", "v1")}, PreferredVersion: version("cats.org", "v2")},
-			{Name: "dogs.org", Versions: []metav1.GroupVersionForDiscovery{version("dogs.org", "v1")}, PreferredVersion: version("dogs.org", "v1")},
+			{Name: "cats.org", Versions: []metav1.GroupVersionForDiscovery{
+				version("cats.org", "v2"), version("cats.org", "v1"),
+			}, PreferredVersion: version("cats.org", "v2")},
+			{Name: "dogs.org", Versions: []metav1.GroupVersionForDiscovery{
+				version("dogs.org", "v1"),
+			}, PreferredVersion: version("dogs.org", "v1")},
 		}},
-		"/apis/cats.org/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{one("lions", "all"), one("tigers")}},
-		"/apis/cats.org/v2": metav1.APIResourceList{APIResources: []metav1.APIResource{one("lions", "all"), one("tigers")}},
+		"/apis/cats.org/v1": metav1.APIResourceList{
+			APIResources: []metav1.APIResource{one("lions", "all"), one("tigers")},
+		},
+		"/apis/cats.org/v2": metav1.APIResourceList{
+			APIResources: []metav1.APIResource{one("lions", "all"), one("tigers")},
+		},
 		"/apis/dogs.org/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{one("wolfs", "all"), read}},
 	}}
 	for _, f := range change {
@@ -97,7 +106,8 @@ func TestWideSelections(t *testing.T) {
 		"NextToOneVersion": {
 			"the objects are the same in all versions: all handlers get them in the one that is named",
 			func(t *testing.T) []Registration {
-				return []Registration{to(spelling(t, "cats.org", "*"), "a"), to(Selector{GroupVersion: exampleV1, Kind: "Widget"}, "c"),
+				return []Registration{to(spelling(t, "cats.org", "*"), "a"),
+					to(Selector{GroupVersion: exampleV1, Kind: "Widget"}, "c"),
 					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "d")}
 			},
 			[]string{"cats.org/v1 lions a d", "cats.org/v2 tigers a", "example.org/v1 widgets c"},
@@ -113,7 +123,10 @@ func TestWideSelections(t *testing.T) {
 		"AmbiguousForAll": {
 			"what a name may mean is served by nobody, whatever else selects it",
 			func(t *testing.T) []Registration {
-				return []Registration{to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"), to(spelling(t, "things.dogs.org"), "c")}
+				return []Registration{
+					to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"),
+					to(spelling(t, "things.dogs.org"), "c"),
+				}
 			},
 			[]string{"cats.org/v2 lions b", "cats.org/v2 tigers b"},
 		},

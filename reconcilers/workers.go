@@ -27,7 +27,9 @@ type workers struct {
 
 func (e *engine) newWorkers(r Resource, own []*handlers.Handler) *workers {
 	w := &workers{
-		occupation: &adapters.Occupation{Handlers: own, Gauge: e.metrics.Occupied(r.Kind)}, log: e.log.WithValues("kind", r.Kind),
+		occupation: &adapters.Occupation{
+			Handlers: own, Gauge: e.metrics.Occupied(r.Kind),
+		}, log: e.log.WithValues("kind", r.Kind),
 	}
 	w.chain = w.occupation.Adapter(e.chain)
 	w.places = queue.NewPlaces(e.workers(), queue.Observer{Waiting: e.metrics.Waiting(r.Kind), Stalled: w.stalled})
@@ -46,15 +48,19 @@ func (w *workers) stalled(s queue.Stall) {
 	}
 	var occupied []string
 	for _, h := range w.occupation.Holders() {
-		occupied = append(occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)))
+		occupied = append(
+			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
+		)
 	}
-	w.log.Info("Handlers occupy all workers, and others wait for them. A handler without a timeout may do so for ever: limit it with facade.Timeout, "+
-		"see that it ends with its context, or allow more with facade.Workers; this is said once until nobody waits any more",
+	w.log.Info("Handlers occupy all workers, and others wait for them. A handler without a timeout may do so for "+
+		"ever: limit it with facade.Timeout, "+
+		"see that it ends with its context, or allow more with facade.Workers; this is said once until nobody waits "+
+		"any more",
 		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(), "occupied", occupied)
 }
 
-// dispatcher is what the controller calls: it hands each request over to a goroutine. So what the controller waits for is the next
-// turn, with its place, and nothing else.
+// dispatcher is what the controller calls: it hands each request over to a goroutine. So what the controller waits for
+// is the next turn, with its place, and nothing else.
 type dispatcher struct{ kind *kind }
 
 var _ reconcile.TypedReconciler[source.Request] = dispatcher{}
@@ -78,7 +84,10 @@ func (k *kind) attendTo(ctx context.Context, from *queue.Queue, request source.R
 	result, err := k.contained(ctx, request)
 	switch {
 	case err != nil:
-		logf.FromContext(ctx).Error(err, "The object cannot be handled now; it will be tried again", "namespace", request.Namespace, "name", request.Name)
+		logf.FromContext(ctx).Error(
+			err, "The object cannot be handled now; it will be tried again", "namespace", request.Namespace, "name",
+			request.Name,
+		)
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
 		from.Forget(request)

@@ -17,7 +17,12 @@ import (
 // served runs the kind's queue as a controller does, until the test ends.
 func (w *world) served(t *testing.T) (stop func()) {
 	k := w.kind
-	k.queue.Store(queue.New(k.workers.places, workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Minute)))
+	k.queue.Store(
+		queue.New(
+			k.workers.places,
+			workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Minute),
+		),
+	)
 	ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), w.log()))
 	go func() {
 		for {
@@ -52,7 +57,9 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		w.wantCalls("it is tried again until it works", "c")
-		if len(w.logged) != 3 || !strings.Contains(w.logged[0], "a mistake of the framework") || !strings.Contains(w.logged[0], `"name"="a"`) {
+		if len(w.logged) != 3 || !strings.Contains(
+			w.logged[0], "a mistake of the framework",
+		) || !strings.Contains(w.logged[0], `"name"="a"`) {
 			t.Errorf("each is told, with its object: %q", w.logged)
 		}
 	})

@@ -2,8 +2,9 @@ package storage
 
 import "fmt"
 
-// Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included, are
-// nil; so is a null. It is an error if metadata or annotations are anything but a mapping: that is not a Kubernetes object.
+// Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included,
+// are nil; so is a null. It is an error if metadata or annotations are anything but a mapping: that is not a Kubernetes
+// object.
 func Annotations(body map[string]any) (map[string]any, error) {
 	metadata, err := mapping(body, "metadata")
 	if err != nil {
@@ -19,9 +20,9 @@ func Annotations(body map[string]any) (map[string]any, error) {
 	return annotations, nil
 }
 
-// Annotate puts one value under each of the names, which are full annotation keys, into the annotations of a merge-patch
-// in place; nil removes. It is an error if the patch has something else than a mapping in the way; the patch is not
-// changed then.
+// Annotate puts one value under each of the names, which are full annotation keys, into the annotations of a
+// merge-patch in place; nil removes. It is an error if the patch has something else than a mapping in the way; the
+// patch is not changed then.
 func Annotate(patch map[string]any, names []string, value any) error {
 	for _, name := range names {
 		if err := Put(patch, []string{"metadata", "annotations", name}, value); err != nil {

@@ -26,7 +26,9 @@ func TestAnnotations(t *testing.T) {
 		"NoMetadata":      {reason: "Essences have none if they can.", body: object{}},
 		"NoAnnotations":   {reason: "Most objects have none.", body: object{"metadata": object{}}},
 		"Null":            {reason: "It is how Go writes none.", body: annotated(nil)},
-		"Some":            {reason: "They are returned as they are.", body: annotated(object{"a": "b"}), want: object{"a": "b"}},
+		"Some": {
+			reason: "They are returned as they are.", body: annotated(object{"a": "b"}), want: object{"a": "b"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +61,14 @@ func TestAnnotate(t *testing.T) {
 			fails:  true,
 		},
 		"NoNames": {reason: "Nothing is to be written.", patch: object{}, value: "1", want: object{}},
-		"Names":   {reason: "All names get it.", patch: object{}, names: []string{"x/a", "x/b"}, value: "1", want: annotated(object{"x/a": "1", "x/b": "1"})},
-		"Removal": {reason: "A null removes.", patch: annotated(object{"y": "2"}), names: []string{"x/a"}, want: annotated(object{"x/a": nil, "y": "2"})},
+		"Names": {
+			reason: "All names get it.", patch: object{}, names: []string{"x/a", "x/b"}, value: "1",
+			want: annotated(object{"x/a": "1", "x/b": "1"}),
+		},
+		"Removal": {
+			reason: "A null removes.", patch: annotated(object{"y": "2"}), names: []string{"x/a"},
+			want: annotated(object{"x/a": nil, "y": "2"}),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,11 +90,26 @@ func TestAnnotateOnce(t *testing.T) {
 		want        object
 		fails       bool
 	}{
-		"NoPlace":      {reason: "The patch is of no use.", patch: object{"metadata": "x"}, want: object{"metadata": "x"}, fails: true},
-		"InBody":       {reason: "It is there, with whatever value.", patch: object{}, body: annotated(object{"m": nil}), want: object{}},
-		"InPatch":      {reason: "It will be there, or somebody insists that it will not.", patch: annotated(object{"m": nil}), want: annotated(object{"m": nil})},
-		"MalformedOne": {reason: "What cannot be read has no marks.", patch: object{}, body: object{"metadata": "x"}, want: annotated(object{"m": "yes"})},
-		"Nowhere":      {reason: "It is missing.", patch: object{}, body: annotated(object{"n": "1"}), want: annotated(object{"m": "yes"})},
+		"NoPlace": {
+			reason: "The patch is of no use.", patch: object{"metadata": "x"}, want: object{"metadata": "x"},
+			fails: true,
+		},
+		"InBody": {
+			reason: "It is there, with whatever value.", patch: object{}, body: annotated(object{"m": nil}),
+			want: object{},
+		},
+		"InPatch": {
+			reason: "It will be there, or somebody insists that it will not.", patch: annotated(object{"m": nil}),
+			want: annotated(object{"m": nil}),
+		},
+		"MalformedOne": {
+			reason: "What cannot be read has no marks.", patch: object{}, body: object{"metadata": "x"},
+			want: annotated(object{"m": "yes"}),
+		},
+		"Nowhere": {
+			reason: "It is missing.", patch: object{}, body: annotated(object{"n": "1"}),
+			want: annotated(object{"m": "yes"}),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

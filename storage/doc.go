@@ -5,5 +5,6 @@
 // them, and when the marker of a prefix is due. It never reads what the values mean, and never talks to a cluster.
 //
 // Its neighbours below it in the tree: storage/diff compares values; storage/keys names the annotations;
-// storage/asciijson writes values as text; storage/diffbase keeps what was handled, storage/progress what was attempted.
+// storage/asciijson writes values as text; storage/diffbase keeps what was handled, storage/progress what was
+// attempted.
 package storage

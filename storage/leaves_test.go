@@ -14,11 +14,19 @@ func TestLeaves(t *testing.T) {
 		patch  object
 		want   object
 	}{
-		"Empty":   {reason: "Nothing is written.", patch: object{}, want: object{}},
-		"Mapping": {reason: "An empty mapping leaves what is there.", patch: object{"a": object{"b": object{}}}, want: object{}},
+		"Empty": {reason: "Nothing is written.", patch: object{}, want: object{}},
+		"Mapping": {
+			reason: "An empty mapping leaves what is there.", patch: object{"a": object{"b": object{}}}, want: object{},
+		},
 		"Removal": {reason: "To remove is to write.", patch: object{"a": object{"b": nil}}, want: object{"/a/b": nil}},
-		"List":    {reason: "A list is replaced as a whole.", patch: object{"a": []any{object{"b": "c"}}}, want: object{"/a": []any{object{"b": "c"}}}},
-		"Escaped": {reason: "Two keys are never taken for one.", patch: object{"a/b": "x", "a": object{"b": "y"}, "a~1b": "z"}, want: object{"/a~1b": "x", "/a/b": "y", "/a~01b": "z"}},
+		"List": {
+			reason: "A list is replaced as a whole.", patch: object{"a": []any{object{"b": "c"}}},
+			want: object{"/a": []any{object{"b": "c"}}},
+		},
+		"Escaped": {
+			reason: "Two keys are never taken for one.", patch: object{"a/b": "x", "a": object{"b": "y"}, "a~1b": "z"},
+			want: object{"/a~1b": "x", "/a/b": "y", "/a~01b": "z"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

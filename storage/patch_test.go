@@ -81,12 +81,27 @@ func TestDrop(t *testing.T) {
 		path   []string
 		want   object
 	}{
-		"Root":   {reason: "There is no key to drop.", patch: object{"a": int64(1)}, want: object{"a": int64(1)}},
-		"Absent": {reason: "There is nothing to drop.", patch: object{"a": object{"b": int64(1)}}, path: []string{"a", "c"}, want: object{"a": object{"b": int64(1)}}},
-		"Scalar": {reason: "Nothing is inside of it.", patch: object{"a": "text"}, path: []string{"a", "b"}, want: object{"a": "text"}},
-		"Empty":  {reason: "Somebody else wants it to be empty.", patch: object{"a": object{}}, path: []string{"a", "b"}, want: object{"a": object{}}},
-		"Last":   {reason: "No trace is left.", patch: object{"a": object{"b": object{"c": nil}}}, path: []string{"a", "b", "c"}, want: object{}},
-		"Other":  {reason: "Others' changes stay.", patch: object{"a": object{"b": int64(1), "c": int64(2)}}, path: []string{"a", "b"}, want: object{"a": object{"c": int64(2)}}},
+		"Root": {reason: "There is no key to drop.", patch: object{"a": int64(1)}, want: object{"a": int64(1)}},
+		"Absent": {
+			reason: "There is nothing to drop.", patch: object{"a": object{"b": int64(1)}}, path: []string{"a", "c"},
+			want: object{"a": object{"b": int64(1)}},
+		},
+		"Scalar": {
+			reason: "Nothing is inside of it.", patch: object{"a": "text"}, path: []string{"a", "b"},
+			want: object{"a": "text"},
+		},
+		"Empty": {
+			reason: "Somebody else wants it to be empty.", patch: object{"a": object{}}, path: []string{"a", "b"},
+			want: object{"a": object{}},
+		},
+		"Last": {
+			reason: "No trace is left.", patch: object{"a": object{"b": object{"c": nil}}},
+			path: []string{"a", "b", "c"}, want: object{},
+		},
+		"Other": {
+			reason: "Others' changes stay.", patch: object{"a": object{"b": int64(1), "c": int64(2)}},
+			path: []string{"a", "b"}, want: object{"a": object{"c": int64(2)}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,9 @@ func Excerpt(text string) string {
 	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
 }
 
-// Parse reads a JSON object from the value of an annotation or of a field that holds JSON as text. What is absent, a nil
-// value or the text "null", is nil. Integers come as int64, all other numbers as float64, as in objects of Kubernetes.
+// Parse reads a JSON object from the value of an annotation or of a field that holds JSON as text. What is absent, a
+// nil value or the text "null", is nil. Integers come as int64, all other numbers as float64, as in objects of
+// Kubernetes.
 //
 // It is an error if the value is not a string, or the text is not JSON (an empty one is not), or not that of an object.
 func Parse(value any) (map[string]any, error) {

@@ -45,10 +45,11 @@ func TestWithout(t *testing.T) {
 			fails:  true,
 		},
 		"Scalar": {
-			reason: "What is in the way hides whether there is anything to be removed; the caller decides what that means.",
-			tree:   object{"a": "text"},
-			path:   []string{"a", "b"},
-			fails:  true,
+			reason: "What is in the way hides whether there is anything to be removed; the caller decides what that " +
+				"means.",
+			tree:  object{"a": "text"},
+			path:  []string{"a", "b"},
+			fails: true,
 		},
 		"Null": {
 			reason: "A null on the way is no mapping.",
@@ -165,7 +166,9 @@ func TestTrim(t *testing.T) {
 			essence: object{"metadata": object{"labels": object{}, "finalizers": []any{}}},
 			want:    object{"metadata": object{"finalizers": []any{}}},
 		},
-		"Null":        {reason: "A null says nothing.", essence: object{"metadata": nil, "status": nil}, want: object{}},
+		"Null": {
+			reason: "A null says nothing.", essence: object{"metadata": nil, "status": nil}, want: object{},
+		},
 		"EmptyText":   {reason: "It counts as nothing.", essence: object{"status": ""}, want: object{}},
 		"EmptyList":   {reason: "It counts as nothing.", essence: object{"status": []any{}}, want: object{}},
 		"EmptyObject": {reason: "It counts as nothing.", essence: object{"status": object{}}, want: object{}},

@@ -1,5 +1,5 @@
-// Command 05-handlers has a handler for everything that can happen to an object, on a kind with a Go type of its own and
-// a status subresource.
+// Command 05-handlers has a handler for everything that can happen to an object, on a kind with a Go type of its own
+// and a status subresource.
 package main
 
 import (

@@ -26,8 +26,8 @@ func register(op *facade.Operator) {
 	examples.On("items", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, items)
 }
 
-// items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so it
-// only says what there is to do.
+// items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so
+// it only says what there is to do.
 func items(ctx context.Context, c *Change) error {
 	list, _, err := unstructured.NestedStringSlice(c.Object.Object, "spec", "items")
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command 10-builtins handles kinds that every cluster has: pods, by their Go type and by name, and all that kubectl calls "all".
+// Command 10-builtins handles kinds that every cluster has: pods, by their Go type and by name, and all that kubectl
+// calls "all".
 package main
 
 import (
@@ -26,14 +27,16 @@ func register(op *facade.Operator) {
 	pods := facade.For(op, &corev1.Pod{}).Labelled("example.kopf.dev/lifetime")
 	pods.On("watch-over", []facade.Reason{facade.ReasonCreate, facade.ReasonResume}, watchOver)
 
-	// The name alone would do for pods, too: there are others of that name, such as those of metrics, but the core goes first.
+	// The name alone would do for pods, too: there are others of that name, such as those of metrics, but the core goes
+	// first.
 	facade.ForResource(op, "pods").Labelled("tier").OnField("tier", "metadata.labels.tier", tier)
 
 	// Pods, services, deployments and many more: handlers of events write nothing to them.
 	facade.ForResource(op, "category=all").Labelled("example.kopf.dev/lifetime").OnEvent("note", note)
 }
 
-// watchOver waits for hours, if it must, in no goroutine: the pod remembers when the handler is due, and so does its next operator.
+// watchOver waits for hours, if it must, in no goroutine: the pod remembers when the handler is due, and so does its
+// next operator.
 func watchOver(ctx context.Context, c *facade.Change[*corev1.Pod]) error {
 	lifetime, err := time.ParseDuration(c.Object.Labels["example.kopf.dev/lifetime"])
 	if err != nil {

@@ -33,12 +33,16 @@ func register(op *facade.Operator) {
 	examples.Labelled("somelabel=othervalue").OnCreate("with-selector", say("never said"))
 
 	// By the object as a whole, and by combinations of conditions.
-	examples.When(facade.All(isDurable, facade.Not(isHuge))).OnCreate("when", say("the object is durable, and not huge"))
+	examples.When(facade.All(isDurable, facade.Not(isHuge))).OnCreate(
+		"when", say("the object is durable, and not huge"),
+	)
 
 	// By a field: that it is there, that it has changed, from what and to what.
 	examples.OnCreate("with-field", say("the field has the value"), facade.InField("spec.field"), facade.Value("value"))
 	examples.OnField("changed", "spec.field", changed)
-	examples.OnField("left", "spec.field", say("the field has left its value"), facade.From("value"), facade.To(facade.Present))
+	examples.OnField(
+		"left", "spec.field", say("the field has left its value"), facade.From("value"), facade.To(facade.Present),
+	)
 	examples.OnField("dropped", "spec.field", say("the field is gone"), facade.To(facade.Absent))
 
 	// By the change as a whole.

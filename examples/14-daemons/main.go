@@ -48,7 +48,8 @@ func watch(ctx context.Context, r *Run) error {
 	}
 }
 
-// work is asked to stop before its context ends, so it can put things in order. It does not run while the object is paused.
+// work is asked to stop before its context ends, so it can put things in order. It does not run while the object is
+// paused.
 func work(ctx context.Context, r *Run) error {
 	log.FromContext(ctx).Info("The work begins")
 	select {

@@ -72,25 +72,46 @@ func TestStandard(t *testing.T) {
 			want:   outcome{Err: "panic: boo", Delay: time.Minute},
 		},
 		"RuntimePanic": {
-			reason: "so are those of the runtime", call: func(_ context.Context, call *handlers.Call) error { call.Object["a"].(object)["b"] = 1; return nil },
-			want: outcome{Err: "panic: interface conversion: interface {} is nil, not map[string]interface {}", Delay: time.Minute},
+			reason: "so are those of the runtime", call: func(
+				_ context.Context, call *handlers.Call,
+			) error {
+				call.Object["a"].(object)["b"] = 1
+				return nil
+			},
+			want: outcome{
+				Err:   "panic: interface conversion: interface {} is nil, not map[string]interface {}",
+				Delay: time.Minute,
+			},
 		},
 		"NoFunction": {
 			reason: "even a missing function ends no process", call: nil,
-			want: outcome{Err: "panic: runtime error: invalid memory address or nil pointer dereference", Delay: time.Minute},
+			want: outcome{
+				Err: "panic: runtime error: invalid memory address or nil pointer dereference", Delay: time.Minute,
+			},
 		},
 		"LastPanic": {
-			reason: "panics use up the retries", call: func(context.Context, *handlers.Call) error { panic(errBoo) }, change: retries(1),
+			reason: "panics use up the retries", call: func(
+				context.Context, *handlers.Call,
+			) error {
+				panic(errBoo)
+			}, change: retries(1),
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): panic: boo"},
 		},
 		"IgnoredPanic": {
-			reason: "panics are ordinary errors to the mode", call: func(context.Context, *handlers.Call) error { panic(errBoo) },
+			reason: "panics are ordinary errors to the mode", call: func(
+				context.Context, *handlers.Call,
+			) error {
+				panic(errBoo)
+			},
 			change: mode(handlers.ErrorsIgnored), want: outcome{Final: true, Delay: -1},
 		},
 		"Interrupted": {
-			reason: "at its deadline, a function is cancelled, and has failed by timeout, whatever it says", call: waiting,
-			change: timeout(90 * time.Second), want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:30."},
+			reason: "at its deadline, a function is cancelled, and has failed by timeout, whatever it says",
+			call:   waiting,
+			change: timeout(90 * time.Second), want: outcome{
+				Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:30.",
+			},
 		},
 		"InterruptedIgnored": {
 			reason: "a timeout is permanent, so no mode lets it pass", call: waiting,
@@ -98,11 +119,17 @@ func TestStandard(t *testing.T) {
 			want:   outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:00:01."},
 		},
 		"ErrorAfterDeadline": {
-			reason: "a function that does not listen is not killed; its error is that of the timeout", call: sleeping(2*time.Minute, errBoo),
-			change: timeout(time.Minute), want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:02:00."},
+			reason: "a function that does not listen is not killed; its error is that of the timeout", call: sleeping(
+				2*time.Minute, errBoo,
+			),
+			change: timeout(time.Minute), want: outcome{
+				Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:02:00.",
+			},
 		},
 		"SuccessAfterDeadline": {
-			reason: "what is done is done, however late", call: sleeping(2*time.Minute, nil), change: timeout(time.Minute),
+			reason: "what is done is done, however late", call: sleeping(
+				2*time.Minute, nil,
+			), change: timeout(time.Minute),
 			want: outcome{Final: true, Delay: -1},
 		},
 		"PanicAfterDeadline": {
@@ -111,7 +138,9 @@ func TestStandard(t *testing.T) {
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:00."},
 		},
 		"RuntimeCountsForward": {
-			reason: "the time of the call itself counts in looking ahead", call: sleeping(2*time.Second, errBoo), change: timeout(61 * time.Second),
+			reason: "the time of the call itself counts in looking ahead", call: sleeping(
+				2*time.Second, errBoo,
+			), change: timeout(61 * time.Second),
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
 				"(it would time out in 61 seconds on the next attempt): boo"},
 		},
@@ -125,28 +154,39 @@ func TestStandard(t *testing.T) {
 			want: outcome{Aborted: true, Delay: -1, Err: "context canceled"},
 		},
 		"ExitBeforeDeadline": {
-			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Second, change: timeout(time.Minute),
+			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Second, change: timeout(
+				time.Minute,
+			),
 			want: outcome{Aborted: true, Delay: -1, Err: "boo"},
 		},
 		"DeadlineBeforeExit": {
-			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Hour, change: timeout(time.Minute),
+			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Hour, change: timeout(
+				time.Minute,
+			),
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:00."},
 		},
 		"SuccessOnExit": {
-			reason: "who finishes in spite of the exit has finished", exits: time.Second, call: sleeping(time.Minute, nil),
+			reason: "who finishes in spite of the exit has finished", exits: time.Second, call: sleeping(
+				time.Minute, nil,
+			),
 			want: outcome{Final: true, Delay: -1},
 		},
 		"UnpresentableOnCreate": {
-			reason: "nothing gets better by trying again, only by a change of the object", call: returning(unpresentable{errBoo}),
+			reason: "nothing gets better by trying again, only by a change of the object", call: returning(
+				unpresentable{errBoo},
+			),
 			change: retries(1), want: outcome{Aborted: true, Blocked: true, Delay: -1, Err: "boo"},
 		},
 		"UnpresentableOnDelete": {
-			reason: "but nothing may block a deletion without limits: there it is an error to be counted", call: returning(unpresentable{errBoo}),
+			reason: "but nothing may block a deletion without limits: there it is an error to be counted",
+			call:   returning(unpresentable{errBoo}),
 			change: deleting, want: outcome{Delay: time.Minute, Err: "boo"},
 		},
 		"UnpresentableOnDeleteForGood": {
 			reason: "so that the limits of the handler end it", call: returning(unpresentable{errBoo}),
-			change: func(a *execution.Attempt) { deleting(a); mode(handlers.ErrorsPermanent)(a) }, want: outcome{Final: true, Delay: -1, Err: "boo"},
+			change: func(a *execution.Attempt) { deleting(a); mode(handlers.ErrorsPermanent)(a) }, want: outcome{
+				Final: true, Delay: -1, Err: "boo",
+			},
 		},
 		"Success": {reason: "no error is a success", call: returning(nil), want: outcome{Final: true, Delay: -1}},
 	}

@@ -54,7 +54,8 @@ type evilUnpresentable struct{ error }
 
 func (evilUnpresentable) Unpresentable() bool { panic("no idea what") }
 
-// No error of a function ends the process: whatever panics in it is the failure of the handler, told in one line, and can be recorded.
+// No error of a function ends the process: whatever panics in it is the failure of the handler, told in one line, and
+// can be recorded.
 func TestErrorsThatPanic(t *testing.T) {
 	tests := map[string]struct {
 		err  error
@@ -84,13 +85,21 @@ func TestErrorsThatPanic(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				var lines []string
 				log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-				for what, fn := range map[string]handlers.Func{"returned": returning(tc.err), "panicked": func(context.Context, *handlers.Call) error { panic(tc.err) }} {
+				for what, fn := range map[string]handlers.Func{
+					"returned": returning(tc.err),
+					"panicked": func(context.Context, *handlers.Call) error { panic(tc.err) },
+				} {
 					a := attemptOf(fn)
 					limit(&a.Limits)
 					lines = nil
-					o := attempt(logf.IntoContext(t.Context(), log), t, adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a)
+					o := attempt(
+						logf.IntoContext(t.Context(), log), t,
+						adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a,
+					)
 					err := errors.Join(o.Err, o.Ignored)
-					if err == nil || what == "returned" && !strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "panic") {
+					if err == nil || what == "returned" && !strings.Contains(
+						err.Error(), tc.want,
+					) && !strings.Contains(err.Error(), "panic") {
 						t.Errorf("%s: want %q, got %v", what, tc.want, err)
 					}
 					if len(lines) != 1 {
@@ -134,7 +143,8 @@ func (s sink) Info(_ int, message string, _ ...any) { panic(message) }
 
 func (s sink) Error(_ error, message string, _ ...any) { *s.told = append(*s.told, message) }
 
-// What goes wrong beside the function, in logging and measuring, neither ends the process nor changes what came of the attempt.
+// What goes wrong beside the function, in logging and measuring, neither ends the process nor changes what came of the
+// attempt.
 func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
 	for _, values := range []bool{false, true} {
 		var told []string

@@ -25,7 +25,9 @@ func TestLimits(t *testing.T) {
 		want   outcome
 	}{
 		"Retries": {
-			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) { a.Limits.Policy.Retries = ptr.To(0) },
+			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) {
+				a.Limits.Policy.Retries = ptr.To(0)
+			},
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
 		},
 		"Timeout": {
@@ -35,12 +37,17 @@ func TestLimits(t *testing.T) {
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 1:00:00."},
 		},
 		"IgnoredErrors": {
-			reason: "limits are no errors of the function, so no mode lets them pass", change: func(a *execution.Attempt) {
+			reason: "limits are no errors of the function, so no mode lets them pass", change: func(
+				a *execution.Attempt,
+			) {
 				a.Limits.Policy.Retries, a.Limits.Policy.Errors = ptr.To(0), handlers.ErrorsIgnored
 			},
 			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
 		},
-		"Within": {reason: "within its limits, it is", change: func(*execution.Attempt) {}, called: true, want: outcome{Delay: -1}},
+		"Within": {
+			reason: "within its limits, it is", change: func(*execution.Attempt) {}, called: true,
+			want: outcome{Delay: -1},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,10 +69,18 @@ func TestDeadline(t *testing.T) {
 		runtime time.Duration
 		want    time.Duration // until the deadline; 0 for none
 	}{
-		"None":     {reason: "without a timeout there is no deadline"},
-		"First":    {reason: "at the first attempt, all of the time is left", timeout: ptr.To(time.Minute), want: time.Minute},
-		"Later":    {reason: "the time runs since the first selection", timeout: ptr.To(time.Minute), runtime: 50 * time.Second, want: 10 * time.Second},
-		"Overtime": {reason: "with no time left, it is over at once", timeout: ptr.To(time.Minute), runtime: time.Minute, want: -1},
+		"None": {reason: "without a timeout there is no deadline"},
+		"First": {
+			reason: "at the first attempt, all of the time is left", timeout: ptr.To(time.Minute), want: time.Minute,
+		},
+		"Later": {
+			reason: "the time runs since the first selection", timeout: ptr.To(time.Minute), runtime: 50 * time.Second,
+			want: 10 * time.Second,
+		},
+		"Overtime": {
+			reason: "with no time left, it is over at once", timeout: ptr.To(time.Minute), runtime: time.Minute,
+			want: -1,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +133,10 @@ func TestRecovery(t *testing.T) {
 		call   handlers.Func
 		want   string
 	}{
-		"Value": {reason: "anything can be thrown", call: func(context.Context, *handlers.Call) error { panic(42) }, want: "panic: 42"},
+		"Value": {
+			reason: "anything can be thrown", call: func(context.Context, *handlers.Call) error { panic(42) },
+			want: "panic: 42",
+		},
 		"Nil": {
 			reason: "even nothing", call: func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
 			want: (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),

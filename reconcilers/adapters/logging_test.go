@@ -50,19 +50,27 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 		},
 		"Later": {
 			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
-			want: map[string]any{"msg": "Handler failed temporarily; it will be tried again", "error": "boo", "after": "1m30s"},
+			want: map[string]any{
+				"msg": "Handler failed temporarily; it will be tried again", "error": "boo", "after": "1m30s",
+			},
 		},
 		"AtOnce": {
 			reason: "and when is now", outcome: execution.Outcome{Err: errBoo},
 			want: map[string]any{"msg": "Handler failed temporarily; it will be tried again at once", "error": "boo"},
 		},
 		"Blocked": {
-			reason: "it waits for the object, so somebody must look at it", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
-			want: map[string]any{"msg": "Handler cannot be called with this object; it waits until the object changes", "error": "boo"},
+			reason: "it waits for the object, so somebody must look at it", outcome: execution.Outcome{
+				Aborted: true, Blocked: true, Err: errBoo,
+			},
+			want: map[string]any{
+				"msg": "Handler cannot be called with this object; it waits until the object changes", "error": "boo",
+			},
 		},
 		"Aborted": {
 			reason: "the exit of the operator is no error", outcome: execution.Outcome{Aborted: true, Err: errBoo},
-			want: map[string]any{"msg": "Handler was interrupted; it will be called again", "error": "boo", "level": 0.0},
+			want: map[string]any{
+				"msg": "Handler was interrupted; it will be called again", "error": "boo", "level": 0.0,
+			},
 		},
 		"Ignored": {
 			reason: "an ignored error is not a silent one", outcome: execution.Outcome{Final: true, Ignored: errBoo},
@@ -70,17 +78,26 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 		},
 		"Panic": {
 			reason: "the place of a panic is in the log only", outcome: execution.Outcome{Err: panicked},
-			want: map[string]any{"msg": "Handler failed temporarily; it will be tried again at once", "error": "panic: boo", "stack": "goroutine 1"},
+			want: map[string]any{
+				"msg": "Handler failed temporarily; it will be tried again at once", "error": "panic: boo",
+				"stack": "goroutine 1",
+			},
 		},
 		"IgnoredPanic": {
 			reason: "even if it is ignored", outcome: execution.Outcome{Final: true, Ignored: panicked},
-			want: map[string]any{"msg": "Handler failed; its errors are ignored", "error": "panic: boo", "stack": "goroutine 1"},
+			want: map[string]any{
+				"msg": "Handler failed; its errors are ignored", "error": "panic: boo", "stack": "goroutine 1",
+			},
 		},
 		"Unfinished": {
-			reason: "no error, but no end", outcome: execution.Outcome{}, want: map[string]any{"msg": "Handler is not finished yet", "level": 0.0},
+			reason: "no error, but no end", outcome: execution.Outcome{}, want: map[string]any{
+				"msg": "Handler is not finished yet", "level": 0.0,
+			},
 		},
 		"Success": {
-			reason: "nothing to worry about", outcome: execution.Outcome{Final: true}, want: map[string]any{"msg": "Handler succeeded", "level": 0.0},
+			reason: "nothing to worry about", outcome: execution.Outcome{Final: true}, want: map[string]any{
+				"msg": "Handler succeeded", "level": 0.0,
+			},
 		},
 	}
 	for name, tc := range tests {
@@ -98,13 +115,20 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 
 func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 	ctx, lines := logging(t.Context())
-	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { logf.FromContext(ctx).Info("hello"); return nil })
+	a := attemptOf(func(
+		ctx context.Context, _ *handlers.Call,
+	) error {
+		logf.FromContext(ctx).Info("hello")
+		return nil
+	})
 	a.Call.Retry, a.Call.Cause = 2, &cause.Cause{Reason: cause.Delete}
 	attempt(ctx, t, adapters.Standard(nil), a)
 	if len(*lines) != 2 {
 		t.Fatalf("got %v", *lines)
 	}
-	want := map[string]any{"logger": "", "level": 0.0, "msg": "hello", "handler": "fn", "reason": "delete", "attempt": 3.0}
+	want := map[string]any{
+		"logger": "", "level": 0.0, "msg": "hello", "handler": "fn", "reason": "delete", "attempt": 3.0,
+	}
 	if d := cmp.Diff(want, lineOf(t, (*lines)[:1])); d != "" {
 		t.Errorf("what a function logs is its own, at the attempt counted from one: -want, +got:\n%s", d)
 	}

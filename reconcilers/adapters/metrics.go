@@ -25,9 +25,9 @@ type Metrics struct {
 
 // NewMetrics registers, or finds, the metrics shared by all operators of the process:
 // kopf_handler_attempts_total{operator,kind,handler,reason,outcome},
-// kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}.
-// The outcome is one of success, ignored, retry, failure, aborted. All sub-handlers of a registered handler, however deep, are
-// counted together as the handler "<id>/*".
+// kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}. The
+// outcome is one of success, ignored, retry, failure, aborted. All sub-handlers of a registered handler, however deep,
+// are counted together as the handler "<id>/*".
 func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{operator: operator}
 	attempts, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -95,8 +95,8 @@ func (m *Metrics) measure(a *execution.Attempt, took time.Duration) {
 	m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()
 }
 
-// handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which ids,
-// may be up to the object, and a series stays until the end of the process.
+// handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which
+// ids, may be up to the object, and a series stays until the end of the process.
 func handlerLabel(h *handlers.Handler) string {
 	if h.Root != "" {
 		return handlers.SubID(h.Root, "*")

@@ -32,7 +32,9 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 				name += fmt.Sprintf(" %s=%s", label.GetName(), label.GetValue())
 			}
 			if histogram := metric.GetHistogram(); histogram != nil {
-				values[name+" count"], values[name+" sum"] = float64(histogram.GetSampleCount()), histogram.GetSampleSum()
+				values[name+" count"], values[name+" sum"] = float64(
+					histogram.GetSampleCount(),
+				), histogram.GetSampleSum()
 			} else {
 				values[name] = metric.GetCounter().GetValue()
 			}
@@ -57,7 +59,9 @@ func (refusing) Register(prometheus.Collector) error { return errBoo }
 
 func TestNewMetricsFails(t *testing.T) {
 	occupied := prometheus.NewRegistry()
-	occupied.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "kopf_handler_duration_seconds", Help: "Somebody else's."}))
+	occupied.MustRegister(
+		prometheus.NewGauge(prometheus.GaugeOpts{Name: "kopf_handler_duration_seconds", Help: "Somebody else's."}),
+	)
 	tests := map[string]struct {
 		reason   string
 		registry prometheus.Registerer
@@ -80,11 +84,21 @@ func TestMetricsCountOutcomes(t *testing.T) {
 		outcome execution.Outcome
 		want    string
 	}{
-		"Failure": {reason: "it failed for good", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure"},
-		"Retry":   {reason: "it will be called again", outcome: execution.Outcome{Err: errBoo}, want: "retry"},
-		"Aborted": {reason: "it did not count", outcome: execution.Outcome{Aborted: true, Err: errBoo}, want: "aborted"},
-		"Blocked": {reason: "it did not count", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}, want: "aborted"},
-		"Ignored": {reason: "somebody may want an alert on what is ignored", outcome: execution.Outcome{Final: true, Ignored: errBoo}, want: "ignored"},
+		"Failure": {
+			reason: "it failed for good", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure",
+		},
+		"Retry": {reason: "it will be called again", outcome: execution.Outcome{Err: errBoo}, want: "retry"},
+		"Aborted": {
+			reason: "it did not count", outcome: execution.Outcome{Aborted: true, Err: errBoo}, want: "aborted",
+		},
+		"Blocked": {
+			reason: "it did not count", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			want: "aborted",
+		},
+		"Ignored": {
+			reason:  "somebody may want an alert on what is ignored",
+			outcome: execution.Outcome{Final: true, Ignored: errBoo}, want: "ignored",
+		},
 		"Success": {reason: "it is done", outcome: execution.Outcome{Final: true}, want: "success"},
 	}
 	for name, tc := range tests {
@@ -99,9 +113,12 @@ func TestMetricsCountOutcomes(t *testing.T) {
 				}
 				attempt(t.Context(), t, adapters.Chain(calling(), newMetrics(t, "op", registry).Adapter), a)
 				want := map[string]float64{
-					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want + " reason=create": 1,
-					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op reason=create count":                 1,
-					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op reason=create sum":                   3,
+					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want +
+						" reason=create": 1,
+					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op " +
+						"reason=create count": 1,
+					"kopf_handler_duration_seconds handler=fn kind=KopfExample operator=op " +
+						"reason=create sum": 3,
 				}
 				if d := cmp.Diff(want, gathered(t, registry)); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -120,8 +137,11 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 	}
 	got := gathered(t, registry)
 	for _, operator := range []string{"one", "two"} {
-		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=" + operator + " outcome=success reason=create"; got[name] != 2 {
-			t.Errorf("operators of one process share the metrics, and are told apart: %s is %v of %v", name, got[name], got)
+		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=" + operator +
+			" outcome=success reason=create"; got[name] != 2 {
+			t.Errorf(
+				"operators of one process share the metrics, and are told apart: %s is %v of %v", name, got[name], got,
+			)
 		}
 	}
 }
@@ -136,7 +156,8 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 	attempt(t.Context(), t, chain, refused)
 	got := gathered(t, registry)
 	for _, outcome := range []string{"retry", "failure"} {
-		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + outcome + " reason=create"; got[name] != 1 {
+		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + outcome +
+			" reason=create"; got[name] != 1 {
 			t.Errorf("%s is %v of %v", name, got[name], got)
 		}
 	}
@@ -166,7 +187,10 @@ func TestMetricsAreBounded(t *testing.T) {
 func TestNoMetrics(t *testing.T) {
 	for name, metrics := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
 		t.Run(name, func(t *testing.T) {
-			if got := attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, metrics.Adapter), attemptOf(returning(nil))); !got.Final {
+			if got := attempt(
+				t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, metrics.Adapter),
+				attemptOf(returning(nil)),
+			); !got.Final {
 				t.Errorf("who measures nothing is in nobody's way: %+v", got)
 			}
 		})

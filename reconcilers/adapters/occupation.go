@@ -88,10 +88,12 @@ func (o *Occupation) Holders() (all []Holder) {
 	return all
 }
 
-// registerPlaces registers, or finds, kopf_active_workers{operator,kind,handler} and kopf_workqueue_depth{operator,kind}.
+// registerPlaces registers, or finds, kopf_active_workers{operator,kind,handler} and
+// kopf_workqueue_depth{operator,kind}.
 func (m *Metrics) registerPlaces(registry prometheus.Registerer) (err error) {
 	m.occupied, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kopf_active_workers", Help: "Workers that are busy with a handler now: as many as the objects it is running for.",
+		Name: "kopf_active_workers",
+		Help: "Workers that are busy with a handler now: as many as the objects it is running for.",
 	}, []string{"operator", "kind", "handler"}))
 	if err != nil {
 		return err

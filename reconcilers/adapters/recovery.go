@@ -22,8 +22,8 @@ func Recovery(next Reconciler) Reconciler {
 			if value := recover(); value != nil {
 				err = &panics.Error{Value: value, Stack: debug.Stack()}
 			} else if !returned {
-				// It cannot be stopped, so no adapter around this one will judge. With no outcome, the function would be
-				// called again at once, for ever.
+				// It cannot be stopped, so no adapter around this one will judge. With no outcome, the function would
+				// be called again at once, for ever.
 				a.Outcome = a.Limits.Judge(errGoexit)
 			}
 		}()
@@ -33,7 +33,8 @@ func Recovery(next Reconciler) Reconciler {
 	})
 }
 
-// aside does what is not the attempt itself, such as to log it. A panic there is a line in the log, if there can be one.
+// aside does what is not the attempt itself, such as to log it. A panic there is a line in the log, if there can be
+// one.
 func aside(ctx context.Context, act func()) {
 	err := panics.Contain(func() error { act(); return nil })
 	if err == nil {

@@ -55,7 +55,9 @@ func play(t *testing.T, spec any) map[string]any {
 	a.Limits = limitsOf(t, input)
 	attempt(t.Context(), t, adapters.Standard(nil), a)
 	a.End()
-	got := map[string]any{"final": a.Outcome.Final, "delay": nil, "result": a.Result(), "exception": nil, "message": nil}
+	got := map[string]any{
+		"final": a.Outcome.Final, "delay": nil, "result": a.Result(), "exception": nil, "message": nil,
+	}
 	if a.Outcome.Delay != nil {
 		got["delay"] = a.Outcome.Delay.Seconds()
 	}

@@ -32,7 +32,8 @@ func (k *task) attempt(ctx context.Context) execution.Outcome {
 			Events: settings.Events, Live: live{k},
 		},
 		Limits: execution.Limits{
-			ID: k.handler.ID, Policy: k.handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: settings.Backoff, Retries: k.retries,
+			ID: k.handler.ID, Policy: k.handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: settings.Backoff,
+			Retries: k.retries,
 			Runtime: time.Since(k.started),
 		},
 		Now: time.Now,
@@ -91,7 +92,9 @@ func (k *task) write(ctx context.Context, a *execution.Attempt) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.WriteTimeout)
 	defer cancel()
-	result, err := settings.Writer.ApplyRetrying(ctx, patching.Target{Body: body, StatusSubresource: settings.StatusSubresource}, patch, nil)
+	result, err := settings.Writer.ApplyRetrying(
+		ctx, patching.Target{Body: body, StatusSubresource: settings.StatusSubresource}, patch, nil,
+	)
 	if err == nil {
 		a.Written(len(remembered))
 		err = result.StatusRefused

@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Attend starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on its deletion: so it is
-// while anything matches that has not ended by itself, whether it runs or not. With that, all others who want the deletion are asked. It also
-// tells whether the deletion has to wait, as something has not ended yet.
+// Attend starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on its
+// deletion: so it is while anything matches that has not ended by itself, whether it runs or not. With that, all others
+// who want the deletion are asked. It also tells whether the deletion has to wait, as something has not ended yet.
 func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds, busy bool, err error) {
 	settings, service := c.current()
 	if len(settings.Handlers) == 0 {
@@ -42,7 +42,8 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds, busy bool,
 	return holds, false, nil
 }
 
-// part is for an object that is being deleted: all has to end. A filter that cannot judge such an object does not hold it.
+// part is for an object that is being deleted: all has to end. A filter that cannot judge such an object does not hold
+// it.
 func (c *Crew) part(ctx context.Context, own []*handlers.Handler, what *cause.Cause) (holds, busy bool) {
 	t := c.of(what, false)
 	if t != nil {
@@ -56,7 +57,10 @@ func (c *Crew) part(ctx context.Context, own []*handlers.Handler, what *cause.Ca
 		}
 		matches, err := h.Prematch(ctx, what)
 		if err != nil {
-			logf.FromContext(ctx).Error(err, "The object is being deleted; a background handler that cannot be asked does not hold it", "handler", h.ID)
+			logf.FromContext(ctx).Error(
+				err, "The object is being deleted; a background handler that cannot be asked does not hold it",
+				"handler", h.ID,
+			)
 		}
 		holds = err == nil && matches && (t == nil || !t.over(h.ID))
 	}

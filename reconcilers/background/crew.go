@@ -28,7 +28,9 @@ const (
 
 // Writer sends patches of one object.
 type Writer interface {
-	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
+	ApplyRetrying(
+		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	) (patching.Result, error)
 }
 
 // Service is what a crew needs of the kind while that is served.
@@ -45,7 +47,8 @@ type Settings struct {
 	Handlers []*handlers.Handler
 	// Chain makes the calls.
 	Chain adapters.Reconciler
-	// Writer sends what handlers wrote, within WriteTimeout; StatusSubresource says whether the status has a URL of its own.
+	// Writer sends what handlers wrote, within WriteTimeout; StatusSubresource says whether the status has a URL of its
+	// own.
 	Writer            Writer
 	WriteTimeout      time.Duration
 	StatusSubresource bool
@@ -55,10 +58,11 @@ type Settings struct {
 	Backoff time.Duration
 	// Polling is the default of the handlers; zero is DefaultPolling.
 	Polling time.Duration
-	// LeaveFinalizers has no look taken at an object whose handler has ended by itself: as in Kopf, it is held until its next event.
+	// LeaveFinalizers has no look taken at an object whose handler has ended by itself: as in Kopf, it is held until
+	// its next event.
 	LeaveFinalizers bool
-	// InstantExit is how long a handler that is asked to stop may take for that before anything else is done about it; zero is
-	// DefaultInstantExit. Kopf: background.instant_exit_timeout.
+	// InstantExit is how long a handler that is asked to stop may take for that before anything else is done about it;
+	// zero is DefaultInstantExit. Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
 	// Forgotten is told of an object that is gone when its last handler has ended; nil is not. It must be quick.
 	Forgotten func(types.UID)
@@ -66,8 +70,8 @@ type Settings struct {
 	Log logr.Logger
 }
 
-// Crew runs the background handlers of the objects of one kind. It outlives the service of the kind: what is done for good, and what
-// must not run twice, is known by it.
+// Crew runs the background handlers of the objects of one kind. It outlives the service of the kind: what is done for
+// good, and what must not run twice, is known by it.
 type Crew struct {
 	// Ticks bound the ticks of timers that run at once, Daemons the daemons.
 	Ticks, Daemons *Limit
@@ -193,7 +197,10 @@ func (c *Crew) of(what *cause.Cause, wanted bool) *tasks {
 	defer c.mu.Unlock()
 	t := c.byUID[object.GetUID()]
 	if t == nil && wanted {
-		t = &tasks{crew: c, uid: object.GetUID(), key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, reset: time.Now()}
+		t = &tasks{
+			crew: c, uid: object.GetUID(),
+			key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, reset: time.Now(),
+		}
 		c.byUID[t.uid] = t
 	}
 	return t

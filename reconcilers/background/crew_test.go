@@ -39,14 +39,23 @@ func newWorld(t *testing.T, own ...*handlers.Handler) *world { return newPatient
 
 // newPatientWorld gives its handlers so long to end at the first word.
 func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.Handler) *world {
-	w := &world{t: t, began: time.Now(), Crew: &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}}}
+	w := &world{
+		t: t, began: time.Now(), Crew: &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}},
+	}
 	w.body = map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{},
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
 	}
 	w.Begin(background.Settings{
-		Handlers: own, Chain: adapters.Standard(nil), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second, InstantExit: instantExit,
-		Log: funcr.New(func(_, line string) { w.mu.Lock(); w.said = append(w.said, line); w.mu.Unlock() }, funcr.Options{}),
+		Handlers: own, Chain: adapters.Standard(nil), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
+		InstantExit: instantExit,
+		Log: funcr.New(func(
+			_, line string,
+		) {
+			w.mu.Lock()
+			w.said = append(w.said, line)
+			w.mu.Unlock()
+		}, funcr.Options{}),
 	}, w)
 	t.Cleanup(func() { w.End(background.Exiting) })
 	return w
@@ -66,7 +75,9 @@ func (w *world) Enqueue(_ types.NamespacedName, handler string, after time.Durat
 	time.AfterFunc(after, func() { w.Fire("u", handler) })
 }
 
-func (w *world) ApplyRetrying(_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch) (patching.Result, error) {
+func (w *world) ApplyRetrying(
+	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+) (patching.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.refuse) > 0 {
@@ -120,12 +131,13 @@ func (w *world) want(after time.Duration, journal ...string) {
 // spawning notes its calls, and does what the acts say, one call after another; then the last one.
 func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers.Handler {
 	n := 0
-	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b, Call: func(ctx context.Context, call *handlers.Call) error {
-		(*w).note(fmt.Sprintf("call %d", call.Retry))
-		act := acts[min(n, len(acts)-1)]
-		n++
-		return act(ctx, call)
-	}}
+	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
+		Call: func(ctx context.Context, call *handlers.Call) error {
+			(*w).note(fmt.Sprintf("call %d", call.Retry))
+			act := acts[min(n, len(acts)-1)]
+			n++
+			return act(ctx, call)
+		}}
 }
 
 func succeed(context.Context, *handlers.Call) error { return nil }
@@ -140,9 +152,17 @@ func TestFailuresInTheBackground(t *testing.T) {
 		reason string
 		act    handlers.Func
 	}{
-		"Error":  {"an ordinary error is tried again after the backoff", func(context.Context, *handlers.Call) error { return bad }},
-		"Panic":  {"so is a panic", func(context.Context, *handlers.Call) error { panic(bad) }},
-		"Goexit": {"and a function that ends its goroutine", func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil }},
+		"Error": {
+			"an ordinary error is tried again after the backoff",
+			func(context.Context, *handlers.Call) error { return bad },
+		},
+		"Panic": {"so is a panic", func(context.Context, *handlers.Call) error { panic(bad) }},
+		"Goexit": {"and a function that ends its goroutine", func(
+			context.Context, *handlers.Call,
+		) error {
+			runtime.Goexit()
+			return nil
+		}},
 	}
 	for name, tc := range tests {
 		for kind, b := range map[string]handlers.Background{"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour}} {
@@ -166,8 +186,13 @@ func TestFailuresInTheBackground(t *testing.T) {
 func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Interval: time.Minute}, tell("first"), tell("second"), tell("third")))
-		w.refuse = []error{errors.New("no connection"), errors.New("no connection"), nil, fmt.Errorf("invalid: %w", patching.ErrRefused)}
+		w = newWorld(
+			t, spawning(&w, handlers.Background{Interval: time.Minute}, tell("first"), tell("second"), tell("third")),
+		)
+		w.refuse = []error{
+			errors.New("no connection"), errors.New("no connection"), nil,
+			fmt.Errorf("invalid: %w", patching.ErrRefused),
+		}
 		w.attend()
 		w.want(30*time.Second, "0s call 0", "0s refused", "1s refused", "3s wrote map[h:first]")
 		w.want(time.Minute, "1m3s call 0", "1m3s refused")
@@ -181,17 +206,18 @@ func TestWritesInTheBackground(t *testing.T) {
 func TestFlushInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, func(ctx context.Context, call *handlers.Call) error {
-			for n := range 2 {
-				_ = call.Writes.Remember(func(body map[string]any) error { body["status"] = n; return nil })
-				if err := call.Writes.Flush(ctx); err != nil {
-					return err
+		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
+			func(ctx context.Context, call *handlers.Call) error {
+				for n := range 2 {
+					_ = call.Writes.Remember(func(body map[string]any) error { body["status"] = n; return nil })
+					if err := call.Writes.Flush(ctx); err != nil {
+						return err
+					}
+					w.note(fmt.Sprint("sees ", call.Live.Object()["status"]))
+					time.Sleep(time.Second)
 				}
-				w.note(fmt.Sprint("sees ", call.Live.Object()["status"]))
-				time.Sleep(time.Second)
-			}
-			return nil
-		}))
+				return nil
+			}))
 		w.attend()
 		w.want(time.Minute, "0s call 0", "0s wrote 0", "0s sees 0", "1s wrote 1", "1s sees 1", "2s look")
 		if w.attend() {
@@ -210,11 +236,20 @@ func TestGrids(t *testing.T) {
 		act        handlers.Func
 		want       []string
 	}{
-		"Interval":  {handlers.Background{Interval: 10 * time.Second}, slow(3 * time.Second), []string{"0s call 0", "13s call 0", "26s call 0"}},
-		"Sharp":     {handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(3 * time.Second), []string{"0s call 0", "10s call 0", "20s call 0"}},
-		"SharpLate": {handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(13 * time.Second), []string{"0s call 0", "20s call 0"}},
-		"Once":      {handlers.Background{}, succeed, []string{"0s call 0", "0s look"}},
-		"Idle":      {handlers.Background{Idle: 12 * time.Second}, succeed, []string{"12s call 0"}},
+		"Interval": {
+			handlers.Background{Interval: 10 * time.Second}, slow(3 * time.Second),
+			[]string{"0s call 0", "13s call 0", "26s call 0"},
+		},
+		"Sharp": {
+			handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(3 * time.Second),
+			[]string{"0s call 0", "10s call 0", "20s call 0"},
+		},
+		"SharpLate": {
+			handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(13 * time.Second),
+			[]string{"0s call 0", "20s call 0"},
+		},
+		"Once": {handlers.Background{}, succeed, []string{"0s call 0", "0s look"}},
+		"Idle": {handlers.Background{Idle: 12 * time.Second}, succeed, []string{"12s call 0"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

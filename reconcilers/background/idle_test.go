@@ -39,8 +39,15 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	}}, h)
 	used, goroutines := heap(), growth.Goroutines()
 	for n := range many {
-		body := map[string]any{"metadata": map[string]any{"namespace": "default", "name": fmt.Sprint("object-", n), "uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n)}}
-		holds, _, err := crew.Attend(t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}})
+		body := map[string]any{
+			"metadata": map[string]any{
+				"namespace": "default", "name": fmt.Sprint("object-", n),
+				"uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n),
+			},
+		}
+		holds, _, err := crew.Attend(
+			t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}},
+		)
 		if err != nil || !holds {
 			t.Fatalf("object %d: held %v, error %v", n, holds, err)
 		}

@@ -18,10 +18,13 @@ func TestInstantExit(t *testing.T) {
 		backoff  time.Duration
 		ends     string
 	}{
-		"Default":        {"practically at once", 0, 0, "10ms cancelled"},
-		"TooShort":       {"it is cancelled when the time is up", 100 * time.Millisecond, 0, "100ms cancelled"},
-		"Enough":         {"it ends by its own insight", 500 * time.Millisecond, 0, "400ms ended"},
-		"WithBackoff":    {"the backoff begins with the first word, too", 100 * time.Millisecond, 300 * time.Millisecond, "300ms cancelled"},
+		"Default":  {"practically at once", 0, 0, "10ms cancelled"},
+		"TooShort": {"it is cancelled when the time is up", 100 * time.Millisecond, 0, "100ms cancelled"},
+		"Enough":   {"it ends by its own insight", 500 * time.Millisecond, 0, "400ms ended"},
+		"WithBackoff": {
+			"the backoff begins with the first word, too", 100 * time.Millisecond, 300 * time.Millisecond,
+			"300ms cancelled",
+		},
 		"BeyondABackoff": {"nothing is done before", 350 * time.Millisecond, 300 * time.Millisecond, "350ms cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +40,9 @@ func TestInstantExit(t *testing.T) {
 					}
 					return nil
 				}
-				w = newPatientWorld(t, tc.patience, spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger))
+				w = newPatientWorld(
+					t, tc.patience, spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
+				)
 				w.attend()
 				w.want(0, "0s call 0")
 				w.Stop(background.Exiting)

@@ -12,7 +12,8 @@ type Limit struct {
 	waiting []func()
 }
 
-// Go runs the function on a goroutine of its own, as soon as it may. It tells whether that has to wait, after how many others.
+// Go runs the function on a goroutine of its own, as soon as it may. It tells whether that has to wait, after how many
+// others.
 func (l *Limit) Go(run func()) (waits bool, after int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

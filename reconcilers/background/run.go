@@ -29,7 +29,8 @@ func (k *task) end() {
 func (k *task) launch() {
 	if waits, after := k.crew.Daemons.Go(k.daemon); waits {
 		settings, _ := k.crew.current()
-		settings.Log.Info("A daemon waits for others to end: as many as may run do", "namespace", k.key.Namespace, "name", k.key.Name,
+		settings.Log.Info("A daemon waits for others to end: as many as may run do", "namespace", k.key.Namespace,
+			"name", k.key.Name,
 			"handler", k.handler.ID, "limit", k.crew.Daemons.Most, "ahead", after)
 	}
 }
@@ -71,7 +72,8 @@ func (k *task) attempts(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// delayOf is how long to wait for the next attempt. What could not be called for the object's sake is tried now and then.
+// delayOf is how long to wait for the next attempt. What could not be called for the object's sake is tried now and
+// then.
 func delayOf(o execution.Outcome) time.Duration {
 	switch {
 	case o.Delay != nil:

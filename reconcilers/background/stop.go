@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stop asks the task to end: at its first word, by the handler's own insight; then, after the cancellation backoff, by its context;
-// and at last without it. The lock is held.
+// stop asks the task to end: at its first word, by the handler's own insight; then, after the cancellation backoff, by
+// its context; and at last without it. The lock is held.
 func (k *task) stop(reason Reason) {
 	if was := k.reason; was != 0 {
 		k.reason |= reason
@@ -53,7 +53,8 @@ func (k *task) instantExit() time.Duration {
 	return cmp.Or(settings.InstantExit, DefaultInstantExit)
 }
 
-// interrupt ends the context: that of a tick only if the operator does not go on, as ticks end by themselves. The lock is held.
+// interrupt ends the context: that of a tick only if the operator does not go on, as ticks end by themselves. The lock
+// is held.
 func (k *task) interrupt() {
 	k.pressing = true
 	operator := k.reason&(Exiting|Pausing) != 0

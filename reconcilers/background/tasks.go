@@ -150,7 +150,8 @@ func (k *task) leave() {
 	}
 }
 
-// notify has the object looked at, which may wait for the end of the task: to be let go, to have another one started, or to be held no more.
+// notify has the object looked at, which may wait for the end of the task: to be let go, to have another one started,
+// or to be held no more.
 func (k *task) notify() {
 	settings, service := k.crew.current()
 	if k.reason == 0 && settings.LeaveFinalizers {

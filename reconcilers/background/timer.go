@@ -95,8 +95,8 @@ func (k *task) rest(called, now time.Time) {
 	}
 }
 
-// wakeIdle schedules a timer without an interval after a change: it looks for that from time to time, in Kopf, so its run is taken to
-// begin then. The lock is held.
+// wakeIdle schedules a timer without an interval after a change: it looks for that from time to time, in Kopf, so its
+// run is taken to begin then. The lock is held.
 func (k *task) wakeIdle() {
 	idle := k.handler.Background.Idle
 	if k.handler.Background.Daemon || k.running || !k.due.IsZero() || k.ended.IsZero() || idle <= 0 {

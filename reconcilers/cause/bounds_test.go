@@ -45,33 +45,38 @@ func TestLinear(t *testing.T) {
 		size   int
 		work   func(size int) (redaction cause.Redaction, stored, present diffbase.Essence)
 	}{
-		"Digests": {"the fields and the paths of digests of an object are not multiplied", 3000, func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-			stored := wide(size, "forged")
-			stored["$digests"] = sealing(size, one)
-			return cause.Redaction{}, stored, wide(size, "x")
-		}},
-		"UselessDigests": {"nor are paths that lead nowhere", 3000, func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-			stored := wide(size, "x")
-			stored["$digests"] = sealing(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
-			return cause.Redaction{}, stored, wide(size, "y")
-		}},
-		"LongPaths": {"a path may be as long as all that is stored", 20_000, func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-			path := make([]any, size)
-			for i := range path {
-				path[i] = "in"
-			}
-			stored := deep(500, "x")
-			stored["$digests"] = []any{path}
-			return cause.Redaction{}, stored, deep(500, "y")
-		}},
-		"DeepDigests": {"digests in the depth of what is stored", 1000, func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-			stored := deep(size, "forged")
-			stored["$digests"] = []any{[]any{"spec"}}
-			return cause.Redaction{}, stored, deep(size, "y")
-		}},
-		"DeepSecrets": {"secrets in the depth of the object", 1000, func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-			return cause.Redaction{Paths: []diff.Path{{"spec"}}, Limit: 1000}, deep(size, "x"), deep(size, "y")
-		}},
+		"Digests": {"the fields and the paths of digests of an object are not multiplied", 3000,
+			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
+				stored := wide(size, "forged")
+				stored["$digests"] = sealing(size, one)
+				return cause.Redaction{}, stored, wide(size, "x")
+			}},
+		"UselessDigests": {"nor are paths that lead nowhere", 3000,
+			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
+				stored := wide(size, "x")
+				stored["$digests"] = sealing(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
+				return cause.Redaction{}, stored, wide(size, "y")
+			}},
+		"LongPaths": {"a path may be as long as all that is stored", 20_000,
+			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
+				path := make([]any, size)
+				for i := range path {
+					path[i] = "in"
+				}
+				stored := deep(500, "x")
+				stored["$digests"] = []any{path}
+				return cause.Redaction{}, stored, deep(500, "y")
+			}},
+		"DeepDigests": {"digests in the depth of what is stored", 1000,
+			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
+				stored := deep(size, "forged")
+				stored["$digests"] = []any{[]any{"spec"}}
+				return cause.Redaction{}, stored, deep(size, "y")
+			}},
+		"DeepSecrets": {"secrets in the depth of the object", 1000,
+			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
+				return cause.Redaction{Paths: []diff.Path{{"spec"}}, Limit: 1000}, deep(size, "x"), deep(size, "y")
+			}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -47,8 +47,8 @@ type Cause struct {
 	Old diffbase.Essence
 	// New is the essence of Body.
 	New diffbase.Essence
-	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole. Veiled values are not
-	// in it: there, nil is a value that is not shown.
+	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole. Veiled values are
+	// not in it: there, nil is a value that is not shown.
 	Diff diff.Diff
 	// Veiled are the paths under which Old may be Hidden, and no values are shown of how it differs from New.
 	Veiled []diff.Path
@@ -73,7 +73,9 @@ type Observation struct {
 // Detect decides on the cause: the first reason that fits, of those in the order of decision:
 // gone, free, delete, create, resume, noop, update. A creation is never initial: a new object is not resumed.
 func Detect(o Observation) *Cause {
-	c := &Cause{Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial, Deleting: isDeleting(o.Body)}
+	c := &Cause{
+		Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial, Deleting: isDeleting(o.Body),
+	}
 	c.Diff = Veil(diff.Compute(asValue(o.Old), asValue(o.New)), nil, o.Veiled)
 	c.Reason = reasonOf(o, c)
 	if c.Reason == Create {

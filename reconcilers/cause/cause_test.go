@@ -27,9 +27,14 @@ func TestDetect(t *testing.T) {
 		},
 		"ForeignFinalizers": {
 			reason: "finalizers of others, or what is no list, do not hold it for us", want: cause.Free, diffs: 1,
-			given: cause.Observation{Body: object{"metadata": object{"deletionTimestamp": "x", "finalizers": "ours"}}, Finalizer: "ours", New: object{}},
+			given: cause.Observation{
+				Body: object{"metadata": object{"deletionTimestamp": "x", "finalizers": "ours"}}, Finalizer: "ours",
+				New: object{},
+			},
 		},
-		"GoneWithoutBody": {reason: "nothing need be known of what is no more", want: cause.Gone, given: cause.Observation{Gone: true}},
+		"GoneWithoutBody": {
+			reason: "nothing need be known of what is no more", want: cause.Gone, given: cause.Observation{Gone: true},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

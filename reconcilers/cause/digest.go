@@ -44,8 +44,8 @@ func (d digests) match(digest string, at diff.Path, value any) bool {
 	return false
 }
 
-// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than differences
-// are told is one value, as a list is: a digest includes its path.
+// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than
+// differences are told is one value, as a list is: a digest includes its path.
 func descend(value any, at diff.Path) (map[string]any, bool) {
 	mapping, ok := value.(map[string]any)
 	return mapping, ok && len(at) < diff.MaxDepth

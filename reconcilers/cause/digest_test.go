@@ -66,20 +66,46 @@ func TestFormsFail(t *testing.T) {
 }
 
 func TestForms(t *testing.T) {
-	essence := diffbase.Essence{"spec": object{"size": int64(1), "password": "hunter2", "users": []any{object{"password": "swordfish"}}}}
+	essence := diffbase.Essence{
+		"spec": object{"size": int64(1), "password": "hunter2", "users": []any{object{"password": "swordfish"}}},
+	}
 	tests := map[string]struct {
 		reason        string
 		redaction     cause.Redaction
 		shown, hidden []string
 	}{
-		"Plain":   {"without a redaction, all is stored as it is", cause.Redaction{}, []string{"hunter2", "swordfish"}, []string{"$digests"}},
-		"Value":   {"one value is secret, others are not", cause.Redaction{Paths: []diff.Path{{"spec", "password"}}}, []string{`"size":1`, "swordfish", `"$digests":[["spec","password"]]`}, []string{"hunter2"}},
-		"Stanza":  {"all in it is secret, its keys are not", cause.Redaction{Paths: []diff.Path{{"spec"}}}, []string{`"size":`, `"$digests":[["spec"]]`}, []string{`"size":1`, "hunter2", "swordfish"}},
-		"List":    {"a path through a list means the list: rather too much than too little", cause.Redaction{Paths: []diff.Path{{"spec", "users", "password"}}}, []string{"hunter2", `"$digests":[["spec","users"]]`}, []string{"swordfish"}},
-		"Beneath": {"so it is with a path through a scalar", cause.Redaction{Paths: []diff.Path{{"spec", "password", "value"}}}, []string{"swordfish"}, []string{"hunter2"}},
-		"Nowhere": {"what is not there needs no mention", cause.Redaction{Paths: []diff.Path{{"spec", "other"}}}, []string{"hunter2"}, []string{"$digests"}},
-		"Large":   {"beyond the limit, nothing is stored by value", cause.Redaction{Limit: 20}, []string{`"$digests":[[]]`, `"users":`}, []string{"hunter2", `"size":1`}},
-		"Small":   {"within the limit, everything is", cause.Redaction{Limit: 200}, []string{"hunter2"}, []string{"$digests"}},
+		"Plain": {
+			"without a redaction, all is stored as it is", cause.Redaction{}, []string{"hunter2", "swordfish"},
+			[]string{"$digests"},
+		},
+		"Value": {
+			"one value is secret, others are not", cause.Redaction{Paths: []diff.Path{{"spec", "password"}}},
+			[]string{`"size":1`, "swordfish", `"$digests":[["spec","password"]]`}, []string{"hunter2"},
+		},
+		"Stanza": {
+			"all in it is secret, its keys are not", cause.Redaction{Paths: []diff.Path{{"spec"}}},
+			[]string{`"size":`, `"$digests":[["spec"]]`}, []string{`"size":1`, "hunter2", "swordfish"},
+		},
+		"List": {
+			"a path through a list means the list: rather too much than too little",
+			cause.Redaction{Paths: []diff.Path{{"spec", "users", "password"}}},
+			[]string{"hunter2", `"$digests":[["spec","users"]]`}, []string{"swordfish"},
+		},
+		"Beneath": {
+			"so it is with a path through a scalar", cause.Redaction{Paths: []diff.Path{{"spec", "password", "value"}}},
+			[]string{"swordfish"}, []string{"hunter2"},
+		},
+		"Nowhere": {
+			"what is not there needs no mention", cause.Redaction{Paths: []diff.Path{{"spec", "other"}}},
+			[]string{"hunter2"}, []string{"$digests"},
+		},
+		"Large": {
+			"beyond the limit, nothing is stored by value", cause.Redaction{Limit: 20},
+			[]string{`"$digests":[[]]`, `"users":`}, []string{"hunter2", `"size":1`},
+		},
+		"Small": {
+			"within the limit, everything is", cause.Redaction{Limit: 200}, []string{"hunter2"}, []string{"$digests"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,27 +140,70 @@ func TestRecall(t *testing.T) {
 		stored, present, wantOld diffbase.Essence
 		wantDiff                 diff.Diff
 	}{
-		"Never": {reason: "never handled stays never handled; but what is new and secret is not shown", redaction: secret, present: present,
+		"Never": {reason: "never handled stays never handled; but what is new and secret is not shown",
+			redaction: secret, present: present,
 			wantDiff: diff.Diff{{Op: diff.Add, New: object{"spec": object{"a": nil, "b": "x"}}}}},
 		"Changed": {reason: "that it changed is known, the values are not shown", redaction: secret, stored: stored[0],
-			present: diffbase.Essence{"spec": object{"a": int64(2), "b": "y"}}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
+			present: diffbase.Essence{
+				"spec": object{"a": int64(2), "b": "y"},
+			}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
 			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}}, {Op: diff.Change, Path: diff.Path{"spec", "b"}, Old: "x", New: "y"}}},
-		"Removed": {reason: "so it is if a whole stanza is gone", redaction: secret, stored: stored[0], present: diffbase.Essence{},
+		"Removed": {reason: "so it is if a whole stanza is gone", redaction: secret, stored: stored[0],
+			present: diffbase.Essence{},
 			wantOld: diffbase.Essence{"spec": object{"b": "x"}}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"spec"}, Old: object{"a": nil, "b": "x"}}}},
-		"Redacted": {reason: "what becomes secret is no change", redaction: secret, stored: present, present: present, wantOld: present},
-		"RedactedAndChanged": {reason: "what was stored before it became secret is not shown either", redaction: secret, stored: present,
-			present: diffbase.Essence{"spec": object{"a": int64(2), "b": "x"}}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
+		"Redacted": {
+			reason: "what becomes secret is no change", redaction: secret, stored: present, present: present,
+			wantOld: present,
+		},
+		"RedactedAndChanged": {reason: "what was stored before it became secret is not shown either", redaction: secret,
+			stored: present,
+			present: diffbase.Essence{
+				"spec": object{"a": int64(2), "b": "x"},
+			}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
 			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}}}},
-		"Published":      {reason: "what is secret no more is no change", stored: stored[0], present: present, wantOld: present},
-		"AllDigests":     {reason: "digests say where the change is", stored: stored[1], present: diffbase.Essence{"spec": object{"a": int64(1), "b": "y"}}, wantOld: diffbase.Essence{"spec": object{"a": int64(1)}}, wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "b"}}}},
-		"OneDigest":      {reason: "one digest says that there is one", stored: stored[2], present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
-		"Emptied":        {reason: "nothing to be added is a change as well", stored: stored[2], present: diffbase.Essence{}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"$digest"}}}},
-		"NotPresentable": {reason: "what cannot be compared is not taken for the same", stored: stored[2], present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}}},
-		"Former":         {reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"}, wantOld: diffbase.Essence{"spec": "x"}},
-		"FormerChanged": {reason: "so is a change since then", stored: former, present: diffbase.Essence{"spec": "y"}, wantOld: diffbase.Essence{},
+		"Published": {
+			reason: "what is secret no more is no change", stored: stored[0], present: present, wantOld: present,
+		},
+		"AllDigests": {
+			reason: "digests say where the change is", stored: stored[1],
+			present:  diffbase.Essence{"spec": object{"a": int64(1), "b": "y"}},
+			wantOld:  diffbase.Essence{"spec": object{"a": int64(1)}},
+			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "b"}}},
+		},
+		"OneDigest": {
+			reason: "one digest says that there is one", stored: stored[2], present: diffbase.Essence{"spec": "y"},
+			wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}},
+		},
+		"Emptied": {
+			reason: "nothing to be added is a change as well", stored: stored[2], present: diffbase.Essence{},
+			wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"$digest"}}},
+		},
+		"NotPresentable": {
+			reason: "what cannot be compared is not taken for the same", stored: stored[2],
+			present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{},
+			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}},
+		},
+		"Former": {
+			reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"},
+			wantOld: diffbase.Essence{"spec": "x"},
+		},
+		"FormerChanged": {reason: "so is a change since then", stored: former, present: diffbase.Essence{"spec": "y"},
+			wantOld:  diffbase.Essence{},
 			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
-		"Users":      {reason: "a key of the same name with something else is the user's", stored: diffbase.Essence{"$digests": []any{"a"}}, present: present, wantOld: diffbase.Essence{"$digests": []any{"a"}}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: object{"a": int64(1), "b": "x"}}, {Op: diff.Remove, Path: diff.Path{"$digests"}, Old: []any{"a"}}}},
-		"SameNumber": {reason: "a whole float is an integer, as in all comparisons", redaction: secret, stored: stored[0], present: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}}, wantOld: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}}},
+		"Users": {
+			reason: "a key of the same name with something else is the user's",
+			stored: diffbase.Essence{"$digests": []any{"a"}}, present: present,
+			wantOld: diffbase.Essence{"$digests": []any{"a"}},
+			wantDiff: diff.Diff{
+				{Op: diff.Add, Path: diff.Path{"spec"}, New: object{"a": int64(1), "b": "x"}},
+				{Op: diff.Remove, Path: diff.Path{"$digests"}, Old: []any{"a"}},
+			},
+		},
+		"SameNumber": {
+			reason: "a whole float is an integer, as in all comparisons", redaction: secret, stored: stored[0],
+			present: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}},
+			wantOld: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +280,10 @@ func TestKeys(t *testing.T) {
 
 // random is a JSON value out of few, so that equal ones are frequent.
 func random(r *rand.Rand, depth int) any {
-	scalars := []any{nil, true, false, "", "x", "1", int64(0), int64(1), 1.0, 1.5, int64(1) << 60, float64(1 << 60), math.Copysign(0, -1)}
+	scalars := []any{
+		nil, true, false, "", "x", "1", int64(0), int64(1), 1.0, 1.5, int64(1) << 60, float64(1 << 60),
+		math.Copysign(0, -1),
+	}
 	kind := r.IntN(len(scalars) + 4)
 	switch {
 	case kind < len(scalars):
@@ -269,7 +341,10 @@ func TestDigestsTellAsMuchAsValues(t *testing.T) {
 		for i, form := range stored[:2] {
 			c := seen(now, form, after)
 			if d := cmp.Diff(bare(plain), bare(c.Diff)); d != "" {
-				t.Fatalf("%v to %v, form %d, then %v, now %v: -plain, +digested:\n%s", before, after, i, then.Paths, now.Paths, d)
+				t.Fatalf(
+					"%v to %v, form %d, then %v, now %v: -plain, +digested:\n%s", before, after, i, then.Paths,
+					now.Paths, d,
+				)
 			}
 			// What was recalled may be stored once more, as the other of two configurations.
 			_, again := forms(t, now, c.Old)

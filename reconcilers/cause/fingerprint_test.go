@@ -15,14 +15,35 @@ func TestFingerprint(t *testing.T) {
 		reason string
 		other  diffbase.Essence
 	}{
-		"Same":       {"it is stored over and over", diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}}},
-		"Float":      {"there is one kind of numbers", diffbase.Essence{"spec": map[string]any{"a": 1.0, "list": []any{nil, map[string]any{"x": nil}}}}},
-		"Null":       {"a null is as good as none", diffbase.Essence{"data": nil, "spec": map[string]any{"a": int64(1), "b": nil, "list": []any{nil, map[string]any{"x": nil}}}}},
-		"NullInList": {"but not in a list", diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{}}}}},
-		"Value":      {"another value", diffbase.Essence{"spec": map[string]any{"a": int64(2), "list": []any{nil, map[string]any{"x": nil}}}}},
-		"Boolean":    {"which is no number", diffbase.Essence{"spec": map[string]any{"a": true, "list": []any{nil, map[string]any{"x": nil}}}}},
-		"Empty":      {"no values at all", diffbase.Essence{}},
-		"Nothing":    {"never handled", nil},
+		"Same": {
+			"it is stored over and over",
+			diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}},
+		},
+		"Float": {
+			"there is one kind of numbers",
+			diffbase.Essence{"spec": map[string]any{"a": 1.0, "list": []any{nil, map[string]any{"x": nil}}}},
+		},
+		"Null": {
+			"a null is as good as none",
+			diffbase.Essence{
+				"data": nil,
+				"spec": map[string]any{"a": int64(1), "b": nil, "list": []any{nil, map[string]any{"x": nil}}},
+			},
+		},
+		"NullInList": {
+			"but not in a list",
+			diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{}}}},
+		},
+		"Value": {
+			"another value",
+			diffbase.Essence{"spec": map[string]any{"a": int64(2), "list": []any{nil, map[string]any{"x": nil}}}},
+		},
+		"Boolean": {
+			"which is no number",
+			diffbase.Essence{"spec": map[string]any{"a": true, "list": []any{nil, map[string]any{"x": nil}}}},
+		},
+		"Empty":   {"no values at all", diffbase.Essence{}},
+		"Nothing": {"never handled", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +57,10 @@ func TestFingerprint(t *testing.T) {
 			}
 			same := tc.other != nil && len(diff.Compute(base, tc.other)) == 0
 			if (mine == theirs) != same {
-				t.Errorf("%s: the fingerprints are %q and %q, but that there is no difference is %v", tc.reason, mine, theirs, same)
+				t.Errorf(
+					"%s: the fingerprints are %q and %q, but that there is no difference is %v", tc.reason, mine,
+					theirs, same,
+				)
 			}
 		})
 	}

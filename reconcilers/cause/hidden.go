@@ -61,8 +61,8 @@ func holdsHidden(value any) bool {
 	return false
 }
 
-// Veil takes the values under the paths out of the items of a diff, which is of what is at a place in the essence: items
-// keep their paths, mappings in them their keys. The diff is not modified.
+// Veil takes the values under the paths out of the items of a diff, which is of what is at a place in the essence:
+// items keep their paths, mappings in them their keys. The diff is not modified.
 func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	scope := within(paths).into(at)
 	if len(d) == 0 || scope.nothing() {

@@ -23,8 +23,8 @@ type Lens struct {
 	Redaction Redaction
 }
 
-// New builds the essence of the present object. An extra field that leads through something else than a mapping is one that the object does
-// not have, whatever its handlers want: Kopf does not handle such an object at all.
+// New builds the essence of the present object. An extra field that leads through something else than a mapping is one
+// that the object does not have, whatever its handlers want: Kopf does not handle such an object at all.
 func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	essence, err := l.Diffbase.Build(body, l.reachable(body))
 	if err != nil {
@@ -42,7 +42,8 @@ func (l *Lens) reachable(body map[string]any) []diff.Path {
 	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
 }
 
-// Unreachable are the extra fields that lead through a list or a scalar, each once. What leads through a null is as good as absent.
+// Unreachable are the extra fields that lead through a list or a scalar, each once. What leads through a null is as
+// good as absent.
 func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	for _, field := range l.Extra {
 		value, found := obstacle(body, field)

@@ -45,13 +45,20 @@ func TestLens(t *testing.T) {
 		body     object
 		now, old diffbase.Essence
 	}{
-		"NeverHandled": {reason: "no memory is no essence, not an empty one", lens: newLens(), body: annotated(nil), now: object{"spec": spec}},
+		"NeverHandled": {
+			reason: "no memory is no essence, not an empty one", lens: newLens(), body: annotated(nil),
+			now: object{"spec": spec},
+		},
 		"Handled": {
-			reason: "both sides are essences", lens: newLens(), body: annotated(object{lastHandled: `{"spec": {"a": 1}}`}),
+			reason: "both sides are essences", lens: newLens(), body: annotated(
+				object{lastHandled: `{"spec": {"a": 1}}`},
+			),
 			now: object{"spec": spec}, old: object{"spec": spec},
 		},
 		"HandledToNothing": {
-			reason: "an object with nothing in it was handled nevertheless", lens: newLens(), body: annotated(object{lastHandled: `{}`}),
+			reason: "an object with nothing in it was handled nevertheless", lens: newLens(), body: annotated(
+				object{lastHandled: `{}`},
+			),
 			now: object{"spec": spec}, old: object{},
 		},
 		"Progress": {
@@ -68,12 +75,19 @@ func TestLens(t *testing.T) {
 		},
 		"Extra": {
 			reason: "of the status, only what handlers look at is essential", lens: newLens(diff.Path{"status", "x"}),
-			body: object{"spec": spec, "status": object{"x": "y", "z": "w"}}, now: object{"spec": spec, "status": object{"x": "y"}},
+			body: object{
+				"spec": spec, "status": object{"x": "y", "z": "w"},
+			}, now: object{"spec": spec, "status": object{"x": "y"}},
 		},
 		"Unreachable": {
 			reason: "a field inside of a scalar, a list or a null is not there, and takes no others along",
-			lens:   newLens(diff.Path{"status", "x"}, diff.Path{"status", "x", "y"}, diff.Path{"spec", "a", "b"}, diff.Path{"status", "l", "0"}, diff.Path{"status", "n", "m"}),
-			body:   object{"spec": spec, "status": object{"x": "y", "l": []any{int64(1)}, "n": nil}}, now: object{"spec": spec, "status": object{"x": "y"}},
+			lens: newLens(
+				diff.Path{"status", "x"}, diff.Path{"status", "x", "y"}, diff.Path{"spec", "a", "b"},
+				diff.Path{"status", "l", "0"}, diff.Path{"status", "n", "m"},
+			),
+			body: object{
+				"spec": spec, "status": object{"x": "y", "l": []any{int64(1)}, "n": nil},
+			}, now: object{"spec": spec, "status": object{"x": "y"}},
 		},
 	}
 	for name, tc := range tests {

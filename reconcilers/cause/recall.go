@@ -7,10 +7,13 @@ import (
 
 // Recall gives an essence from what was stored of it on the object, by comparison with the present one. A digest is the
 // present value if that has it, and Hidden otherwise. So is a secret value that was stored when it was none. One digest
-// of the whole is the present essence, or an empty one, so that the change is seen as the addition of all that there is.
+// of the whole is the present essence, or an empty one, so that the change is seen as the addition of all that there
+// is.
 //
 // The veiled paths are those under which no values are to be shown of how the two differ.
-func (r *Redaction) Recall(body map[string]any, stored, present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
+func (r *Redaction) Recall(
+	body map[string]any, stored, present diffbase.Essence,
+) (essence diffbase.Essence, veiled []diff.Path) {
 	if stored == nil {
 		return nil, r.Paths
 	}

@@ -31,7 +31,9 @@ func (r *Redaction) digests(body map[string]any) digests {
 // Forms are what can be stored of an essence of the object, the best first; each next one is smaller, and tells less:
 // with the values that may be stored, with no values at all, and as one digest of the whole. Only as many are made as
 // are asked for.
-func (r *Redaction) Forms(body map[string]any, essence diffbase.Essence) func(yield func(diffbase.Essence, error) bool) {
+func (r *Redaction) Forms(
+	body map[string]any, essence diffbase.Essence,
+) func(yield func(diffbase.Essence, error) bool) {
 	return func(yield func(diffbase.Essence, error) bool) {
 		d := r.digests(body)
 		_ = yield(r.seal(d, essence)) && yield(seal(d, essence, []diff.Path{nil})) && yield(d.whole(essence))
@@ -90,8 +92,8 @@ func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Esse
 	return sealed, nil
 }
 
-// value is a copy only if there is anything to replace in the essence. Inside of what is noted nothing else needs to be.
-// The path is the one that is being walked: it is not to be kept.
+// value is a copy only if there is anything to replace in the essence. Inside of what is noted nothing else needs to
+// be. The path is the one that is being walked: it is not to be kept.
 func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := descend(value, at)
 	hidden, isHidden := value.(Hidden)

@@ -44,7 +44,8 @@ func (p *pass) supersede(ctx context.Context) {
 	present, extras := p.state.Counts()
 	log := logf.FromContext(ctx)
 	for former, counts := range extras {
-		log.Info("A former cause is superseded", "former", storage.Excerpt(former), "reason", p.cause.Reason, "succeeded", counts.Success,
+		log.Info("A former cause is superseded", "former", storage.Excerpt(former), "reason", p.cause.Reason,
+			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
 	}
 	p.purging = p.state.Repurpose(string(p.cause.Reason))

@@ -17,11 +17,13 @@ const besideKey = "$beside"
 // binding is what interim memory is valid beside: once another operator has ended the cause, or has begun one of its
 // own, it is not.
 type binding struct {
-	handled string   // the fingerprint of the configuration handled last; empty if there was none
-	success *success // what the interim memory is of; nil if no cause is open, and some handlers have seen the one, some the other
+	handled string // the fingerprint of the configuration handled last; empty if there was none
+	// what the interim memory is of; nil if no cause is open, and some handlers have seen the one, some the other
+	success *success
 }
 
-// success is the record of one; or the record that names a sub-handler that succeeded, and since when there is that record.
+// success is the record of one; or the record that names a sub-handler that succeeded, and since when there is that
+// record.
 type success struct{ id, stopped, since string }
 
 func successOf(id string, record *progress.Record) *success {
@@ -78,8 +80,8 @@ func parseBinding(stored any) *binding {
 	return b
 }
 
-// believes tells whether what the binding is of is still there. Without a binding, as interim memory was stored once, any
-// success will do.
+// believes tells whether what the binding is of is still there. Without a binding, as interim memory was stored once,
+// any success will do.
 func (p *pass) believes(b *binding, read func(id string) (*progress.Record, error)) (bool, error) {
 	if b == nil {
 		found, err := p.success(p.former)
@@ -117,8 +119,8 @@ func (p *pass) believe() error {
 	return err
 }
 
-// success finds one of a handler of the state's own purpose, or of any for a state without one; or that of a sub-handler
-// of one: these are known by name only until their parent is called.
+// success finds one of a handler of the state's own purpose, or of any for a state without one; or that of a
+// sub-handler of one: these are known by name only until their parent is called.
 func (p *pass) success(state *execution.State) (*success, error) {
 	met := records{}
 	for _, e := range state.Entries() {
@@ -137,7 +139,9 @@ func (p *pass) success(state *execution.State) (*success, error) {
 			if err != nil {
 				return nil, err
 			}
-			if found := evidence(id, record); found != nil && (record.Purpose == nil || serves(*record.Purpose, state)) {
+			if found := evidence(id, record); found != nil && (record.Purpose == nil || serves(
+				*record.Purpose, state,
+			)) {
 				return found, nil
 			}
 		}
@@ -190,8 +194,8 @@ func (p *pass) storeBeside(patch *patching.Patch, seen diffbase.Essence) error {
 	return p.storeInterim(patch, seen, binding{handled: handled})
 }
 
-// interimStored tells whether the object has just that one, of the open cause, with the patch applied: it may have a stale
-// one, or one of no open cause; and the patch may take the record that it is valid beside.
+// interimStored tells whether the object has just that one, of the open cause, with the patch applied: it may have a
+// stale one, or one of no open cause; and the patch may take the record that it is valid beside.
 func (p *pass) interimStored(patch *patching.Patch) bool {
 	stored, beside, err := p.Interim.read(p.body)
 	if err != nil || stored == nil || beside != nil && beside.success == nil {

@@ -68,11 +68,14 @@ func (p *pass) report(ctx context.Context, attempts []*execution.Attempt) {
 	for _, a := range attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logf.FromContext(ctx).Error(p.refusal, "The status was refused; the rest is written. What these handlers had for it is lost", "handlers", ids)
+	logf.FromContext(ctx).Error(
+		p.refusal, "The status was refused; the rest is written. What these handlers had for it is lost", "handlers",
+		ids,
+	)
 }
 
-// reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like any
-// other.
+// reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like
+// any other.
 func (p *pass) reject(ctx context.Context, a *execution.Attempt, refusal error) {
 	logf.FromContext(ctx).Error(refusal, "The changes of a handler were refused", "handler", a.Call.Handler.ID)
 	a.Written(len(a.Remembered()))

@@ -61,9 +61,10 @@ func TestLinear(t *testing.T) {
 		"PartsAsKopf": {"in Kopf's form, too, in which not all of them fit", 500, func(w *world, size int) *process {
 			return w.startWith(annotated, onCreate("a", declares(size, many)))
 		}},
-		"PartsOneByOne": {"those that are done are not looked at for each of the others", 1000, func(w *world, size int) *process {
-			return w.compact(onCreate("a", eager(size, ok)))
-		}},
+		"PartsOneByOne": {"those that are done are not looked at for each of the others", 1000,
+			func(w *world, size int) *process {
+				return w.compact(onCreate("a", eager(size, ok)))
+			}},
 		"PartsWithin": {"parts of parts", 40, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, func(int) handlers.Func { return declares(20, many) })))
 		}},
@@ -75,24 +76,27 @@ func TestLinear(t *testing.T) {
 			remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
 			return w.compact(onCreate("a", declares(size, many)))
 		}},
-		"Aliases": {"a record that is mentioned by many names is not read as often", 500, func(w *world, size int) *process {
-			aliases := make([]any, size)
-			for i := range aliases {
-				aliases[i] = alias(i)
-			}
-			remembered(w, map[string]any{
-				"a":                                    map[string]any{"purpose": "create", "subrefs": aliases},
-				strings.ReplaceAll(alias(0), "/", "."): map[string]any{"purpose": "create", "subrefs": aliases},
-			})
-			return w.startWith(annotated, onCreate("a", ok))
-		}},
+		"Aliases": {"a record that is mentioned by many names is not read as often", 500,
+			func(w *world, size int) *process {
+				aliases := make([]any, size)
+				for i := range aliases {
+					aliases[i] = alias(i)
+				}
+				remembered(w, map[string]any{
+					"a":                                    map[string]any{"purpose": "create", "subrefs": aliases},
+					strings.ReplaceAll(alias(0), "/", "."): map[string]any{"purpose": "create", "subrefs": aliases},
+				})
+				return w.startWith(annotated, onCreate("a", ok))
+			}},
 		"Repeated": {"nor is one that is mentioned by one name many times", 1000, func(w *world, size int) *process {
 			refs := make([]any, size)
 			for i := range refs {
 				refs[i] = "a/x"
 			}
 			remembered(w, map[string]any{
-				"a": map[string]any{"purpose": "create", "subrefs": refs}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
+				"a": map[string]any{
+					"purpose": "create", "subrefs": refs,
+				}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
 			})
 			return w.startWith(annotated, onCreate("a", ok))
 		}},

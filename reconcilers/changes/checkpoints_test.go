@@ -45,7 +45,9 @@ func TestCheckpoints(t *testing.T) {
 			w.wantClean("at the end")
 		}},
 		"Oldest": {"the second counts from the oldest outcome that waits", func(w *world) {
-			p := w.start(onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)))
+			p := w.start(
+				onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)),
+			)
 			done := p.aside()
 			after(1100 * time.Millisecond)
 			w.want("record of b", true, w.record("b", "success"))
@@ -62,22 +64,26 @@ func TestCheckpoints(t *testing.T) {
 			w.wantWrites("at the checkpoint", "main 200")
 			<-done
 		}},
-		"Killed": {"a crash repeats the handler that was running, and none that had returned a second before", func(w *world) {
-			slow := takes(10 * time.Second)
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
-			p := w.start(registered...)
-			done := p.aside()
-			after(5 * time.Second)
-			p.kill()
-			<-done
-			w.wantCalls("first life", "0s create a", "0s create b")
-			w.start(registered...).settle()
-			w.wantCalls("second life", "5s create b")
-			w.wantHandled("at the end", "one")
-			w.wantClean("at the end")
-		}},
-		"KilledAndEdited": {"an edit between two lives was not seen by the handler of the first: it follows as an update", func(w *world) {
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok)}
+		"Killed": {"a crash repeats the handler that was running, and none that had returned a second before",
+			func(w *world) {
+				slow := takes(10 * time.Second)
+				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
+				p := w.start(registered...)
+				done := p.aside()
+				after(5 * time.Second)
+				p.kill()
+				<-done
+				w.wantCalls("first life", "0s create a", "0s create b")
+				w.start(registered...).settle()
+				w.wantCalls("second life", "5s create b")
+				w.wantHandled("at the end", "one")
+				w.wantClean("at the end")
+			}},
+		"KilledAndEdited": {"an edit between two lives was not seen by the handler of the first: it follows as an " +
+			"update", func(w *world) {
+			registered := []*handlers.Handler{
+				onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok),
+			}
 			p := w.start(registered...)
 			done := p.aside()
 			after(5 * time.Second)

@@ -31,7 +31,9 @@ func (p *pass) close(ctx context.Context, patch *patching.Patch) error {
 		handled = p.cause.New
 	}
 	// There is no essence at all if the deleted object has one that cannot be read.
-	if handled == nil || diff.Equal(asValue(p.cause.Old), asValue(handled)) || p.cause.Deleting && !p.fits(patch, handled) {
+	if handled == nil || diff.Equal(
+		asValue(p.cause.Old), asValue(handled),
+	) || p.cause.Deleting && !p.fits(patch, handled) {
 		if !patch.Empty() { // nothing is written for that alone
 			p.Interim.Purge(patch, p.body)
 		}

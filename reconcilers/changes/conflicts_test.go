@@ -61,7 +61,9 @@ func TestConflicts(t *testing.T) {
 			beforeWrite(w, 1, func(write) { w.set([]any{"other/one"}, "metadata", "finalizers") })
 			p.settle()
 			w.wantAt("creation", []any{"other/one", finalizer}, "metadata", "finalizers")
-			beforeWrite(w, 4, func(write) { w.set([]any{"other/one", finalizer, "other/two"}, "metadata", "finalizers") })
+			beforeWrite(
+				w, 4, func(write) { w.set([]any{"other/one", finalizer, "other/two"}, "metadata", "finalizers") },
+			)
 			w.delete()
 			p.settle()
 			w.wantAt("deletion", []any{"other/one", "other/two"}, "metadata", "finalizers")
@@ -86,14 +88,21 @@ func TestConflicts(t *testing.T) {
 				seen = append(seen, at(c.Object, "spec", "id"), at(c.Object, "status", "a"))
 				return nil
 			}
-			p := w.start(onCreate("a", all(patches("x", "spec", "id"), returns(map[string]any{"k": "v"}))), onCreate("b", look))
+			p := w.start(
+				onCreate("a", all(patches("x", "spec", "id"), returns(map[string]any{"k": "v"}))), onCreate("b", look),
+			)
 			p.settle()
 			w.want("seen", []any{"x", map[string]any{"k": "v"}}, seen)
 		}},
 		"OwnCopy": {"what a handler does to its copy directly is its own affair", func(w *world) {
 			var seen any
 			p := w.start(
-				onCreate("a", func(_ context.Context, c *handlers.Call) error { put(c.Object, "x", "spec", "id"); return nil }),
+				onCreate("a", func(
+					_ context.Context, c *handlers.Call,
+				) error {
+					put(c.Object, "x", "spec", "id")
+					return nil
+				}),
 				onCreate("b", func(_ context.Context, c *handlers.Call) error { seen = at(c.Object, "spec", "id"); return nil }))
 			p.settle()
 			w.want("seen", nil, seen)
@@ -105,7 +114,9 @@ func TestConflicts(t *testing.T) {
 				seen = append(seen, at(c.Object, "spec", "id"), at(c.Object, "spec", "field"))
 				return nil
 			}
-			p := w.start(onCreate("a", patches("x", "spec", "id")), onCreate("b", takes(3*time.Second)), onCreate("c", look))
+			p := w.start(
+				onCreate("a", patches("x", "spec", "id")), onCreate("b", takes(3*time.Second)), onCreate("c", look),
+			)
 			done := p.aside()
 			after(500 * time.Millisecond)
 			w.set("two", "spec", "field")

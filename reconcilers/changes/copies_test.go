@@ -43,17 +43,18 @@ func TestCopies(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s create c")
 			w.wantClean("all")
 		}},
-		"Unfinished": {"the first record of its own binds the copy, and drops what was foreign at once", func(w *world) {
-			w.start(onCreate("a", ok)).settle()
-			w.copyOf(w.stored())
-			p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
-			_, _ = p.pass()
-			w.want("diff-base", nil, w.annotation(handled))
-			w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
-			w.wantAt("marker", "yes", "metadata", "annotations", prefix+"/kopf-managed")
-			p.settle()
-			w.wantCalls("all", "0s create a", "10s create a")
-		}},
+		"Unfinished": {"the first record of its own binds the copy, and drops what was foreign at once",
+			func(w *world) {
+				w.start(onCreate("a", ok)).settle()
+				w.copyOf(w.stored())
+				p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
+				_, _ = p.pass()
+				w.want("diff-base", nil, w.annotation(handled))
+				w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
+				w.wantAt("marker", "yes", "metadata", "annotations", prefix+"/kopf-managed")
+				p.settle()
+				w.wantCalls("all", "0s create a", "10s create a")
+			}},
 		"ForeignInterim": {"what a handler of the other saw is not what one of this saw", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, later))).pass()
 			w.copyOf(w.stored())

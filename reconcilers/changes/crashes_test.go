@@ -141,7 +141,10 @@ func (s *tale) wantBalanced() {
 			s.t.Errorf("%s never succeeded", key)
 		}
 		if s.called[key] > usual[key]+s.kills {
-			s.t.Errorf("%s was called %d times: %d is usual, and there were %d deaths", key, s.called[key], usual[key], s.kills)
+			s.t.Errorf(
+				"%s was called %d times: %d is usual, and there were %d deaths", key, s.called[key], usual[key],
+				s.kills,
+			)
 		}
 	}
 	for key := range s.called {

@@ -9,19 +9,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// crowdedError is what a handler fails with for good that has more sub-handlers than the object can remember. Those that
-// fit have been called.
+// crowdedError is what a handler fails with for good that has more sub-handlers than the object can remember. Those
+// that fit have been called.
 type crowdedError struct{ declared, fitting int }
 
 // Error names both numbers.
 func (e *crowdedError) Error() string {
-	return fmt.Sprintf("%d of %d sub-handlers are not called: the object has room for the progress of %d", e.declared-e.fitting, e.declared, e.fitting)
+	return fmt.Sprintf(
+		"%d of %d sub-handlers are not called: the object has room for the progress of %d", e.declared-e.fitting,
+		e.declared, e.fitting,
+	)
 }
 
 // Permanent is true: another try would find no more room.
 func (e *crowdedError) Permanent() bool { return true }
 
-// admit finds room for those that were not called yet, in the order of declaration, and says for how many there is none.
+// admit finds room for those that were not called yet, in the order of declaration, and says for how many there is
+// none.
 func (s *subs) admit(ctx context.Context, all []member) error {
 	if err := s.ensureMeasured(); err != nil {
 		return err
@@ -72,8 +76,9 @@ func (s *subs) ensureMeasured() error {
 	return s.measure()
 }
 
-// begun sets room apart for all that may come of a call, at the cost of the last of those that wait for their first one.
-// Without, a first call waits until others have left some. Who has a record is called in any case, and says no more than before.
+// begun sets room apart for all that may come of a call, at the cost of the last of those that wait for their first
+// one. Without, a first call waits until others have left some. Who has a record is called in any case, and says no
+// more than before.
 func (s *subs) begun(e *execution.Entry) (bool, error) {
 	if e.Postponed {
 		return false, nil
@@ -137,6 +142,8 @@ func (s *subs) crowded(all []member) error {
 func (s *subs) tell(ctx context.Context, err error) {
 	if err != nil && !s.told {
 		s.told = true
-		logf.FromContext(ctx).Error(err, "There are more sub-handlers than the object can remember; the others are called")
+		logf.FromContext(ctx).Error(
+			err, "There are more sub-handlers than the object can remember; the others are called",
+		)
 	}
 }

@@ -2,8 +2,8 @@ package changes
 
 import "errors"
 
-// BlockedError says that an object cannot be handled until somebody changes it: its memory is malformed, or it cannot be
-// shown to a filter.
+// BlockedError says that an object cannot be handled until somebody changes it: its memory is malformed, or it cannot
+// be shown to a filter.
 type BlockedError struct{ Err error }
 
 // Error names what is malformed.

@@ -14,30 +14,31 @@ import (
 // TestExit is about SIGTERM: the context of the pass ends.
 func TestExit(t *testing.T) {
 	run(t, map[string]scenario{
-		"Running": {"what earlier handlers did is written at once; the running one is told why, and does not count", func(w *world) {
-			var told error
-			stubborn := func(ctx context.Context, _ *handlers.Call) error {
-				<-ctx.Done()
-				told = context.Cause(ctx)
-				time.Sleep(3 * time.Second)
-				return ctx.Err()
-			}
-			p := w.start(onCreate("a", returns("r")), onCreate("b", stubborn), onCreate("c", ok))
-			done := p.aside()
-			after(500 * time.Millisecond)
-			w.wantWrites("before")
-			p.exit()
-			synctest.Wait()
-			w.wantWrites("at once", "main 200")
-			w.want("record of a", true, w.record("a", "success"))
-			<-done
-			if !errors.Is(told, execution.ErrExiting) {
-				w.t.Errorf("cancellation cause: want %v, got %v", execution.ErrExiting, told)
-			}
-			w.want("attempts of b", int64(0), w.record("b", "retries"))
-			w.wantWrites("afterwards")
-			w.wantCalls("calls", "0s create a", "0s create b")
-		}},
+		"Running": {"what earlier handlers did is written at once; the running one is told why, and does not count",
+			func(w *world) {
+				var told error
+				stubborn := func(ctx context.Context, _ *handlers.Call) error {
+					<-ctx.Done()
+					told = context.Cause(ctx)
+					time.Sleep(3 * time.Second)
+					return ctx.Err()
+				}
+				p := w.start(onCreate("a", returns("r")), onCreate("b", stubborn), onCreate("c", ok))
+				done := p.aside()
+				after(500 * time.Millisecond)
+				w.wantWrites("before")
+				p.exit()
+				synctest.Wait()
+				w.wantWrites("at once", "main 200")
+				w.want("record of a", true, w.record("a", "success"))
+				<-done
+				if !errors.Is(told, execution.ErrExiting) {
+					w.t.Errorf("cancellation cause: want %v, got %v", execution.ErrExiting, told)
+				}
+				w.want("attempts of b", int64(0), w.record("b", "retries"))
+				w.wantWrites("afterwards")
+				w.wantCalls("calls", "0s create a", "0s create b")
+			}},
 		"Finishing": {"a handler that finishes nevertheless has succeeded", func(w *world) {
 			finishing := func(ctx context.Context, c *handlers.Call) error {
 				<-ctx.Done()

@@ -48,24 +48,26 @@ func TestFailures(t *testing.T) {
 			w.wantClean("all")
 			w.want("memory", true, p.memory.Idle())
 		}},
-		"ForbiddenRetries": {"a handler is not tried again while its attempts cannot be counted on the object", func(w *world) {
-			w.forbidden(100 * time.Second)
-			p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
-			p.settle()
-			w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
-			w.wantClean("all")
-		}},
-		"ForbiddenCheckpoints": {"a long handler does not make it knock at the closed door each second", func(w *world) {
-			w.forbidden(24 * time.Hour)
-			p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
-			_, err := p.pass()
-			if err == nil {
-				w.t.Error("want an error of the pass, got none")
-			}
-			if n := len(w.drainWrites()); n > 70 {
-				w.t.Errorf("want one try a minute at most in the long run, got %d in an hour", n)
-			}
-		}},
+		"ForbiddenRetries": {"a handler is not tried again while its attempts cannot be counted on the object",
+			func(w *world) {
+				w.forbidden(100 * time.Second)
+				p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
+				p.settle()
+				w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
+				w.wantClean("all")
+			}},
+		"ForbiddenCheckpoints": {"a long handler does not make it knock at the closed door each second",
+			func(w *world) {
+				w.forbidden(24 * time.Hour)
+				p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
+				_, err := p.pass()
+				if err == nil {
+					w.t.Error("want an error of the pass, got none")
+				}
+				if n := len(w.drainWrites()); n > 70 {
+					w.t.Errorf("want one try a minute at most in the long run, got %d in an hour", n)
+				}
+			}},
 		"ForbiddenFinalizer": {"no handler is called before the finalizer is there", func(w *world) {
 			w.forbidden(10 * time.Second)
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
@@ -104,29 +106,31 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s update u", "10s update u")
 			w.wantHandled("all", "one")
 		}},
-		"LeftFiltersMeanwhile": {"what was done to an object that left the filters is written nevertheless", func(w *world) {
-			w.set("yes", "metadata", "labels", "on")
-			w.forbidden(10 * time.Second)
-			p := w.start(onCreate("a", patches("x", "spec", "id"), labelled))
-			p.step()
-			w.set("no", "metadata", "labels", "on")
-			p.settle()
-			w.wantAt("all", "x", "spec", "id")
-			w.wantCalls("all", "0s create a")
-		}},
-		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak", func(w *world) {
-			var known any
-			look := func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }
-			w.set([]any{finalizer}, "metadata", "finalizers")
-			w.forbidden(10 * time.Second)
-			p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", look))
-			p.step()
-			w.delete()
-			p.settle()
-			w.want("known", "x", known)
-			w.wantCalls("all", "0s create a", "1s delete d")
-			w.want("stored", map[string]any(nil), w.stored())
-		}},
+		"LeftFiltersMeanwhile": {"what was done to an object that left the filters is written nevertheless",
+			func(w *world) {
+				w.set("yes", "metadata", "labels", "on")
+				w.forbidden(10 * time.Second)
+				p := w.start(onCreate("a", patches("x", "spec", "id"), labelled))
+				p.step()
+				w.set("no", "metadata", "labels", "on")
+				p.settle()
+				w.wantAt("all", "x", "spec", "id")
+				w.wantCalls("all", "0s create a")
+			}},
+		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak",
+			func(w *world) {
+				var known any
+				look := func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }
+				w.set([]any{finalizer}, "metadata", "finalizers")
+				w.forbidden(10 * time.Second)
+				p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", look))
+				p.step()
+				w.delete()
+				p.settle()
+				w.want("known", "x", known)
+				w.wantCalls("all", "0s create a", "1s delete d")
+				w.want("stored", map[string]any(nil), w.stored())
+			}},
 		"DeletedMeanwhileRetried": {"so it does at its second attempt", func(w *world) {
 			var known []any
 			look := func(_ context.Context, c *handlers.Call) error {

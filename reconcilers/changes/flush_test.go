@@ -27,11 +27,19 @@ func TestFlush(t *testing.T) {
 			p.kill()
 			<-done
 			var known any
-			w.start(onCreate("a", func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil })).settle()
+			w.start(onCreate("a", func(
+				_ context.Context, c *handlers.Call,
+			) error {
+				known = at(c.Object, "spec", "id")
+				return nil
+			})).settle()
 			w.want("next life", "x", known)
 		}},
 		"WithOthers": {"what waits is written with it, once", func(w *world) {
-			p := w.start(onCreate("a", returns("r")), onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))))
+			p := w.start(
+				onCreate("a", returns("r")),
+				onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))),
+			)
 			done := p.aside()
 			synctest.Wait()
 			w.wantWrites("flush", "main 200")
@@ -54,7 +62,10 @@ func TestFlush(t *testing.T) {
 			w.want("known", "x", known)
 		}},
 		"AtCheckpoint": {"a flush at the very moment of a checkpoint", func(w *world) {
-			p := w.start(onCreate("a", returns("r")), onCreate("b", all(takes(time.Second), patches("x", "spec", "id"), flushes, takes(time.Second))))
+			p := w.start(
+				onCreate("a", returns("r")),
+				onCreate("b", all(takes(time.Second), patches("x", "spec", "id"), flushes, takes(time.Second))),
+			)
 			p.settle()
 			w.want("errors", []error(nil), p.errs)
 			w.wantAt("all", "x", "spec", "id")
@@ -78,22 +89,24 @@ func TestFlush(t *testing.T) {
 			list, _ := w.at("spec", "list").([]any)
 			w.want("items", 8, len(list))
 		}},
-		"Refused": {"a refusal is told to the handler that flushes; it alone is judged by it, at its end", func(w *world) {
-			w.schema = onlyNumbers
-			var told error
-			p := w.start(onCreate("a", patches("y", "spec", "id")), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
-				_ = patches("big", "spec", "size")(ctx, c)
-				told = c.Writes.Flush(ctx)
-				return told
-			}, retries(2)))
-			p.settle()
-			if told == nil {
-				w.t.Error("want the refusal from Flush, got no error")
-			}
-			w.wantCalls("all", "0s create a", "0s create b", "1m0s create b")
-			w.wantAt("all", "y", "spec", "id")
-			w.want("errors", []error(nil), p.errs)
-		}},
+		"Refused": {"a refusal is told to the handler that flushes; it alone is judged by it, at its end",
+			func(w *world) {
+				w.schema = onlyNumbers
+				var told error
+				p := w.start(onCreate("a", patches("y", "spec", "id")),
+					onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+						_ = patches("big", "spec", "size")(ctx, c)
+						told = c.Writes.Flush(ctx)
+						return told
+					}, retries(2)))
+				p.settle()
+				if told == nil {
+					w.t.Error("want the refusal from Flush, got no error")
+				}
+				w.wantCalls("all", "0s create a", "0s create b", "1m0s create b")
+				w.wantAt("all", "y", "spec", "id")
+				w.want("errors", []error(nil), p.errs)
+			}},
 		"RefusedAndMended": {"a handler may mend what was refused, and go on", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
@@ -110,11 +123,12 @@ func TestFlush(t *testing.T) {
 		"RefusedForAnother": {"a handler is not told of the refusal of what one before it did", func(w *world) {
 			w.schema = onlyNumbers
 			var told error
-			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
-				_ = patches("y", "spec", "id")(ctx, c)
-				told = c.Writes.Flush(ctx)
-				return told
-			}))
+			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)),
+				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+					_ = patches("y", "spec", "id")(ctx, c)
+					told = c.Writes.Flush(ctx)
+					return told
+				}))
 			p.settle()
 			w.want("told", error(nil), told)
 			w.wantAt("all", "y", "spec", "id")

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// do has something done by the pass, which waits for the function; it is called by the function's goroutine. False means
-// that the function has returned meanwhile.
+// do has something done by the pass, which waits for the function; it is called by the function's goroutine. False
+// means that the function has returned meanwhile.
 func (s *supervision) do(act func()) bool {
 	finished := make(chan struct{})
 	select {

@@ -84,7 +84,8 @@ func (p *pass) bind(patch *patching.Patch) error {
 	return storage.AnnotateOnce(patch.Merge, p.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
-// unbind is for an object of which nothing is remembered any more. What was copied from another object stays bound to that.
+// unbind is for an object of which nothing is remembered any more. What was copied from another object stays bound to
+// that.
 func (p *pass) unbind(patch *patching.Patch) {
 	key := p.boundTo(p.body)
 	if p.stored == nil && p.foreign == nil && p.BoundTo != "" && annotationsOf(p.body)[key] != nil {

@@ -63,8 +63,12 @@ func TestForgedRecords(t *testing.T) {
 			forge(w, "a", map[string]any{"started": strings.Repeat("t", 100_000)})
 			_, err := w.start(onCreate("a", ok)).pass()
 			var blocked *changes.BlockedError
-			if !errors.As(err, &blocked) || len(err.Error()) > longestLine || !strings.Contains(err.Error(), prefix+"/a") {
-				w.t.Errorf("want a short BlockedError that names the place, got %d bytes: %.200s", len(err.Error()), err)
+			if !errors.As(err, &blocked) || len(err.Error()) > longestLine || !strings.Contains(
+				err.Error(), prefix+"/a",
+			) {
+				w.t.Errorf(
+					"want a short BlockedError that names the place, got %d bytes: %.200s", len(err.Error()), err,
+				)
 			}
 		}},
 		"Count": {"it does not turn negative, which nobody could read any more", func(w *world) {
@@ -112,7 +116,9 @@ func TestForgedRecords(t *testing.T) {
 				}
 			}
 			w.wantCalls("all", "0s create b")
-			lines := slices.DeleteFunc(slices.Clone(w.logged), func(line string) bool { return !strings.Contains(line, "more than a day") })
+			lines := slices.DeleteFunc(
+				slices.Clone(w.logged), func(line string) bool { return !strings.Contains(line, "more than a day") },
+			)
 			w.want("lines", 1, len(lines))
 			w.set(nil, "metadata", "annotations", prefix+"/a")
 			p.settle()
@@ -126,14 +132,23 @@ func TestForgedRecords(t *testing.T) {
 func TestForgedMemory(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000)
 	texts := map[string]string{
-		"Brackets": strings.Repeat("[", 100_000), "Braces": strings.Repeat(`{"a":`, 20_000), "Deep": deep, "Nothing": "", "Null": "null",
-		"Number": "1", "Huge": `{"spec":1e999}`, "Twice": `{"spec":1,"spec":{"field":2},"metadata":7,"metadata":{"labels":[]}}`,
-		"Surrogate": `{"spec":{"field":"\ud800"}}`, "Bytes": "{\"spec\":{\"field\":\"\xff\xfe\"}}", "Types": `{"spec":"text","metadata":"text","status":[1]}`,
-		"Digest": `{"$digest":"x"}`, "Digests": `{"$digests":[[]],"spec":{"field":"x"}}`, "DigestPaths": `{"$digests":[["spec","field","x"],[1]]}`, "Empty": "{}",
+		"Brackets": strings.Repeat("[", 100_000), "Braces": strings.Repeat(
+			`{"a":`, 20_000,
+		), "Deep": deep, "Nothing": "", "Null": "null",
+		"Number": "1", "Huge": `{"spec":1e999}`,
+		"Twice":     `{"spec":1,"spec":{"field":2},"metadata":7,"metadata":{"labels":[]}}`,
+		"Surrogate": `{"spec":{"field":"\ud800"}}`, "Bytes": "{\"spec\":{\"field\":\"\xff\xfe\"}}",
+		"Types":  `{"spec":"text","metadata":"text","status":[1]}`,
+		"Digest": `{"$digest":"x"}`, "Digests": `{"$digests":[[]],"spec":{"field":"x"}}`,
+		"DigestPaths": `{"$digests":[["spec","field","x"],[1]]}`, "Empty": "{}",
 	}
-	for _, name := range []string{handled, interim, boundTo, prefix + "/a", prefix + "/d", prefix + "/touch-dummy", prefix + "/kopf-managed"} {
+	for _, name := range []string{
+		handled, interim, boundTo, prefix + "/a", prefix + "/d", prefix + "/touch-dummy", prefix + "/kopf-managed",
+	} {
 		for kind, text := range texts {
-			run(t, map[string]scenario{fmt.Sprint(strings.TrimPrefix(name, prefix+"/"), kind): {"the object alone is concerned", func(w *world) {
+			run(t, map[string]scenario{fmt.Sprint(
+				strings.TrimPrefix(name, prefix+"/"), kind,
+			): {"the object alone is concerned", func(w *world) {
 				registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
 				p := w.start(registered...)
 				p.settle()

@@ -30,13 +30,15 @@ const rounds = 8
 // Writer sends patches of one object, and reads it anew.
 type Writer interface {
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
-	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
+	ApplyRetrying(
+		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	) (patching.Result, error)
 }
 
 // Background is what runs beside the changes of objects.
 type Background interface {
-	// Attend starts and stops what is to run for the object, and tells whether the object must be held on its deletion for that, be it now or
-	// later; and whether a deletion must wait, as something still runs.
+	// Attend starts and stops what is to run for the object, and tells whether the object must be held on its deletion
+	// for that, be it now or later; and whether a deletion must wait, as something still runs.
 	Attend(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
 }
 
@@ -48,8 +50,8 @@ type Handling struct {
 	Lens *cause.Lens
 	// Progress stores the records.
 	Progress progress.Storage
-	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them. Kopf and other
-	// operators cannot read that.
+	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them. Kopf and
+	// other operators cannot read that.
 	CompactSubs bool
 	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim
@@ -72,15 +74,18 @@ type Handling struct {
 	Lifecycle execution.Lifecycle
 	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
 	Checkpoint time.Duration
-	// WriteTimeout limits a write, which does not end with the pass: what was done is written while the operator exits. Zero is
-	// DefaultWriteTimeout.
+	// WriteTimeout limits a write, which does not end with the pass: what was done is written while the operator exits.
+	// Zero is DefaultWriteTimeout.
 	WriteTimeout time.Duration
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
 
 // errUnsettled delays the object as any error of the framework: our writes do not last, so somebody else undoes them.
-var errUnsettled = fmt.Errorf("the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?", rounds)
+var errUnsettled = fmt.Errorf(
+	"the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?",
+	rounds,
+)
 
 // Next says what must follow a pass.
 type Next struct {
@@ -90,8 +95,8 @@ type Next struct {
 	Gone bool
 	// Released is true if a write of the pass let the object go for good: what a cache may still show of it is past.
 	Released bool
-	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is nil
-	// if there were none, or if the answer is the last word on the object.
+	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is
+	// nil if there were none, or if the answer is the last word on the object.
 	Written map[string]any
 }
 

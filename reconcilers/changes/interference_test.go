@@ -20,7 +20,9 @@ func TestInterference(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"EditDuringCreate": {"an edit that no handler has seen follows as an update", func(w *world) {
-			p := w.start(onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok))
+			p := w.start(
+				onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok),
+			)
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b", "0s update u")
 			w.wantHandled("all", "two")
@@ -35,39 +37,43 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 			w.wantHandled("all", "two")
 		}},
-		"EditBeforeSuccess": {"what the first successful handler has seen is handled, though failing ones saw less", func(w *world) {
-			p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
-			_, _ = p.pass()
-			w.set("two", "spec", "field")
-			p.settle()
-			w.wantCalls("all", "0s create a", "10s create a")
-			w.wantHandled("all", "two")
-		}},
-		"DeletedDuringCreate": {"a deletion known from our own write ends the creation after the running handler", func(w *world) {
-			p := w.start(
-				onCreate("a", ok),
-				onCreate("b", all(takes(500*time.Millisecond), does(w.delete), takes(5*time.Second))),
-				onCreate("c", ok), onDelete("d", ok))
-			p.settle()
-			w.wantCalls("all", "0s create a", "0s create b", "5.5s delete d")
-			w.want("stored", map[string]any(nil), w.stored())
-		}},
-		"GoneDuringCreate": {"an object that is gone is the end of the matter: the next handler is not called", func(w *world) {
-			p := w.start(onCreate("a", does(w.delete)), onCreate("b", takes(5*time.Second)), onCreate("c", ok))
-			p.settle()
-			w.wantCalls("all", "0s create a", "0s create b")
-			w.wantWrites("all", "main 404")
-			w.want("gone", true, p.gone)
-			w.want("errors", []error(nil), p.errs)
-		}},
+		"EditBeforeSuccess": {"what the first successful handler has seen is handled, though failing ones saw less",
+			func(w *world) {
+				p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
+				_, _ = p.pass()
+				w.set("two", "spec", "field")
+				p.settle()
+				w.wantCalls("all", "0s create a", "10s create a")
+				w.wantHandled("all", "two")
+			}},
+		"DeletedDuringCreate": {"a deletion known from our own write ends the creation after the running handler",
+			func(w *world) {
+				p := w.start(
+					onCreate("a", ok),
+					onCreate("b", all(takes(500*time.Millisecond), does(w.delete), takes(5*time.Second))),
+					onCreate("c", ok), onDelete("d", ok))
+				p.settle()
+				w.wantCalls("all", "0s create a", "0s create b", "5.5s delete d")
+				w.want("stored", map[string]any(nil), w.stored())
+			}},
+		"GoneDuringCreate": {"an object that is gone is the end of the matter: the next handler is not called",
+			func(w *world) {
+				p := w.start(onCreate("a", does(w.delete)), onCreate("b", takes(5*time.Second)), onCreate("c", ok))
+				p.settle()
+				w.wantCalls("all", "0s create a", "0s create b")
+				w.wantWrites("all", "main 404")
+				w.want("gone", true, p.gone)
+				w.want("errors", []error(nil), p.errs)
+			}},
 		"GoneTellsHandler": {"the running handler learns that its object is gone", func(w *world) {
 			var told error
-			p := w.start(onCreate("a", does(w.delete)), onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
-				<-ctx.Done()
-				told = context.Cause(ctx)
-				time.Sleep(5 * time.Second) // and is in no hurry
-				return told
-			}))
+			p := w.start(onCreate("a", does(w.delete)),
+				onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
+					<-ctx.Done()
+					told = context.Cause(ctx)
+					time.Sleep(5 * time.Second) // and is in no hurry
+					return told
+				}))
 			p.settle()
 			if !errors.Is(told, changes.ErrDeleted) {
 				w.t.Errorf("cancellation cause: want %v, got %v", changes.ErrDeleted, told)
@@ -86,7 +92,10 @@ func TestInterference(t *testing.T) {
 		}},
 		"ReplacedWithStatus": {"neither to its status, which knows no uid", func(w *world) {
 			w.statusSubresource = true
-			p := w.start(onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))), onCreate("b", takes(5*time.Second)))
+			p := w.start(
+				onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))),
+				onCreate("b", takes(5*time.Second)),
+			)
 			next, err := p.pass()
 			if err != nil || !next.Gone {
 				w.t.Fatalf("want an object that is gone, got %v, error %v", next.Gone, err)
@@ -106,17 +115,18 @@ func TestInterference(t *testing.T) {
 			w.wantAt("the other object", nil, "metadata", "finalizers")
 			w.wantCalls("all")
 		}},
-		"DeletedBeforeFinalizer": {"an object that is deleted before we hold it is free: no error, no handler", func(w *world) {
-			w.set([]any{"other/one"}, "metadata", "finalizers")
-			p := w.start(onCreate("a", ok), onDelete("d", ok))
-			body := w.stored()
-			w.delete()
-			if _, err := p.over(body); err != nil {
-				w.t.Errorf("pass: %v", err)
-			}
-			w.wantCalls("all")
-			w.wantAt("afterwards", []any{"other/one"}, "metadata", "finalizers")
-		}},
+		"DeletedBeforeFinalizer": {"an object that is deleted before we hold it is free: no error, no handler",
+			func(w *world) {
+				w.set([]any{"other/one"}, "metadata", "finalizers")
+				p := w.start(onCreate("a", ok), onDelete("d", ok))
+				body := w.stored()
+				w.delete()
+				if _, err := p.over(body); err != nil {
+					w.t.Errorf("pass: %v", err)
+				}
+				w.wantCalls("all")
+				w.wantAt("afterwards", []any{"other/one"}, "metadata", "finalizers")
+			}},
 		"HeldByAnother": {"a finalizer that our other replica has put there meanwhile is good", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
@@ -127,15 +137,16 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantHandled("all", "one")
 		}},
-		"ReleasedByAnother": {"an object whose finalizers were all removed during its deletion is gone", func(w *world) {
-			release := func() { w.set(nil, "metadata", "finalizers") }
-			p := w.start(onDelete("d", does(release)))
-			p.settle()
-			w.delete()
-			p.settle()
-			w.want("errors", []error(nil), p.errs)
-			w.wantCalls("all", "0s delete d")
-		}},
+		"ReleasedByAnother": {"an object whose finalizers were all removed during its deletion is gone",
+			func(w *world) {
+				release := func() { w.set(nil, "metadata", "finalizers") }
+				p := w.start(onDelete("d", does(release)))
+				p.settle()
+				w.delete()
+				p.settle()
+				w.want("errors", []error(nil), p.errs)
+				w.wantCalls("all", "0s delete d")
+			}},
 	})
 }
 

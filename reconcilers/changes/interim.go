@@ -7,9 +7,9 @@ import (
 )
 
 // Interim is where the essence that the first successful handler of a cause saw is kept until the cause ends. It stays
-// beyond that as long as not all handlers have seen the one that is stored as last handled.
-// Kopf does not know the annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it.
-// So what it is valid beside is kept in it.
+// beyond that as long as not all handlers have seen the one that is stored as last handled. Kopf does not know the
+// annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So what it is
+// valid beside is kept in it.
 type Interim struct {
 	diffbase.Annotations
 }

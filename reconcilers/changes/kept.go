@@ -5,11 +5,14 @@ import (
 	"fmt"
 )
 
-var errNotKept = errors.New("the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields")
+var errNotKept = errors.New(
+	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
+		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+)
 
-// kept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped without a word,
-// and the object would be new forever, its handlers called again and again. The error delays the object until the write
-// lasts, and handlers wait for that.
+// kept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped without a
+// word, and the object would be new forever, its handlers called again and again. The error delays the object until the
+// write lasts, and handlers wait for that.
 func (p *pass) kept(patch map[string]any) error {
 	switch {
 	case p.gone || p.released || len(patch) == 0:

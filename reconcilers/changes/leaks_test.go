@@ -19,7 +19,10 @@ func TestLeaks(t *testing.T) {
 				go func() {
 					defer close(done)
 					time.Sleep(time.Second)
-					late = [3]error{patches("x", "spec", "id")(ctx, c), c.Writes.SetResult(1), c.Writes.Flush(context.WithoutCancel(ctx))}
+					late = [3]error{
+						patches("x", "spec", "id")(ctx, c), c.Writes.SetResult(1),
+						c.Writes.Flush(context.WithoutCancel(ctx)),
+					}
 				}()
 				return nil
 			}
@@ -44,7 +47,9 @@ func TestLeaks(t *testing.T) {
 				}()
 				return nil
 			}
-			p := w.start(onCreate("a", leaky), onCreate("b", all(patches("x", "spec", "id"), patches("y", "spec", "id"))))
+			p := w.start(
+				onCreate("a", leaky), onCreate("b", all(patches("x", "spec", "id"), patches("y", "spec", "id"))),
+			)
 			p.settle()
 			<-done
 		}},
@@ -54,7 +59,8 @@ func TestLeaks(t *testing.T) {
 			p.settle()
 			w.wantAt("all", "v", "status", "a", "k")
 		}},
-		"NeverReturns": {"a function that ends its goroutine has failed: it is not taken for one that wants to go on at once", func(w *world) {
+		"NeverReturns": {"a function that ends its goroutine has failed: it is not taken for one that wants to go " +
+			"on at once", func(w *world) {
 			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
 				runtime.Goexit() // as tests do that fail inside of a handler
 				return nil

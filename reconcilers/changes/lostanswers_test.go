@@ -73,19 +73,20 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 			w.want("reads", 1, w.reads)
 		}},
-		"ThenRefused": {"what is refused after its cause was closed is nobody's failure any more, but it is logged", func(w *world) {
-			w.losing(1)
-			p := w.start(onCreate("a", patches("big", "spec", "size")), onUpdate("u", ok))
-			p.step()
-			w.set(nil, "spec", "size")
-			w.schema = onlyNumbers
-			p.settle()
-			w.wantCalls("all", "0s create a")
-			if !w.hasLogged("refused", `"handler"="a"`) {
-				w.t.Errorf("the refusal is not logged: %v", w.logged)
-			}
-			w.want("memory", true, p.memory.Idle())
-		}},
+		"ThenRefused": {"what is refused after its cause was closed is nobody's failure any more, but it is logged",
+			func(w *world) {
+				w.losing(1)
+				p := w.start(onCreate("a", patches("big", "spec", "size")), onUpdate("u", ok))
+				p.step()
+				w.set(nil, "spec", "size")
+				w.schema = onlyNumbers
+				p.settle()
+				w.wantCalls("all", "0s create a")
+				if !w.hasLogged("refused", `"handler"="a"`) {
+					w.t.Errorf("the refusal is not logged: %v", w.logged)
+				}
+				w.want("memory", true, p.memory.Idle())
+			}},
 		"ThenGone": {"an object that is gone after a lost answer is just gone", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok))

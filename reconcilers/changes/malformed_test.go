@@ -41,19 +41,21 @@ func TestMalformed(t *testing.T) {
 				w.wantCalls("repaired", "0s create a")
 				w.wantHandled("repaired", "one")
 			}},
-			name + "Deleted": {"nothing holds a deletion up: it is retried with delays and counted as any other", func(w *world) {
-				w.start(registered()...).settle()
-				w.set(tc.text, "metadata", "annotations", tc.name)
-				w.delete()
-				w.calls()
-				w.drainWrites()
-				p := w.start(registered()...)
-				p.settle()
-				w.wantCalls("deletion", "0s delete d", "0s delete e", "10s delete d", "20s delete d")
-				w.wantWrites("deletion", "main 200", "main 200", "main 200")
-				w.want("errors", []error(nil), p.errs)
-				w.want("stored", map[string]any(nil), w.stored())
-			}},
+			name +
+				"Deleted": {"nothing holds a deletion up: it is retried with delays and counted as any other",
+				func(w *world) {
+					w.start(registered()...).settle()
+					w.set(tc.text, "metadata", "annotations", tc.name)
+					w.delete()
+					w.calls()
+					w.drainWrites()
+					p := w.start(registered()...)
+					p.settle()
+					w.wantCalls("deletion", "0s delete d", "0s delete e", "10s delete d", "20s delete d")
+					w.wantWrites("deletion", "main 200", "main 200", "main 200")
+					w.want("errors", []error(nil), p.errs)
+					w.want("stored", map[string]any(nil), w.stored())
+				}},
 		})
 	}
 }

@@ -46,11 +46,12 @@ type unwritten struct {
 
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
-	return !m.Initial && m.unwritten == nil && !m.uncertain && m.unreachable == "" && m.sleeping == "" && m.told == nil && m.records == nil
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.unreachable == "" && m.sleeping == "" &&
+		m.told == nil && m.records == nil
 }
 
-// remember keeps the records of an object that is being deleted if they cannot be stored, or be read again: the deletion goes on, with its
-// retries counted.
+// remember keeps the records of an object that is being deleted if they cannot be stored, or be read again: the
+// deletion goes on, with its retries counted.
 func (p *pass) remember(failed error) {
 	if !p.cause.Deleting || failed == nil && !p.misread && p.memory.records == nil {
 		return

@@ -74,7 +74,9 @@ func (p *pass) ignored(err error) {
 		return
 	}
 	if text := err.Error(); !p.memory.told[text] {
-		p.log.Error(err, "The object is being deleted; what cannot be done with its memory is ignored", panics.Stack(err)...)
+		p.log.Error(
+			err, "The object is being deleted; what cannot be done with its memory is ignored", panics.Stack(err)...,
+		)
 		p.memory.tell(text)
 	}
 }

@@ -18,7 +18,8 @@ func (p *pass) storeHandled(ctx context.Context, patch *patching.Patch, handled 
 	size, err := p.storeFitting(patch, handled, p.Lens.Diffbase.Store)
 	large, measured := p.Lens.Redaction.Exceeded(handled)
 	if measured == nil && (large || size > annotationsLimit) {
-		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it changed, not what it was",
+		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it "+
+			"changed, not what it was",
 			"handlers", p.owned(), "annotations", size, "limit", annotationsLimit)
 	}
 	return err

@@ -55,7 +55,8 @@ func TestOversize(t *testing.T) {
 			w.want("diff", diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "field"}}}, seen)
 			w.want("old", nil, old)
 		}},
-		"ManyValues": {"where not even the digests of all values fit, there is one of the whole: that it changed is all that is seen", func(w *world) {
+		"ManyValues": {"where not even the digests of all values fit, there is one of the whole: that it changed is " +
+			"all that is seen", func(w *world) {
 			many := map[string]any{}
 			for i := range 20_000 {
 				many[fmt.Sprint("value", i)] = "x"
@@ -115,7 +116,8 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s update u", "0s update v", "0s update u", "0s update v")
 			w.wantClean("all")
 		}},
-		"NoRoomAtAll": {"where the annotations of others leave no room, even a digest would be refused: the deletion goes without", func(w *world) {
+		"NoRoomAtAll": {"where the annotations of others leave no room, even a digest would be refused: the " +
+			"deletion goes without", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()
 			w.set(nil, "metadata", "annotations", handled)
@@ -143,7 +145,10 @@ func TestOversize(t *testing.T) {
 		}},
 		"CrowdedByOthers": {"the annotations of others take room as well", func(w *world) {
 			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
-			w.set(strings.Repeat("y", annotationsLimit/2), "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+			w.set(
+				strings.Repeat("y", annotationsLimit/2), "metadata", "annotations",
+				"kubectl.kubernetes.io/last-applied-configuration",
+			)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
 			w.want("errors", []error(nil), p.errs)

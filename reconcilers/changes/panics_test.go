@@ -77,7 +77,9 @@ func TestStoragesThatPanic(t *testing.T) {
 	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
 		run(t, map[string]scenario{
 			method: {"the object waits, visibly, and goes on once it can; nothing is lost", func(w *world) {
-				p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok))
+				p, f := w.startFragile(
+					onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok),
+				)
 				f.broken = method
 				for range 3 {
 					_, err := p.pass()
@@ -97,27 +99,37 @@ func TestStoragesThatPanic(t *testing.T) {
 				w.wantHandled("repaired", "one")
 				w.wantClean("repaired")
 			}},
-			method + "Deleted": {"nothing holds a deletion up: retries are delayed and counted as ever, and it is told once", func(w *world) {
-				failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
-				p, f := w.startFragile(onCreate("a", ok), onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok), failing)
-				p.settle()
-				w.delete()
-				w.calls()
-				f.broken = method
-				p.settle()
-				w.wantCalls("deletion", "0s delete d", "0s delete e", "0s delete f", "10s delete d", "10s delete f", "20s delete d", "20s delete f")
-				w.want("errors", []error(nil), p.errs)
-				w.want("stored", map[string]any(nil), w.stored())
-				told := slices.DeleteFunc(w.logged, func(line string) bool { return !strings.Contains(line, "no "+method) })
-				texts := map[string]bool{}
-				for _, line := range told {
-					text, _, _ := strings.Cut(line, `"stack"`)
-					texts[text] = true
-				}
-				if len(told) != len(texts) || len(told) == 0 && method != "Diffbase.Store" {
-					w.t.Errorf("%d lines of %d texts: %v", len(told), len(texts), texts)
-				}
-			}},
+			method +
+				"Deleted": {"nothing holds a deletion up: retries are delayed and counted as ever, and it is told once",
+				func(w *world) {
+					failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
+					p, f := w.startFragile(
+						onCreate("a", ok), onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok),
+						failing,
+					)
+					p.settle()
+					w.delete()
+					w.calls()
+					f.broken = method
+					p.settle()
+					w.wantCalls(
+						"deletion", "0s delete d", "0s delete e", "0s delete f", "10s delete d", "10s delete f",
+						"20s delete d", "20s delete f",
+					)
+					w.want("errors", []error(nil), p.errs)
+					w.want("stored", map[string]any(nil), w.stored())
+					told := slices.DeleteFunc(
+						w.logged, func(line string) bool { return !strings.Contains(line, "no "+method) },
+					)
+					texts := map[string]bool{}
+					for _, line := range told {
+						text, _, _ := strings.Cut(line, `"stack"`)
+						texts[text] = true
+					}
+					if len(told) != len(texts) || len(told) == 0 && method != "Diffbase.Store" {
+						w.t.Errorf("%d lines of %d texts: %v", len(told), len(texts), texts)
+					}
+				}},
 		})
 	}
 }

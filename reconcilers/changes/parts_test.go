@@ -89,19 +89,20 @@ func TestParts(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"OneFailsForNow": {"it alone is called again, for there is room for the names of all the others", func(w *world) {
-			calls := tally{}
-			p := w.compact(onCreate("a", declares(2000, calls.counting(slow(2)))))
-			p.step()
-			w.want("named", 1999, len(w.record("a", "succeeded").([]any)))
-			w.want("records", []any{"a/" + part(0)}, w.record("a", "subrefs"))
-			p.settle()
-			w.want("the slow one", 3, calls[0])
-			_, all := calls.most()
-			w.want("calls", 2002, all)
-			w.wantNoRefusals(p)
-			w.wantClean("all")
-		}},
+		"OneFailsForNow": {"it alone is called again, for there is room for the names of all the others",
+			func(w *world) {
+				calls := tally{}
+				p := w.compact(onCreate("a", declares(2000, calls.counting(slow(2)))))
+				p.step()
+				w.want("named", 1999, len(w.record("a", "succeeded").([]any)))
+				w.want("records", []any{"a/" + part(0)}, w.record("a", "subrefs"))
+				p.settle()
+				w.want("the slow one", 3, calls[0])
+				_, all := calls.most()
+				w.want("calls", 2002, all)
+				w.wantNoRefusals(p)
+				w.wantClean("all")
+			}},
 		"Restarted": {"nothing is repeated by the next process", func(w *world) {
 			calls := tally{}
 			registered := onCreate("a", declares(2000, calls.counting(slow(1))))
@@ -111,27 +112,32 @@ func TestParts(t *testing.T) {
 			w.want("calls", 2001, all)
 			w.wantClean("all")
 		}},
-		"Killed": {"no more is repeated than what had ended within the last second, and what was running", func(w *world) {
-			calls := tally{}
-			registered := onCreate("a", declares(20, calls.counting(func(int) handlers.Func { return takes(400 * time.Millisecond) })))
-			p := w.compact(registered)
-			time.AfterFunc(4100*time.Millisecond, p.kill)
-			p.settle()
-			time.Sleep(time.Minute)
-			w.compact(registered).settle()
-			most, all := calls.most()
-			if all > 20+4 || most > 2 {
-				w.t.Errorf("20 sub-handlers were called %d times, one of them %d times", all, most)
-			}
-			w.wantClean("all")
-		}},
+		"Killed": {"no more is repeated than what had ended within the last second, and what was running",
+			func(w *world) {
+				calls := tally{}
+				registered := onCreate(
+					"a", declares(20, calls.counting(func(int) handlers.Func { return takes(400 * time.Millisecond) })),
+				)
+				p := w.compact(registered)
+				time.AfterFunc(4100*time.Millisecond, p.kill)
+				p.settle()
+				time.Sleep(time.Minute)
+				w.compact(registered).settle()
+				most, all := calls.most()
+				if all > 20+4 || most > 2 {
+					w.t.Errorf("20 sub-handlers were called %d times, one of them %d times", all, most)
+				}
+				w.wantClean("all")
+			}},
 		"FailedForGood": {"those keep their records, with the beginning of the error", func(w *world) {
 			functions := []handlers.Func{fails(1, errors.Join(permanentError{}, errLong)), fails(1, later), ok}
 			p := w.compact(onCreate("a", declares(3, func(i int) handlers.Func { return functions[i] })))
 			p.step()
 			w.want("named", []any{part(2)}, w.record("a", "succeeded"))
 			w.want("failed", true, w.record("a."+part(0), "failure"))
-			if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(text, "never\na long story") {
+			if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(
+				text, "never\na long story",
+			) {
 				w.t.Errorf("the record has the error %q", text)
 			}
 			p.settle()
@@ -173,16 +179,17 @@ func TestParts(t *testing.T) {
 			w.want("calls", 103, all)
 			w.want("records", nil, w.at("status", "kopf", "progress", "a"))
 		}},
-		"Edited": {"an edit after the first success follows as an update, for that is known by its name", func(w *world) {
-			registered := []*handlers.Handler{onCreate("a", declares(3, slow(2))), onUpdate("u", ok)}
-			w.compact(registered...).step()
-			w.set("two", "spec", "field")
-			time.Sleep(time.Minute)
-			w.compact(registered...).step()
-			w.compact(registered...).settle()
-			w.wantCalls("all", "0s create a", "1m0s create a", "1m10s create a", "1m10s update u")
-			w.wantClean("all")
-		}},
+		"Edited": {"an edit after the first success follows as an update, for that is known by its name",
+			func(w *world) {
+				registered := []*handlers.Handler{onCreate("a", declares(3, slow(2))), onUpdate("u", ok)}
+				w.compact(registered...).step()
+				w.set("two", "spec", "field")
+				time.Sleep(time.Minute)
+				w.compact(registered...).step()
+				w.compact(registered...).settle()
+				w.wantCalls("all", "0s create a", "1m0s create a", "1m10s create a", "1m10s update u")
+				w.wantClean("all")
+			}},
 		"EditedInFormerForm": {"or by a record that is replaced by its name", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", declares(3, slow(3))), onUpdate("u", ok)}
 			w.startWith(annotated, registered...).step()
@@ -282,7 +289,9 @@ func TestParts(t *testing.T) {
 func TestCrowds(t *testing.T) {
 	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
 		"Compact": (*world).compact,
-		"Kopf":    func(w *world, registered ...*handlers.Handler) *process { return w.startWith(annotated, registered...) },
+		"Kopf": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(annotated, registered...)
+		},
 		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
 			return w.startWith(statuses, registered...)
 		},
@@ -290,7 +299,9 @@ func TestCrowds(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	for form, start := range forms {
 		run(t, map[string]scenario{
-			form + "TooMany": {"it is said at once, with the number; those that fit are called once, and others are not held up", func(w *world) {
+			form +
+				"TooMany": {"it is said at once, with the number; those that fit are called once, and others are " +
+				"not held up", func(w *world) {
 				const many = 22_000
 				calls := tally{}
 				slow := fails(1, later)
@@ -327,7 +338,9 @@ func TestCrowds(t *testing.T) {
 					w.t.Error("the handler has not failed")
 				}
 			}},
-			form + "AllFail": {"however many fail, and however much they tell, their progress fits, and all have their turn", func(w *world) {
+			form +
+				"AllFail": {"however many fail, and however much they tell, their progress fits, and all have " +
+				"their turn", func(w *world) {
 				const many = 700
 				calls, largest := tally{}, 0
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {

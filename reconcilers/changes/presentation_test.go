@@ -34,30 +34,33 @@ func TestUnpresentable(t *testing.T) {
 			w.wantCalls("repaired; b had seen it as it was", "1h0m0s create a", "1h0m0s update u")
 			w.wantHandled("repaired", "good")
 		}},
-		"Filter": {"a filter that cannot look at it either holds it until it changes, with no tries in vain", func(w *world) {
-			w.set("bad", "spec", "field")
-			p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
-				h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
-					if at(c.Body, "spec", "field") == "bad" {
-						return false, unpresentableError{}
-					}
-					return true, nil
-				})
-			}))
-			_, err := p.pass()
-			var blocked *changes.BlockedError
-			if !errors.As(err, &blocked) {
-				w.t.Errorf("want a BlockedError, got %v", err)
-			}
-			w.wantWrites("blocked")
-			w.set("good", "spec", "field")
-			p.settle()
-			w.wantCalls("repaired", "0s create a")
-		}},
+		"Filter": {"a filter that cannot look at it either holds it until it changes, with no tries in vain",
+			func(w *world) {
+				w.set("bad", "spec", "field")
+				p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
+					h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
+						if at(c.Body, "spec", "field") == "bad" {
+							return false, unpresentableError{}
+						}
+						return true, nil
+					})
+				}))
+				_, err := p.pass()
+				var blocked *changes.BlockedError
+				if !errors.As(err, &blocked) {
+					w.t.Errorf("want a BlockedError, got %v", err)
+				}
+				w.wantWrites("blocked")
+				w.set("good", "spec", "field")
+				p.settle()
+				w.wantCalls("repaired", "0s create a")
+			}},
 		"Deletion": {"a deletion is not blocked: the error counts, and is limited", func(w *world) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
-			p := w.start(onDelete("d", func(context.Context, *handlers.Call) error { return unpresentableError{} }, retries(2)))
+			p := w.start(
+				onDelete("d", func(context.Context, *handlers.Call) error { return unpresentableError{} }, retries(2)),
+			)
 			w.delete()
 			p.settle()
 			w.wantCalls("all", "0s delete d", "1m0s delete d")

@@ -44,11 +44,12 @@ func TestRedactedMemory(t *testing.T) {
 			var seen diff.Diff
 			var old any
 			var shown string
-			p := w.startRedacted(paths, onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
-				seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
-				shown, _ = at(c.Object, "spec", "field").(string)
-				return nil
-			}))
+			p := w.startRedacted(paths, onCreate("a", ok), onUpdate("u",
+				func(_ context.Context, c *handlers.Call) error {
+					seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
+					shown, _ = at(c.Object, "spec", "field").(string)
+					return nil
+				}))
 			p.settle()
 			w.wantNoSecrets("created")
 			w.set("secret-two", "spec", "field")
@@ -61,39 +62,41 @@ func TestRedactedMemory(t *testing.T) {
 			w.want("object", "secret-two", shown)
 			w.wantClean("all")
 		}}
-		stories[name+"Interim"] = scenario{"what the first handler saw is not there either, and an edit follows", func(w *world) {
-			w.set("secret-one", "spec", "field")
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
-			_, _ = w.startRedacted(paths, registered...).pass()
-			w.want("there is one", true, w.annotation(interim) != nil)
-			w.wantNoSecrets("unfinished")
-			w.startRedacted(paths, registered...).settle()
-			w.wantCalls("unchanged", "0s create a", "0s create b", "10s create b")
-			w.set("secret-two", "spec", "field")
-			p := w.startRedacted(paths, onUpdate("u", ok), onUpdate("v", fails(1, later)))
-			_, _ = p.pass()
-			w.set("secret-one", "spec", "field")
-			p.settle()
-			w.wantCalls("reverted after a success", "10s update u", "10s update v", "10s update u", "10s update v")
-			w.wantNoSecrets("reverted")
-			w.wantClean("all")
-		}}
-		stories[name+"ThereAndBack"] = scenario{"to redact, and not to, is no change, half way through as well", func(w *world) {
-			w.set("secret-one", "spec", "field")
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
-			_, _ = w.start(registered...).pass()
-			w.startRedacted(paths, registered...).settle()
-			w.start(registered...).settle()
-			w.startRedacted(paths, registered...).settle()
-			w.wantCalls("all", "0s create a", "0s create b", "10s create b")
-			w.set("secret-two", "spec", "field")
-			w.startRedacted(paths, registered...).settle()
-			w.wantNoSecrets("updated")
-			w.set("three", "spec", "field")
-			w.start(registered...).settle()
-			w.wantCalls("updates", "10s update u", "10s update u")
-			w.wantHandled("in the end", "three")
-		}}
+		stories[name+"Interim"] = scenario{"what the first handler saw is not there either, and an edit follows",
+			func(w *world) {
+				w.set("secret-one", "spec", "field")
+				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+				_, _ = w.startRedacted(paths, registered...).pass()
+				w.want("there is one", true, w.annotation(interim) != nil)
+				w.wantNoSecrets("unfinished")
+				w.startRedacted(paths, registered...).settle()
+				w.wantCalls("unchanged", "0s create a", "0s create b", "10s create b")
+				w.set("secret-two", "spec", "field")
+				p := w.startRedacted(paths, onUpdate("u", ok), onUpdate("v", fails(1, later)))
+				_, _ = p.pass()
+				w.set("secret-one", "spec", "field")
+				p.settle()
+				w.wantCalls("reverted after a success", "10s update u", "10s update v", "10s update u", "10s update v")
+				w.wantNoSecrets("reverted")
+				w.wantClean("all")
+			}}
+		stories[name+"ThereAndBack"] = scenario{"to redact, and not to, is no change, half way through as well",
+			func(w *world) {
+				w.set("secret-one", "spec", "field")
+				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+				_, _ = w.start(registered...).pass()
+				w.startRedacted(paths, registered...).settle()
+				w.start(registered...).settle()
+				w.startRedacted(paths, registered...).settle()
+				w.wantCalls("all", "0s create a", "0s create b", "10s create b")
+				w.set("secret-two", "spec", "field")
+				w.startRedacted(paths, registered...).settle()
+				w.wantNoSecrets("updated")
+				w.set("three", "spec", "field")
+				w.start(registered...).settle()
+				w.wantCalls("updates", "10s update u", "10s update u")
+				w.wantHandled("in the end", "three")
+			}}
 		stories[name+"Filters"] = scenario{"a handler of the field gets its own part of it", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff

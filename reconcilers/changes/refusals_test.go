@@ -52,7 +52,9 @@ func TestRefusals(t *testing.T) {
 		}},
 		"Innocent": {"others in the same write are not blamed, and not called again", func(w *world) {
 			w.schema = onlyNumbers
-			w.start(onCreate("a", patches("x", "spec", "id")), onCreate("b", bad, retries(2)), onCreate("c", returns("r"))).settle()
+			w.start(
+				onCreate("a", patches("x", "spec", "id")), onCreate("b", bad, retries(2)), onCreate("c", returns("r")),
+			).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "0s create c", "1m0s create b")
 			w.wantAt("all", "x", "spec", "id")
 			w.wantAt("all", "r", "status", "c")
@@ -72,7 +74,10 @@ func TestRefusals(t *testing.T) {
 		}},
 		"AlreadyFailed": {"a handler that failed by its own word keeps its word", func(w *world) {
 			w.schema = onlyNumbers
-			p := w.start(onCreate("a", all(bad, fails(9, permanentError{}))), onCreate("b", all(bad, fails(1, temporaryError{time.Second})), retries(2)))
+			p := w.start(
+				onCreate("a", all(bad, fails(9, permanentError{}))),
+				onCreate("b", all(bad, fails(1, temporaryError{time.Second})), retries(2)),
+			)
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b", "1s create b")
 			w.want("errors", []error(nil), p.errs)
@@ -114,21 +119,22 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("repaired", "5s update u")
 			w.wantHandled("repaired", "two")
 		}},
-		"NotItsFault": {"a handler is not blamed for a refusal that has nothing to do with what it did", func(w *world) {
-			w.schema = func(body map[string]any) error {
-				if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
-					return invalid("spec.field")
+		"NotItsFault": {"a handler is not blamed for a refusal that has nothing to do with what it did",
+			func(w *world) {
+				w.schema = func(body map[string]any) error {
+					if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
+						return invalid("spec.field")
+					}
+					return nil
 				}
-				return nil
-			}
-			p := w.start(onCreate("a", patches("x", "metadata", "labels", "id")))
-			p.step()
-			w.want("errors", 1, len(p.errs))
-			w.wantAt("its own", "x", "metadata", "labels", "id")
-			w.set("two", "spec", "field")
-			p.settle()
-			w.wantCalls("all", "0s create a")
-		}},
+				p := w.start(onCreate("a", patches("x", "metadata", "labels", "id")))
+				p.step()
+				w.want("errors", 1, len(p.errs))
+				w.wantAt("its own", "x", "metadata", "labels", "id")
+				w.set("two", "spec", "field")
+				p.settle()
+				w.wantCalls("all", "0s create a")
+			}},
 		"Status": {"a refused status is reported; it does not hold the main write back", func(w *world) {
 			w.statusSubresource = true
 			w.schema = func(body map[string]any) error {

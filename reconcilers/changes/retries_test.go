@@ -21,16 +21,19 @@ func TestRetries(t *testing.T) {
 			w.wantClean("at the end")
 		}},
 		"OperatorBackoff": {"the operator's backoff is for handlers that have none", func(w *world) {
-			p := w.start(onCreate("a", fails(1, errOrdinary)), onCreate("b", fails(1, errOrdinary), backoff(3*time.Second)))
+			p := w.start(
+				onCreate("a", fails(1, errOrdinary)), onCreate("b", fails(1, errOrdinary), backoff(3*time.Second)),
+			)
 			p.handling.Backoff = 20 * time.Second
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b", "3s create b", "20s create a")
 		}},
-		"Temporary": {"a temporary error says itself when; others do not wait for it, and do not wake it", func(w *world) {
-			w.start(onCreate("a", fails(1, later)), onCreate("b", ok)).settle()
-			w.wantCalls("all", "0s create a", "0s create b", "10s create a")
-			w.wantWrites("all", "main 200", "main 200")
-		}},
+		"Temporary": {"a temporary error says itself when; others do not wait for it, and do not wake it",
+			func(w *world) {
+				w.start(onCreate("a", fails(1, later)), onCreate("b", ok)).settle()
+				w.wantCalls("all", "0s create a", "0s create b", "10s create a")
+				w.wantWrites("all", "main 200", "main 200")
+			}},
 		"ZeroDelay": {"a delay of zero is at once, not never", func(w *world) {
 			w.start(onCreate("a", fails(3, temporaryError{}))).settle()
 			w.wantCalls("all", "0s create a", "0s create a", "0s create a", "0s create a")
@@ -40,7 +43,9 @@ func TestRetries(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create a")
 		}},
 		"Permanent": {"a permanent error ends the handler, not the others, and the cause is closed", func(w *world) {
-			w.start(onCreate("a", fails(9, permanentError{})), onCreate("b", ok), onDelete("d", fails(9, permanentError{}))).settle()
+			w.start(
+				onCreate("a", fails(9, permanentError{})), onCreate("b", ok), onDelete("d", fails(9, permanentError{})),
+			).settle()
 			w.wantCalls("creation", "0s create a", "0s create b")
 			w.wantHandled("creation", "one")
 			w.delete()
@@ -64,11 +69,12 @@ func TestRetries(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"Timeout": {"the time counts from the first selection, waits included; what comes too late is not waited for", func(w *world) {
-			w.start(onCreate("a", fails(9, later), timeout(25*time.Second))).settle()
-			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
-			w.wantHandled("all", "one")
-		}},
+		"Timeout": {"the time counts from the first selection, waits included; what comes too late is not waited for",
+			func(w *world) {
+				w.start(onCreate("a", fails(9, later), timeout(25*time.Second))).settle()
+				w.wantCalls("all", "0s create a", "10s create a", "20s create a")
+				w.wantHandled("all", "one")
+			}},
 		"TimeoutCancels": {"the timeout ends a call that is running", func(w *world) {
 			w.start(onCreate("a", takes(time.Hour), timeout(5*time.Second)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create a", "5s create b")

@@ -37,7 +37,8 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"RevertedTwice": {"who has seen the first state must be told, even if nobody succeeded with the revert in between", func(w *world) {
+		"RevertedTwice": {"who has seen the first state must be told, even if nobody succeeded with the revert in " +
+			"between", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
 				if at(c.Object, "spec", "field") == "one" {
 					return later
@@ -61,21 +62,22 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"RevertedAfterClosing": {"so it is if the second state came while others were still working on the first", func(w *world) {
-			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)),
-				onUpdate("a", fails(1, later)), onUpdate("b", fails(1, later)))
-			_, _ = p.pass()
-			w.set("two", "spec", "field")
-			after(10 * time.Second)
-			_, _ = p.pass() // b has seen two, a one
-			_, _ = p.pass() // the update fails
-			w.set("one", "spec", "field")
-			w.calls()
-			p.settle()
-			w.wantCalls("b learns that it is one again", "10s update a", "10s update b")
-			w.wantHandled("all", "one")
-			w.wantClean("all")
-		}},
+		"RevertedAfterClosing": {"so it is if the second state came while others were still working on the first",
+			func(w *world) {
+				p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)),
+					onUpdate("a", fails(1, later)), onUpdate("b", fails(1, later)))
+				_, _ = p.pass()
+				w.set("two", "spec", "field")
+				after(10 * time.Second)
+				_, _ = p.pass() // b has seen two, a one
+				_, _ = p.pass() // the update fails
+				w.set("one", "spec", "field")
+				w.calls()
+				p.settle()
+				w.wantCalls("b learns that it is one again", "10s update a", "10s update b")
+				w.wantHandled("all", "one")
+				w.wantClean("all")
+			}},
 		"RevertedWhileDown": {"so it is if the operator was down then, also for its resume handlers", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later)))
 			p.settle()
@@ -91,59 +93,63 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("second life", "one")
 			w.wantClean("second life")
 		}},
-		"EditedAgain": {"a second edit does not call again who has seen the first; it follows when the first is done", func(w *world) {
-			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
-			p.settle()
-			w.set("two", "spec", "field")
-			_, _ = p.pass()
-			w.set("three", "spec", "field")
-			p.settle()
-			w.wantCalls("all", "0s update u", "0s update v", "10s update v", "10s update u", "10s update v")
-			w.wantHandled("all", "three")
-			w.wantClean("all")
-		}},
-		"LeftFilters": {"the progress of an object that left the filters is forgotten, and begins anew if it returns", func(w *world) {
-			w.set("yes", "metadata", "labels", "on")
-			p := w.start(onCreate("a", fails(1, later), labelled))
-			_, _ = p.pass()
-			w.set("no", "metadata", "labels", "on")
-			p.settle()
-			w.wantClean("away")
-			w.set("yes", "metadata", "labels", "on")
-			p.settle()
-			w.wantCalls("all", "0s create a", "0s create a")
-		}},
-		"LeftFiltersAfterSuccess": {"what an update's handler acted on is the old state when the object returns", func(w *world) {
-			w.set("yes", "metadata", "labels", "on")
-			var old any
-			look := func(_ context.Context, c *handlers.Call) error {
-				old = at(c.Cause.Old, "spec", "field")
-				return nil
-			}
-			p := w.start(onUpdate("u", look, labelled), onUpdate("v", fails(9, later), labelled, retries(2)))
-			p.settle()
-			w.set("two", "spec", "field")
-			_, _ = p.pass()
-			w.set("no", "metadata", "labels", "on")
-			p.settle()
-			w.wantHandled("away", "two")
-			w.want("record of v", nil, w.annotation(prefix+"/v"))
-			w.set("yes", "metadata", "labels", "on")
-			w.set("one", "spec", "field")
-			p.settle()
-			w.want("old", "two", old)
-		}},
-		"FieldUnselected": {"the success of a handler that is not selected any more still decides what was handled", func(w *world) {
-			field := onUpdate("f", ok)
-			field.Field, field.NeedsChange = diff.ParsePath("spec.field"), true
-			p := w.start(field, onUpdate("v", fails(1, later)))
-			p.settle()
-			w.set("two", "spec", "field")
-			_, _ = p.pass()
-			w.edit(func(body map[string]any) { put(body, "one", "spec", "field"); put(body, "x", "spec", "other") })
-			p.settle()
-			w.wantCalls("all", "0s update f", "0s update v", "10s update v", "10s update f", "10s update v")
-			w.wantHandled("all", "one")
-		}},
+		"EditedAgain": {"a second edit does not call again who has seen the first; it follows when the first is done",
+			func(w *world) {
+				p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
+				p.settle()
+				w.set("two", "spec", "field")
+				_, _ = p.pass()
+				w.set("three", "spec", "field")
+				p.settle()
+				w.wantCalls("all", "0s update u", "0s update v", "10s update v", "10s update u", "10s update v")
+				w.wantHandled("all", "three")
+				w.wantClean("all")
+			}},
+		"LeftFilters": {"the progress of an object that left the filters is forgotten, and begins anew if it returns",
+			func(w *world) {
+				w.set("yes", "metadata", "labels", "on")
+				p := w.start(onCreate("a", fails(1, later), labelled))
+				_, _ = p.pass()
+				w.set("no", "metadata", "labels", "on")
+				p.settle()
+				w.wantClean("away")
+				w.set("yes", "metadata", "labels", "on")
+				p.settle()
+				w.wantCalls("all", "0s create a", "0s create a")
+			}},
+		"LeftFiltersAfterSuccess": {"what an update's handler acted on is the old state when the object returns",
+			func(w *world) {
+				w.set("yes", "metadata", "labels", "on")
+				var old any
+				look := func(_ context.Context, c *handlers.Call) error {
+					old = at(c.Cause.Old, "spec", "field")
+					return nil
+				}
+				p := w.start(onUpdate("u", look, labelled), onUpdate("v", fails(9, later), labelled, retries(2)))
+				p.settle()
+				w.set("two", "spec", "field")
+				_, _ = p.pass()
+				w.set("no", "metadata", "labels", "on")
+				p.settle()
+				w.wantHandled("away", "two")
+				w.want("record of v", nil, w.annotation(prefix+"/v"))
+				w.set("yes", "metadata", "labels", "on")
+				w.set("one", "spec", "field")
+				p.settle()
+				w.want("old", "two", old)
+			}},
+		"FieldUnselected": {"the success of a handler that is not selected any more still decides what was handled",
+			func(w *world) {
+				field := onUpdate("f", ok)
+				field.Field, field.NeedsChange = diff.ParsePath("spec.field"), true
+				p := w.start(field, onUpdate("v", fails(1, later)))
+				p.settle()
+				w.set("two", "spec", "field")
+				_, _ = p.pass()
+				w.edit(func(body map[string]any) { put(body, "one", "spec", "field"); put(body, "x", "spec", "other") })
+				p.settle()
+				w.wantCalls("all", "0s update f", "0s update v", "10s update v", "10s update f", "10s update v")
+				w.wantHandled("all", "one")
+			}},
 	})
 }

@@ -13,11 +13,12 @@ import (
 
 const (
 	// restLimit is how large an object may become by records that are not annotations, in bytes of JSON: the API server
-	// stores 1.5 MiB by default. Of what is left of it, the records have a half: the server notes the owner of each of their
-	// fields as well. leastRest is for objects that are larger already: as long as the server takes it, they may have some.
+	// stores 1.5 MiB by default. Of what is left of it, the records have a half: the server notes the owner of each of
+	// their fields as well. leastRest is for objects that are larger already: as long as the server takes it, they may
+	// have some.
 	restLimit, leastRest = 1400 * 1024, 32 * 1024
-	// spare is left free for the small things that go with records: whose they are, and a digest of what was seen; and for
-	// records that grow by some bytes with each attempt.
+	// spare is left free for the small things that go with records: whose they are, and a digest of what was seen; and
+	// for records that grow by some bytes with each attempt.
 	spare = 4096
 )
 
@@ -43,7 +44,8 @@ type room struct {
 	changed bool
 }
 
-// measure finds out how much room there is: with all that is to be written now, and a success of all that will be called.
+// measure finds out how much room there is: with all that is to be written now, and a success of all that will be
+// called.
 func (p *pass) measure() error {
 	former := p.room
 	p.room = &room{taken: map[string]weight{}, running: map[string]bool{}}
@@ -159,8 +161,8 @@ func (p *pass) weightOf(e *execution.Entry) (weight, error) {
 	}
 }
 
-// expected is what is to be set apart for one that is not finished: while it is called, for anything that may come of it;
-// before, for a success, or for what there is now if that is more.
+// expected is what is to be set apart for one that is not finished: while it is called, for anything that may come of
+// it; before, for a success, or for what there is now if that is more.
 func (p *pass) expected(e *execution.Entry) (weight, error) {
 	if p.room.running[e.ID] {
 		return p.most(e)

@@ -80,7 +80,9 @@ type statusLink struct {
 	link *link
 }
 
-func (l statusLink) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (l statusLink) Patch(
+	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+) error {
 	return l.link.send(ctx, true, obj, patch)
 }
 

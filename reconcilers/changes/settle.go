@@ -36,8 +36,9 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 	}
 }
 
-// leave ends the matter with an object that is being deleted, and of which no handler of changes wants anything: nothing is remembered of a
-// cause that was not finished, as others may hold the object for long. Unless something still runs for it, we hold it no more.
+// leave ends the matter with an object that is being deleted, and of which no handler of changes wants anything:
+// nothing is remembered of a cause that was not finished, as others may hold the object for long. Unless something
+// still runs for it, we hold it no more.
 func (p *pass) leave(ctx context.Context) error {
 	patch := patching.Patch{Merge: map[string]any{}}
 	if err := p.bearable(p.former.Purge(p.Progress, patch.Merge, p.body)); err != nil {

@@ -9,8 +9,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// longestSleep is how long an object with a handler that is delayed is not looked at: the delay may be for ever, by a clock
-// that was wrong or by somebody's hand, and sleeps do not follow a clock that is put right.
+// longestSleep is how long an object with a handler that is delayed is not looked at: the delay may be for ever, by a
+// clock that was wrong or by somebody's hand, and sleeps do not follow a clock that is put right.
 const longestSleep = 24 * time.Hour
 
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
@@ -27,7 +27,8 @@ func (p *pass) next() Next {
 	return Next{After: after, Released: p.released, Written: p.written}
 }
 
-// mention says once which handlers are delayed for longer than that: by a record, nobody else may ever have heard of it.
+// mention says once which handlers are delayed for longer than that: by a record, nobody else may ever have heard of
+// it.
 func (p *pass) mention(ctx context.Context) {
 	ids, until := p.sleepers()
 	said := strings.Join(ids, " ")

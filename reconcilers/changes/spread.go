@@ -12,8 +12,8 @@ import (
 )
 
 // spread brings what only some of several storages have to all of them, also on objects where nothing happens: or else
-// nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to annotations
-// in one write: with the first of them, the status does not count any more.
+// nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to
+// annotations in one write: with the first of them, the status does not count any more.
 func (p *pass) spread(ctx context.Context) (verdict, error) {
 	if !p.interest.Changing || p.cause.Deleting || p.foreign != nil {
 		return goOn, nil
@@ -36,7 +36,8 @@ func (p *pass) spread(ctx context.Context) (verdict, error) {
 
 func (p *pass) spreading() (patching.Patch, error) {
 	patch := patching.Patch{Merge: map[string]any{}}
-	if multi, ok := p.Lens.Diffbase.(diffbase.Multi); ok && (p.cause.Reason == cause.Noop || p.cause.Reason == cause.Resume) {
+	if multi,
+		ok := p.Lens.Diffbase.(diffbase.Multi); ok && (p.cause.Reason == cause.Noop || p.cause.Reason == cause.Resume) {
 		if stored, err := multi.Fetch(p.body); err == nil && stored != nil {
 			if err := spreadEssence(patch.Merge, p.body, multi, stored); err != nil {
 				return patch, err

@@ -16,7 +16,8 @@ var kopf = stores{diffbase.Annotations{}, progress.Smart{}}
 // finished is a record in the status of a handler that needs nothing any more.
 func finished(purpose string) map[string]any {
 	return map[string]any{
-		"started": "2024-05-06T07:08:09.123456+00:00", "stopped": "2024-05-06T07:08:09.123456+00:00", "purpose": purpose,
+		"started": "2024-05-06T07:08:09.123456+00:00", "stopped": "2024-05-06T07:08:09.123456+00:00",
+		"purpose": purpose,
 		"retries": int64(1), "success": true, "failure": false,
 	}
 }
@@ -50,7 +51,10 @@ func TestStatusRights(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 		}},
 		"DeleteDelayed": {"nor put off, nor out of time, nor out of attempts", func(w *world) {
-			registered := []*handlers.Handler{onCreate("a", ok), onDelete("d", ok), onDelete("e", ok, timeout(time.Hour)), onDelete("f", ok, retries(3))}
+			registered := []*handlers.Handler{
+				onCreate("a", ok), onDelete("d", ok), onDelete("e", ok, timeout(time.Hour)),
+				onDelete("f", ok, retries(3)),
+			}
 			p := w.startWith(kopf, registered...)
 			p.settle()
 			remember(w, "d", map[string]any{"delayed": "9999-01-01T00:00:00Z"})
@@ -88,21 +92,31 @@ func TestStatusRights(t *testing.T) {
 	})
 }
 
-// TestRecordsOfFormerVersions is about creations that an old Kopf, which kept its progress in the status, has left in the
-// middle.
+// TestRecordsOfFormerVersions is about creations that an old Kopf, which kept its progress in the status, has left in
+// the middle.
 func TestRecordsOfFormerVersions(t *testing.T) {
 	for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
-		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile", func(w *world) {
-			w.statusSubresource = subresource
-			noted := func(_ context.Context, c *handlers.Call) error { w.called(c.Cause, c.Handler.ID); return nil }
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, temporaryError{5 * time.Second})), onCreate("c", runs(on("", "one", noted), on("", "two", noted)))}
-			delayed := map[string]any{"delayed": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339), "retries": int64(1)}
-			parent := map[string]any{"delayed": time.Now().Add(20 * time.Second).UTC().Format(time.RFC3339), "retries": int64(1),
-				"subrefs": []any{"c/one", "c/two"}}
-			w.set(map[string]any{"a": finished("create"), "b": delayed, "c": parent, "c/one": finished("create")}, "status", "kopf", "progress")
-			w.startWith(kopf, registered...).settle()
-			w.wantCalls("all", "10s create b", "15s create b", "20s create c", "20s create c/two")
-			w.wantAt("all", map[string]any{}, "status", "kopf", "progress")
-		}}})
+		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile",
+			func(w *world) {
+				w.statusSubresource = subresource
+				noted := func(_ context.Context, c *handlers.Call) error { w.called(c.Cause, c.Handler.ID); return nil }
+				registered := []*handlers.Handler{
+					onCreate("a", ok), onCreate("b", fails(1, temporaryError{5 * time.Second})),
+					onCreate("c", runs(on("", "one", noted), on("", "two", noted))),
+				}
+				delayed := map[string]any{
+					"delayed": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339), "retries": int64(1),
+				}
+				parent := map[string]any{"delayed": time.Now().Add(20 * time.Second).UTC().Format(time.RFC3339),
+					"retries": int64(1),
+					"subrefs": []any{"c/one", "c/two"}}
+				w.set(
+					map[string]any{"a": finished("create"), "b": delayed, "c": parent, "c/one": finished("create")},
+					"status", "kopf", "progress",
+				)
+				w.startWith(kopf, registered...).settle()
+				w.wantCalls("all", "10s create b", "15s create b", "20s create c", "20s create c/two")
+				w.wantAt("all", map[string]any{}, "status", "kopf", "progress")
+			}}})
 	}
 }

@@ -18,9 +18,13 @@ type stores struct {
 }
 
 var (
-	annotated = stores{diffbase.Annotations{Prefix: prefix, WithoutV1: true}, progress.Annotations{Prefix: prefix, WithoutV1: true}}
-	elsewhere = stores{diffbase.Annotations{Prefix: "else.example.org"}, progress.Annotations{Prefix: "else.example.org"}}
-	statuses  = stores{diffbase.Status{}, progress.Status{}}
+	annotated = stores{
+		diffbase.Annotations{Prefix: prefix, WithoutV1: true}, progress.Annotations{Prefix: prefix, WithoutV1: true},
+	}
+	elsewhere = stores{
+		diffbase.Annotations{Prefix: "else.example.org"}, progress.Annotations{Prefix: "else.example.org"},
+	}
+	statuses = stores{diffbase.Status{}, progress.Status{}}
 )
 
 func both(first, second stores) stores {
@@ -45,28 +49,31 @@ func TestMoves(t *testing.T) {
 	for name, way := range ways {
 		for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
 			scenarios := map[string]scenario{}
-			scenarios[name+kind] = scenario{"nothing is handled again, not even what happened to nobody meanwhile", func(w *world) {
-				w.statusSubresource = subresource
-				registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
-				w.startWith(way.from, registered...).settle()
-				w.wantCalls("created", "0s create a")
-				w.drainWrites()
-				w.startWith(both(way.to, way.from), registered...).settle()
-				w.want("one request moves all", 1, len(w.drainWrites()))
-				w.startWith(both(way.to, way.from), registered...).settle()
-				w.wantWrites("moved")
-				p := w.startWith(way.to, registered...)
-				p.settle()
-				w.wantCalls("moved")
-				w.wantWrites("moved")
-				w.set("two", "spec", "field")
-				p.settle()
-				w.wantCalls("updated", "0s update u")
-				w.want("errors", []error(nil), p.errs)
-			}}
+			scenarios[name+kind] = scenario{"nothing is handled again, not even what happened to nobody meanwhile",
+				func(w *world) {
+					w.statusSubresource = subresource
+					registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
+					w.startWith(way.from, registered...).settle()
+					w.wantCalls("created", "0s create a")
+					w.drainWrites()
+					w.startWith(both(way.to, way.from), registered...).settle()
+					w.want("one request moves all", 1, len(w.drainWrites()))
+					w.startWith(both(way.to, way.from), registered...).settle()
+					w.wantWrites("moved")
+					p := w.startWith(way.to, registered...)
+					p.settle()
+					w.wantCalls("moved")
+					w.wantWrites("moved")
+					w.set("two", "spec", "field")
+					p.settle()
+					w.wantCalls("updated", "0s update u")
+					w.want("errors", []error(nil), p.errs)
+				}}
 			scenarios[name+kind+"HalfDone"] = scenario{"successes, retries and delays go along", func(w *world) {
 				w.statusSubresource = subresource
-				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later), retries(2)), onUpdate("u", ok)}
+				registered := []*handlers.Handler{
+					onCreate("a", ok), onCreate("b", fails(1, later), retries(2)), onUpdate("u", ok),
+				}
 				_, _ = w.startWith(way.from, registered...).pass()
 				_, _ = w.startWith(both(way.to, way.from), registered...).pass()
 				w.startWith(way.to, registered...).settle()
@@ -83,7 +90,8 @@ func TestMoves(t *testing.T) {
 func TestStatusStorages(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Dropped": {"a CRD without the field drops it in silence: handlers are not called for ever, and all is well once it is allowed", func(w *world) {
+		"Dropped": {"a CRD without the field drops it in silence: handlers are not called for ever, and all is well " +
+			"once it is allowed", func(w *world) {
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(statuses, onCreate("a", ok), onUpdate("u", ok))
 			for range 5 {
@@ -117,16 +125,17 @@ func TestStatusStorages(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a")
 		}},
-		"MoveBinds": {"memory at a new place says whose it is, so that a copy is not taken for handled", func(w *world) {
-			registered := []*handlers.Handler{onCreate("a", ok)}
-			w.startWith(annotated, registered...).settle()
-			w.set(nil, "metadata", "annotations", boundTo)
-			w.startWith(both(elsewhere, annotated), registered...).settle()
-			w.wantAt("moved", "uid-1", "metadata", "annotations", boundTo)
-			w.copyOf(w.stored())
-			w.startWith(both(elsewhere, annotated), registered...).settle()
-			w.wantCalls("copied", "0s create a")
-		}},
+		"MoveBinds": {"memory at a new place says whose it is, so that a copy is not taken for handled",
+			func(w *world) {
+				registered := []*handlers.Handler{onCreate("a", ok)}
+				w.startWith(annotated, registered...).settle()
+				w.set(nil, "metadata", "annotations", boundTo)
+				w.startWith(both(elsewhere, annotated), registered...).settle()
+				w.wantAt("moved", "uid-1", "metadata", "annotations", boundTo)
+				w.copyOf(w.stored())
+				w.startWith(both(elsewhere, annotated), registered...).settle()
+				w.wantCalls("copied", "0s create a")
+			}},
 		"LeastRequests": {"what is remembered in the status takes one request", func(w *world) {
 			w.statusSubresource = true
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", fails(1, later))}

@@ -52,7 +52,9 @@ func (s *storm) carries(place string) handlers.Func {
 		if s.unlucky() {
 			_ = takes(2*time.Second)(context.WithoutCancel(ctx), c)
 		}
-		return all(appends(place, "metadata", "ownerReferences"), patches(at(c.Object, "spec", "field"), "status", place))(ctx, c)
+		return all(
+			appends(place, "metadata", "ownerReferences"), patches(at(c.Object, "spec", "field"), "status", place),
+		)(ctx, c)
 	}
 }
 
@@ -106,7 +108,8 @@ func (s *storm) blow(turn int, deadly bool) {
 		s.set([]any{"yes", "no"}[s.weather.IntN(2)], "metadata", "labels", "on")
 	case kind < 4 && deadly:
 		s.restart()
-	case deadly: // what was done in the last second of a life is not known to the next, so it must differ from all before
+	// what was done in the last second of a life is not known to the next, so it must differ from all before
+	case deadly:
 		s.set(fmt.Sprint("value ", turn), "spec", "field")
 	default:
 		s.set(fmt.Sprint("value ", s.weather.IntN(2)), "spec", "field")

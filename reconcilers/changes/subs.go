@@ -65,8 +65,8 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// Run calls those that are due, as the lifecycle has it. Those that do not match are not waited for; those that are finished
-// are not called again.
+// Run calls those that are due, as the lifecycle has it. Those that do not match are not waited for; those that are
+// finished are not called again.
 func (s *subs) Run(ctx context.Context) error {
 	declared, err := s.begin()
 	if err != nil || len(declared) == 0 {
@@ -111,8 +111,8 @@ func (s *subs) doing(act func() error) error {
 	return err
 }
 
-// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by mistake
-// must not wait for ever.
+// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
+// mistake must not wait for ever.
 func (s *subs) begin() ([]*handlers.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,8 @@ func (s *subs) end() {
 	s.running = false
 }
 
-// settled leaves out of further runs what is finished: a function may run each of its sub-handlers when it has declared it.
+// settled leaves out of further runs what is finished: a function may run each of its sub-handlers when it has declared
+// it.
 func (s *subs) settled(all []member) {
 	finished := make(map[*handlers.Handler]bool, len(all))
 	for _, m := range all {
@@ -206,7 +207,8 @@ func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Han
 	return err
 }
 
-// pendingOf is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for good.
+// pendingOf is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for
+// good.
 func (s *subs) pendingOf(ctx context.Context, all []member) error {
 	var pending *execution.PendingError
 	for _, m := range all {

@@ -34,7 +34,9 @@ func (o other) begins(value, id string) {
 	o.edit(func(body map[string]any) {
 		put(body, value, "spec", "field")
 		at := time.Now().UTC().Format("2006-01-02T15:04:05.000000") + "+00:00"
-		put(body, fmt.Sprintf(`{"started":%q,"stopped":%q,"purpose":"update","retries":1,"success":true,"failure":false}`, at, at),
+		put(body, fmt.Sprintf(
+			`{"started":%q,"stopped":%q,"purpose":"update","retries":1,"success":true,"failure":false}`, at, at,
+		),
 			"metadata", "annotations", prefix+"/"+id)
 	})
 }
@@ -43,7 +45,9 @@ func (o other) begins(value, id string) {
 func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	for _, id := range ids {
 		all = append(all, onUpdate(id, func(_ context.Context, c *handlers.Call) error {
-			*into = append(*into, fmt.Sprintf("%s %v→%v", id, at(c.Cause.Old, "spec", "field"), at(c.Cause.New, "spec", "field")))
+			*into = append(
+				*into, fmt.Sprintf("%s %v→%v", id, at(c.Cause.Old, "spec", "field"), at(c.Cause.New, "spec", "field")),
+			)
 			return nil
 		}))
 	}
@@ -73,20 +77,21 @@ func next(w *world) (told []string) {
 	return told
 }
 
-// TestTakeovers is about another operator, of the same memory, that goes on while ours is away. What ours remembers of an open
-// change is good for nothing then.
+// TestTakeovers is about another operator, of the same memory, that goes on while ours is away. What ours remembers of
+// an open change is good for nothing then.
 func TestTakeovers(t *testing.T) {
 	run(t, map[string]scenario{
-		"Ended": {"the other has ended the change and handled another one: nothing is left to do, nor to be written", func(w *world) {
-			began(w).ends("two")
-			other{w}.ends("three")
-			w.want("told", []string(nil), next(w))
-			w.wantWrites("life after")
-			w.wantHandled("life after", "three")
-			w.set("four", "spec", "field")
-			w.want("told of the next edit", []string{"u three→four", "v three→four"}, next(w))
-			w.wantClean("what is not believed goes with the next write")
-		}},
+		"Ended": {"the other has ended the change and handled another one: nothing is left to do, nor to be written",
+			func(w *world) {
+				began(w).ends("two")
+				other{w}.ends("three")
+				w.want("told", []string(nil), next(w))
+				w.wantWrites("life after")
+				w.wantHandled("life after", "three")
+				w.set("four", "spec", "field")
+				w.want("told of the next edit", []string{"u three→four", "v three→four"}, next(w))
+				w.wantClean("what is not believed goes with the next write")
+			}},
 		"EndedCreation": {"so it is with a creation", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, temporaryError{time.Second}))).pass()
 			other{w}.ends("one")
@@ -101,13 +106,15 @@ func TestTakeovers(t *testing.T) {
 			w.wantHandled("all", "four")
 			w.wantClean("all")
 		}},
-		"EndedAndBack": {"the other has ended the change, and its revert: the same is handled last, but no record of the change stands", func(w *world) {
+		"EndedAndBack": {"the other has ended the change, and its revert: the same is handled last, but no record " +
+			"of the change stands", func(w *world) {
 			began(w).ends("two")
 			other{w}.ends("one")
 			w.want("told", []string(nil), next(w))
 			w.wantHandled("life after", "one")
 		}},
-		"Begun": {"the other was stopped in the middle of a change of its own: what is open there is not what was open here", func(w *world) {
+		"Begun": {"the other was stopped in the middle of a change of its own: what is open there is not what was " +
+			"open here", func(w *world) {
 			began(w).ends("two")
 			other{w}.begins("three", "u")
 			w.want("told", []string{"v two→three"}, next(w))
@@ -123,13 +130,14 @@ func TestTakeovers(t *testing.T) {
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
-		"Closed": {"what the closing write has left for a revert is good as long as that is what was handled last", func(w *world) {
-			closed(w)
-			other{w}.ends("three")
-			other{w}.ends("four")
-			w.want("told", []string(nil), next(w))
-			w.wantHandled("life after", "four")
-		}},
+		"Closed": {"what the closing write has left for a revert is good as long as that is what was handled last",
+			func(w *world) {
+				closed(w)
+				other{w}.ends("three")
+				other{w}.ends("four")
+				w.want("told", []string(nil), next(w))
+				w.wantHandled("life after", "four")
+			}},
 		"ClosedAndReverted": {"and it is good until then", func(w *world) {
 			closed(w)
 			w.set("two", "spec", "field")
@@ -163,11 +171,14 @@ func closed(w *world) {
 	w.want("interim", "three", at(w.annotation(interim), "spec", "field"))
 }
 
-// swapped is the world after the revert of an update that u had seen; that it is an update has been noted, nobody is told yet.
+// swapped is the world after the revert of an update that u had seen; that it is an update has been noted, nobody is
+// told yet.
 func swapped(w *world) {
 	began(w)
 	w.set("one", "spec", "field")
-	_, _ = w.start(onUpdate("u", fails(9, temporaryError{time.Second})), onUpdate("v", fails(9, temporaryError{time.Second}))).pass()
+	_, _ = w.start(
+		onUpdate("u", fails(9, temporaryError{time.Second})), onUpdate("v", fails(9, temporaryError{time.Second})),
+	).pass()
 	w.wantHandled("swapped", "two")
 	w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
 }

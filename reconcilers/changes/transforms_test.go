@@ -34,7 +34,10 @@ func TestTransforms(t *testing.T) {
 	run(t, map[string]scenario{
 		"Error": {"a function that fails on the fresh object is the failure of its handler", func(w *world) {
 			conflicting(w)
-			p := w.start(onCreate("a", picky(func() error { return errors.New("no") }), retries(2)), onCreate("b", patches("x", "spec", "id")))
+			p := w.start(
+				onCreate("a", picky(func() error { return errors.New("no") }), retries(2)),
+				onCreate("b", patches("x", "spec", "id")),
+			)
 			p.settle()
 			w.want("errors", []error(nil), p.errs)
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")

@@ -25,12 +25,15 @@ func (w *world) onField(id string, path ...string) *handlers.Handler {
 	return h
 }
 
-// TestFieldsInsideOfScalars is about fields that lead through something else than a mapping: the object does not have them, which concerns
-// the handlers of these fields, and nobody else.
+// TestFieldsInsideOfScalars is about fields that lead through something else than a mapping: the object does not have
+// them, which concerns the handlers of these fields, and nobody else.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	run(t, map[string]scenario{
 		"Others": {"the object is handled by all others", func(w *world) {
-			p := w.start(w.onField("f", "spec", "field", "c"), onCreate("a", ok), onUpdate("u", ok), w.onField("g", "spec", "field"))
+			p := w.start(
+				w.onField("f", "spec", "field", "c"), onCreate("a", ok), onUpdate("u", ok),
+				w.onField("g", "spec", "field"),
+			)
 			p.settle()
 			w.wantCalls("creation", "0s create a", "0s create g: <nil>, one")
 			w.wantHandled("creation", "one")
@@ -64,7 +67,9 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.set(map[string]any{"b": int64(1), "x": "y"}, "status", "a")
 			p.settle()
 			w.wantCalls("a mapping", "0s update f: <nil>, 1", "0s update u")
-			w.want("handled last", map[string]any{"a": map[string]any{"b": int64(1)}}, at(w.annotation(handled), "status"))
+			w.want(
+				"handled last", map[string]any{"a": map[string]any{"b": int64(1)}}, at(w.annotation(handled), "status"),
+			)
 			w.set("text", "status", "a")
 			p.settle()
 			w.wantCalls("none", "0s update f: 1, <nil>", "0s update u")
@@ -131,7 +136,9 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 				}
 				told := 0
 				for _, line := range w.logged {
-					if strings.Contains(line, "does not have the field") && strings.Contains(line, tc.path) && strings.Contains(line, `"handlers"=["f"]`) {
+					if strings.Contains(
+						line, "does not have the field",
+					) && strings.Contains(line, tc.path) && strings.Contains(line, `"handlers"=["f"]`) {
 						told++
 					}
 				}

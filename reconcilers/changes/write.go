@@ -21,7 +21,8 @@ func (p *pass) save(ctx context.Context, attempts []*execution.Attempt) error {
 	p.memory.unwritten = nil
 	if err != nil {
 		p.memory.unwritten = &unwritten{
-			cause: p.cause, stored: p.stored, state: p.state, attempts: attempts, interim: p.interim, purging: p.purging,
+			cause: p.cause, stored: p.stored, state: p.state, attempts: attempts, interim: p.interim,
+			purging: p.purging,
 		}
 	}
 	return err

@@ -53,17 +53,18 @@ func TestWrites(t *testing.T) {
 			p.settle()
 			w.wantWrites("stealth")
 		}},
-		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request", func(w *world) {
-			w.statusSubresource = true
-			p := w.start(onCreate("a", returns("done")), onUpdate("b", ok), onUpdate("c", patches("x", "status", "c")))
-			p.settle()
-			w.wantWrites("creation", "status 200", "main 200")
-			w.wantAt("creation", "done", "status", "a")
-			w.set("two", "spec", "field")
-			p.settle()
-			w.wantWrites("update", "status 200", "main 200")
-			w.wantAt("update", "x", "status", "c")
-		}},
+		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request",
+			func(w *world) {
+				w.statusSubresource = true
+				p := w.start(onCreate("a", returns("done")), onUpdate("b", ok), onUpdate("c", patches("x", "status", "c")))
+				p.settle()
+				w.wantWrites("creation", "status 200", "main 200")
+				w.wantAt("creation", "done", "status", "a")
+				w.set("two", "spec", "field")
+				p.settle()
+				w.wantWrites("update", "status 200", "main 200")
+				w.wantAt("update", "x", "status", "c")
+			}},
 		"StatusUnchanged": {"with nothing for the status, its URL is not asked", func(w *world) {
 			w.statusSubresource = true
 			p := w.start(onCreate("a", ok), onDelete("d", patches("x", "metadata", "labels", "last")))

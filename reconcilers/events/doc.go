@@ -1,7 +1,7 @@
 // Package events calls the handlers of raw events: for each event of an object, in order, once.
 //
-// It is apart from the handling of changes because nothing is kept of it: no progress, no retries, no diff. It never decides
-// what an event means, and never holds up the changes of the object.
+// It is apart from the handling of changes because nothing is kept of it: no progress, no retries, no diff. It never
+// decides what an event means, and never holds up the changes of the object.
 //
 // Neighbours: reconcilers/handlers selects the handlers and reconcilers/adapters call them; package reconcilers above
 // it fills the queue from the informers, and empties it before each pass over the object.

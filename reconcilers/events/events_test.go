@@ -68,7 +68,9 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("got %d events, %d dropped, want %d and 11", len(got), dropped, events.Limit)
 	}
 	if got[0] != "ADDED u1@0" || got[1] != "MODIFIED u1@12" || got[len(got)-1] != "DELETED u1@1000" {
-		t.Errorf("the beginning and the end stay, the oldest changes go: got %s, %s … %s", got[0], got[1], got[len(got)-1])
+		t.Errorf(
+			"the beginning and the end stay, the oldest changes go: got %s, %s … %s", got[0], got[1], got[len(got)-1],
+		)
 	}
 }
 
@@ -92,11 +94,18 @@ func TestDeliverGoesOn(t *testing.T) {
 	h := handling(
 		watching("failing", note("failing", errors.New("of no consequence"))),
 		watching("panicking", func(context.Context, *handlers.Call) error { panic("the roof is on fire") }),
-		watching("unasked", note("unasked", nil), func(context.Context, *cause.Cause) (bool, error) { return false, nil }),
-		watching("misfiltered", note("misfiltered", nil), func(context.Context, *cause.Cause) (bool, error) { return true, errors.New("broken") }),
+		watching(
+			"unasked", note("unasked", nil), func(context.Context, *cause.Cause) (bool, error) { return false, nil },
+		),
+		watching(
+			"misfiltered", note("misfiltered", nil),
+			func(context.Context, *cause.Cause) (bool, error) { return true, errors.New("broken") },
+		),
 		watching("last", note("last", nil)),
 	)
-	h.Deliver(t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}})
+	h.Deliver(
+		t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
+	)
 	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
 		t.Errorf("the trouble of one handler is no other's: -want, +got:\n%s", d)
 	}
@@ -104,10 +113,11 @@ func TestDeliverGoesOn(t *testing.T) {
 
 func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 	writing := watching("w", func(_ context.Context, call *handlers.Call) error {
-		return errors.Join(call.Writes.SetResult(call.Cause.Type), call.Writes.Remember(func(body map[string]any) error {
-			body["data"] = call.Cause.Type
-			return nil
-		}))
+		return errors.Join(call.Writes.SetResult(call.Cause.Type),
+			call.Writes.Remember(func(body map[string]any) error {
+				body["data"] = call.Cause.Type
+				return nil
+			}))
 	})
 	apply := func(list ...events.Event) map[string]any {
 		patch := handling(writing).Deliver(t.Context(), list)
@@ -117,8 +127,12 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 		}
 		return changed
 	}
-	added, modified, deleted := events.Event{events.Added, object("a", "u1", 1)}, events.Event{events.Modified, object("a", "u1", 2)}, events.Event{events.Deleted, object("a", "u1", 3)}
-	if d := cmp.Diff(map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified)); d != "" {
+	added, modified, deleted := events.Event{events.Added, object("a", "u1", 1)}, events.Event{
+		events.Modified, object("a", "u1", 2),
+	}, events.Event{events.Deleted, object("a", "u1", 3)}
+	if d := cmp.Diff(
+		map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified),
+	); d != "" {
 		t.Errorf("what the last event left: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{}, apply(added, modified, deleted)); d != "" {
@@ -129,7 +143,9 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 // refusing is an API server that takes nothing.
 type refusing struct{ asked int }
 
-func (r *refusing) ApplyRetrying(context.Context, patching.Target, patching.Patch, patching.Refetch) (patching.Result, error) {
+func (r *refusing) ApplyRetrying(
+	context.Context, patching.Target, patching.Patch, patching.Refetch,
+) (patching.Result, error) {
 	r.asked++
 	return patching.Result{}, errors.New("not now")
 }

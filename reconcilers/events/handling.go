@@ -20,7 +20,9 @@ var errNoReturn = errors.New("the function ended its goroutine instead of return
 
 // Writer sends patches of one object.
 type Writer interface {
-	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch) (patching.Result, error)
+	ApplyRetrying(
+		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	) (patching.Result, error)
 }
 
 // Handling is how the events of one kind are handled. It is shared, and never changed.
@@ -38,8 +40,8 @@ type Handling struct {
 	Events handlers.Poster
 }
 
-// Deliver calls the handlers for the events, one after another. Their errors are logged, and end nothing. What they wrote
-// to an object that is still there is the patch that comes back.
+// Deliver calls the handlers for the events, one after another. Their errors are logged, and end nothing. What they
+// wrote to an object that is still there is the patch that comes back.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	var patch patching.Patch
 	for _, e := range waiting {
@@ -80,7 +82,9 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 
 func (h *Handling) call(ctx context.Context, handler *handlers.Handler, c *cause.Cause) *execution.Attempt {
 	a := &execution.Attempt{
-		Call:   handlers.Call{Handler: handler, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: now(), Events: h.Events},
+		Call: handlers.Call{
+			Handler: handler, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: now(), Events: h.Events,
+		},
 		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy, Mode: handlers.ErrorsIgnored},
 		Now:    now,
 	}
@@ -106,7 +110,9 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
 	defer cancel()
-	result, err := h.Writer.ApplyRetrying(ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil)
+	result, err := h.Writer.ApplyRetrying(
+		ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil,
+	)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(err, "What handlers of events wrote is lost", "handlers", ids(h.Handlers))
 	}

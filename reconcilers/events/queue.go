@@ -25,15 +25,15 @@ type Event struct {
 	Object *unstructured.Unstructured
 }
 
-// Queue keeps the events of the objects of one kind until they are handled, in the order in which they came. Those of an object that
-// was replaced under its name come before those of the new one. The zero value is ready to use.
+// Queue keeps the events of the objects of one kind until they are handled, in the order in which they came. Those of
+// an object that was replaced under its name come before those of the new one. The zero value is ready to use.
 type Queue struct {
 	mu      sync.Mutex
 	waiting map[types.NamespacedName][]Event
 }
 
-// Add puts an event at the end. If too many of the object wait, the oldest one that only tells of a change is dropped: true
-// then. What begins and what ends an object is never dropped.
+// Add puts an event at the end. If too many of the object wait, the oldest one that only tells of a change is dropped:
+// true then. What begins and what ends an object is never dropped.
 func (q *Queue) Add(e Event) (dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,7 +30,12 @@ func TestAttemptRefuses(t *testing.T) {
 			do:     func(a *execution.Attempt) error { a.End(); return a.Remember(setting("late")) },
 		},
 		"SetResultAfterEnd": {
-			reason: "so it is with results", do: func(a *execution.Attempt) error { a.End(); return a.SetResult("late") },
+			reason: "so it is with results", do: func(
+				a *execution.Attempt,
+			) error {
+				a.End()
+				return a.SetResult("late")
+			},
 		},
 		"FailingTransform": {
 			reason: "the function learns what went wrong with its change", do: func(a *execution.Attempt) error {
@@ -38,7 +43,9 @@ func TestAttemptRefuses(t *testing.T) {
 			},
 		},
 		"ResultIsNotJSON": {
-			reason: "better now than in the write that closes the cause", do: func(a *execution.Attempt) error { return a.SetResult(func() {}) },
+			reason: "better now than in the write that closes the cause", do: func(a *execution.Attempt) error {
+				return a.SetResult(func() {})
+			},
 		},
 		"FlushFails": {
 			reason: "the function asked for the write, so it gets the answer", do: func(a *execution.Attempt) error {
@@ -70,15 +77,30 @@ func TestAttemptResult(t *testing.T) {
 		running bool
 		want    any
 	}{
-		"Failed":     {reason: "an attempt that failed has no result", set: []any{1}, outcome: execution.Outcome{Final: true, Err: errBoo}},
+		"Failed": {
+			reason: "an attempt that failed has no result", set: []any{1},
+			outcome: execution.Outcome{Final: true, Err: errBoo},
+		},
 		"Unfinished": {reason: "an attempt to be repeated has none yet", set: []any{1}},
-		"Aborted":    {reason: "an attempt that does not count has none", set: []any{1}, outcome: execution.Outcome{Aborted: true, Err: errBoo}},
-		"Ignored":    {reason: "an error, even an ignored one, is not a result", set: []any{1}, outcome: execution.Outcome{Final: true, Ignored: errBoo}},
-		"Running":    {reason: "before the function has returned, it may still change its mind", set: []any{1}, outcome: success, running: true},
-		"None":       {reason: "no result is set, none is delivered", outcome: success},
-		"Withdrawn":  {reason: "the last word counts, even if it is none", set: []any{1, nil}, outcome: success},
-		"Last":       {reason: "the last word counts", set: []any{1, object{"a": 2}}, outcome: success, want: object{"a": int64(2)}},
-		"Falsy":      {reason: "zero is a result", set: []any{0}, outcome: success, want: int64(0)},
+		"Aborted": {
+			reason: "an attempt that does not count has none", set: []any{1},
+			outcome: execution.Outcome{Aborted: true, Err: errBoo},
+		},
+		"Ignored": {
+			reason: "an error, even an ignored one, is not a result", set: []any{1},
+			outcome: execution.Outcome{Final: true, Ignored: errBoo},
+		},
+		"Running": {
+			reason: "before the function has returned, it may still change its mind", set: []any{1}, outcome: success,
+			running: true,
+		},
+		"None":      {reason: "no result is set, none is delivered", outcome: success},
+		"Withdrawn": {reason: "the last word counts, even if it is none", set: []any{1, nil}, outcome: success},
+		"Last": {
+			reason: "the last word counts", set: []any{1, object{"a": 2}}, outcome: success,
+			want: object{"a": int64(2)},
+		},
+		"Falsy": {reason: "zero is a result", set: []any{0}, outcome: success, want: int64(0)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,16 @@ func BenchmarkRestore(b *testing.B) {
 	full := object{}
 	for i := range ids {
 		ids[i] = fmt.Sprintf("handler_%d", i)
-		record := progress.Record{Started: &epoch, Delayed: &epoch, Purpose: ptr.To("create"), Retries: ptr.To(int64(i)),
+		record := progress.Record{Started: &epoch, Delayed: &epoch, Purpose: ptr.To("create"),
+			Retries: ptr.To(int64(i)),
 			Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("later")}
 		if err := storage.Store(full, object{}, ids[i], record); err != nil {
 			b.Fatal(err)
 		}
 	}
-	bodies := map[string]object{"no records": {"metadata": object{"annotations": object{"a": "b"}}}, "ten records": full}
+	bodies := map[string]object{
+		"no records": {"metadata": object{"annotations": object{"a": "b"}}}, "ten records": full,
+	}
 	for name, body := range bodies {
 		b.Run(name, func(b *testing.B) {
 			read := reader(body)

@@ -70,7 +70,8 @@ func (e *Entry) Awakened(now time.Time) bool {
 	return !e.Finished() && !e.blocked && (e.Delayed == nil || !e.Delayed.After(now))
 }
 
-// Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is now.
+// Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is
+// now.
 func (e *Entry) Runtime(now time.Time) time.Duration { return max(0, now.Sub(e.Started)) }
 
 // delay is how long the handler still sleeps.
@@ -125,8 +126,8 @@ func ownSubrefs(id string, listed []string) []string {
 	return distinct(own)
 }
 
-// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose records
-// are refused for their size could not go on.
+// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose
+// records are refused for their size could not go on.
 const messageLimit = 4096
 
 func (e *Entry) messageLimit() int {

@@ -21,36 +21,69 @@ func TestConclude(t *testing.T) {
 	}{
 		"FailedForGood": {
 			reason: "the error is kept for whoever looks", outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
-			want: progress.Record{Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
+			want: progress.Record{
+				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true),
+				Message: ptr.To("boo"),
+			},
 		},
 		"FailedWithDelay": {
-			reason: "a delay is remembered, though nobody waits for what is final", outcomes: []execution.Outcome{{Final: true, Err: errBoo, Delay: &second}},
-			want: progress.Record{Stopped: ptr.To(at(0)), Delayed: ptr.To(at(1)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
+			reason: "a delay is remembered, though nobody waits for what is final", outcomes: []execution.Outcome{
+				{Final: true, Err: errBoo, Delay: &second},
+			},
+			want: progress.Record{
+				Stopped: ptr.To(at(0)), Delayed: ptr.To(at(1)), Retries: ptr.To(int64(1)), Success: ptr.To(false),
+				Failure: ptr.To(true), Message: ptr.To("boo"),
+			},
 		},
 		"Delayed": {
-			reason: "the delay counts from the outcome, not from the start", outcomes: []execution.Outcome{{Err: errBoo}, {Err: errBoo, Delay: &second}},
-			want: progress.Record{Delayed: ptr.To(at(2)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("boo")},
+			reason: "the delay counts from the outcome, not from the start", outcomes: []execution.Outcome{
+				{Err: errBoo}, {Err: errBoo, Delay: &second},
+			},
+			want: progress.Record{
+				Delayed: ptr.To(at(2)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false),
+				Message: ptr.To("boo"),
+			},
 		},
 		"NoDelay": {
-			reason: "a former delay is over", outcomes: []execution.Outcome{{Err: errBoo, Delay: &second}, {Err: errBoo}},
-			want: progress.Record{Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("boo")},
+			reason: "a former delay is over", outcomes: []execution.Outcome{
+				{Err: errBoo, Delay: &second}, {Err: errBoo},
+			},
+			want: progress.Record{
+				Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("boo"),
+			},
 		},
 		"SuccessAfterFailures": {
-			reason: "a success clears the message and the delay, not the count", outcomes: []execution.Outcome{{Err: errBoo, Delay: &second}, {Final: true}},
-			want: progress.Record{Stopped: ptr.To(at(1)), Retries: ptr.To(int64(2)), Success: ptr.To(true), Failure: ptr.To(false)},
+			reason: "a success clears the message and the delay, not the count", outcomes: []execution.Outcome{
+				{Err: errBoo, Delay: &second}, {Final: true},
+			},
+			want: progress.Record{
+				Stopped: ptr.To(at(1)), Retries: ptr.To(int64(2)), Success: ptr.To(true), Failure: ptr.To(false),
+			},
 		},
 		"Ignored": {
-			reason: "an ignored error is a success on the record", outcomes: []execution.Outcome{{Final: true, Ignored: errBoo}},
-			want: progress.Record{Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(true), Failure: ptr.To(false)},
+			reason: "an ignored error is a success on the record", outcomes: []execution.Outcome{
+				{Final: true, Ignored: errBoo},
+			},
+			want: progress.Record{
+				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(true), Failure: ptr.To(false),
+			},
 		},
 		"StoppedOnce": {
-			reason: "when it finished first is when it finished", outcomes: []execution.Outcome{{Final: true}, {Final: true, Err: errBoo}},
-			want: progress.Record{Stopped: ptr.To(at(0)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(true), Message: ptr.To("boo")},
+			reason: "when it finished first is when it finished", outcomes: []execution.Outcome{
+				{Final: true}, {Final: true, Err: errBoo},
+			},
+			want: progress.Record{
+				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(true),
+				Message: ptr.To("boo"),
+			},
 		},
 		"Subrefs": {
-			reason:   "all sub-handlers ever met are kept, sorted, each once",
-			outcomes: []execution.Outcome{{Subrefs: []string{"a/y", "a/x"}}, {}, {Final: true, Subrefs: []string{"a/x", "a/w"}}},
-			want: progress.Record{Stopped: ptr.To(at(2)), Retries: ptr.To(int64(3)), Success: ptr.To(true), Failure: ptr.To(false),
+			reason: "all sub-handlers ever met are kept, sorted, each once",
+			outcomes: []execution.Outcome{
+				{Subrefs: []string{"a/y", "a/x"}}, {}, {Final: true, Subrefs: []string{"a/x", "a/w"}},
+			},
+			want: progress.Record{Stopped: ptr.To(at(2)), Retries: ptr.To(int64(3)), Success: ptr.To(true),
+				Failure: ptr.To(false),
 				Subrefs: []string{"a/w", "a/x", "a/y"}},
 		},
 	}
@@ -82,8 +115,13 @@ func TestConcludeLeavesItsInputs(t *testing.T) {
 }
 
 func TestEntryRuntime(t *testing.T) {
-	state := restore(t, records{"old": {Started: ptr.To(at(-3600))}, "undated": {}}, []string{"old", "undated"}, []string{"new"}, "create")
-	for id, want := range map[string]time.Duration{"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second} {
+	state := restore(
+		t, records{"old": {Started: ptr.To(at(-3600))}, "undated": {}}, []string{"old", "undated"}, []string{"new"},
+		"create",
+	)
+	for id, want := range map[string]time.Duration{
+		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
+	} {
 		if got := state.Entry(id).Runtime(at(1)); got != want {
 			t.Errorf("the time of %q runs from its first selection, or else from now: got %v, want %v", id, got, want)
 		}

@@ -10,8 +10,8 @@ import (
 // ErrExiting is the cancellation cause of a running function when the operator exits.
 var ErrExiting = errors.New("the operator is exiting")
 
-// These are further ones, of functions that run in the background: the object is deleted or gone, it left the filters, or the operator
-// pauses.
+// These are further ones, of functions that run in the background: the object is deleted or gone, it left the filters,
+// or the operator pauses.
 var (
 	ErrDeleted   = errors.New("the object is deleted")
 	ErrUnmatched = errors.New("the object does not match the filters any more")
@@ -20,7 +20,8 @@ var (
 
 // Stopped tells whether an error is one of those, or that of the exit.
 func Stopped(err error) bool {
-	return errors.Is(err, ErrExiting) || errors.Is(err, ErrPaused) || errors.Is(err, ErrUnmatched) || errors.Is(err, ErrDeleted)
+	return errors.Is(err, ErrExiting) || errors.Is(err, ErrPaused) || errors.Is(err, ErrUnmatched) ||
+		errors.Is(err, ErrDeleted)
 }
 
 // ErrTimeout is the cancellation cause of a running function at the deadline of its handler.
@@ -58,7 +59,9 @@ func (e *RetriesError) Permanent() bool { return true }
 
 // Interrupted is the timeout error of a function that was cancelled at its deadline.
 func (l Limits) Interrupted(err error) error {
-	return &TimeoutError{err: err, text: fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))}
+	return &TimeoutError{
+		err: err, text: fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime)),
+	}
 }
 
 // plainSeconds is a number of seconds without an exponent, however many they are.

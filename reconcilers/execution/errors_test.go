@@ -16,15 +16,23 @@ func TestInterruptedText(t *testing.T) {
 		runtime time.Duration
 		want    string
 	}{
-		"Zero":          {reason: "hours have one digit, the rest has two", want: "0:00:00"},
-		"Seconds":       {reason: "seconds are carried to minutes", runtime: 100 * time.Second, want: "0:01:40"},
-		"Microseconds":  {reason: "a fraction has six digits", runtime: 1500 * time.Microsecond, want: "0:00:00.001500"},
-		"Nanoseconds":   {reason: "nothing below a microsecond is shown", runtime: 1499 * time.Nanosecond, want: "0:00:00.000001"},
-		"RoundedUp":     {reason: "rounding carries over", runtime: time.Minute - 1, want: "0:01:00"},
-		"AlmostADay":    {reason: "hours may have two digits", runtime: day - time.Second, want: "23:59:59"},
-		"OneDay":        {reason: "one day is singular", runtime: day, want: "1 day, 0:00:00"},
-		"Days":          {reason: "days are not carried any further", runtime: 400*day + time.Hour, want: "400 days, 1:00:00"},
-		"DayAndAHalf":   {reason: "all parts together", runtime: 36*time.Hour + 500*time.Millisecond, want: "1 day, 12:00:00.500000"},
+		"Zero":    {reason: "hours have one digit, the rest has two", want: "0:00:00"},
+		"Seconds": {reason: "seconds are carried to minutes", runtime: 100 * time.Second, want: "0:01:40"},
+		"Microseconds": {
+			reason: "a fraction has six digits", runtime: 1500 * time.Microsecond, want: "0:00:00.001500",
+		},
+		"Nanoseconds": {
+			reason: "nothing below a microsecond is shown", runtime: 1499 * time.Nanosecond, want: "0:00:00.000001",
+		},
+		"RoundedUp":  {reason: "rounding carries over", runtime: time.Minute - 1, want: "0:01:00"},
+		"AlmostADay": {reason: "hours may have two digits", runtime: day - time.Second, want: "23:59:59"},
+		"OneDay":     {reason: "one day is singular", runtime: day, want: "1 day, 0:00:00"},
+		"Days": {
+			reason: "days are not carried any further", runtime: 400*day + time.Hour, want: "400 days, 1:00:00",
+		},
+		"DayAndAHalf": {
+			reason: "all parts together", runtime: 36*time.Hour + 500*time.Millisecond, want: "1 day, 12:00:00.500000",
+		},
 		"DayByRounding": {reason: "rounding carries over to days, too", runtime: day - 1, want: "1 day, 0:00:00"},
 	}
 	for name, tc := range tests {

@@ -22,7 +22,9 @@ func TestCountsEnd(t *testing.T) {
 		if got := state.Entry("a").Record(); got.Retries == nil || *got.Retries != math.MaxInt32 {
 			t.Errorf("after %d attempts and one more, the record says %v, want %d", count, got.Retries, math.MaxInt32)
 		}
-		limits := execution.Limits{ID: "a", Retries: state.Entry("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)}}
+		limits := execution.Limits{
+			ID: "a", Retries: state.Entry("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
+		}
 		if limits.Exceeded() == nil || !limits.Judge(errBoo).Final {
 			t.Errorf("after %d attempts, 5 are not exceeded", count)
 		}
@@ -45,7 +47,9 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			state := restore(t, records{"a": {Started: &started}}, []string{"a"}, []string{"a"}, "create")
-			limits := execution.Limits{ID: "a", Runtime: state.Entry("a").Runtime(epoch), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}}
+			limits := execution.Limits{
+				ID: "a", Runtime: state.Entry("a").Runtime(epoch), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
+			}
 			if late := limits.Exceeded() != nil; late != tc.late {
 				t.Errorf("the timeout is over: %t, want %t", late, tc.late)
 			}
@@ -65,7 +69,9 @@ func TestForeignSubrefs(t *testing.T) {
 	}
 	body := object{"metadata": object{"annotations": object{"o.example.org/b": "{}", "o.example.org/a.x": "{}",
 		"o.example.org/a": "{}", "o.example.org/last-handled-configuration": "{}"}}}
-	for name, purge := range map[string]func(progress.Writer, object, object) error{"all": state.Purge, "passive": state.PurgePassive} {
+	for name, purge := range map[string]func(progress.Writer, object, object) error{
+		"all": state.Purge, "passive": state.PurgePassive,
+	} {
 		patch := object{}
 		if err := purge(progress.Annotations{Prefix: "o.example.org"}, patch, body); err != nil {
 			t.Fatal(err)
@@ -82,7 +88,10 @@ func TestForeignSubrefs(t *testing.T) {
 
 // TestActiveIsNoSubHandler is about a handler in use whose id looks like that of a sub-handler of one that is not.
 func TestActiveIsNoSubHandler(t *testing.T) {
-	state := restore(t, records{"a": {Subrefs: []string{"a/spec.x"}}, "a/spec.x": {Success: ptr.To(true)}}, []string{"a", "a/spec.x"}, []string{"a/spec.x"}, "")
+	state := restore(
+		t, records{"a": {Subrefs: []string{"a/spec.x"}}, "a/spec.x": {Success: ptr.To(true)}},
+		[]string{"a", "a/spec.x"}, []string{"a/spec.x"}, "",
+	)
 	patch := object{}
 	body := object{"metadata": object{"annotations": object{"o.example.org/a": "{}", "o.example.org/a.spec.x": "{}"}}}
 	if err := state.PurgePassive(progress.Annotations{Prefix: "o.example.org"}, patch, body); err != nil {
@@ -96,7 +105,9 @@ func TestActiveIsNoSubHandler(t *testing.T) {
 // TestForgedMessage is about a text that was not shortened when it was written, and is longer still when it is escaped.
 func TestForgedMessage(t *testing.T) {
 	long := strings.Repeat("€", 50_000)
-	state := restore(t, records{"a": {Message: &long, Purpose: ptr.To("update")}}, []string{"a"}, []string{"a"}, "create")
+	state := restore(
+		t, records{"a": {Message: &long, Purpose: ptr.To("update")}}, []string{"a"}, []string{"a"}, "create",
+	)
 	store := progress.Annotations{Prefix: "o.example.org"}
 	patch := object{}
 	if err := state.Store(store, patch, object{}); err != nil {

@@ -33,7 +33,9 @@ func runVectors(t *testing.T, family string, run func(t *testing.T, input vector
 			return
 		}
 		informed(want.Value, got)
-		if want, got := ordered(want.Value), ordered(got); !diff.Equal(vectors.Normal(want, normalMoment), vectors.Normal(got, normalMoment)) {
+		if want, got := ordered(want.Value), ordered(got); !diff.Equal(
+			vectors.Normal(want, normalMoment), vectors.Normal(got, normalMoment),
+		) {
 			t.Errorf("-want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})

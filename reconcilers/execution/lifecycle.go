@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Lifecycle decides which of the handlers that are due are called in one pass, and in which order. The zero value is InOrder.
-// Kopf: kopf.lifecycles.
+// Lifecycle decides which of the handlers that are due are called in one pass, and in which order. The zero value is
+// InOrder. Kopf: kopf.lifecycles.
 type Lifecycle int
 
 // The lifecycles.
@@ -29,7 +29,8 @@ const (
 // Valid tells whether there is such a lifecycle.
 func (l Lifecycle) Valid() bool { return l >= InOrder && l <= Shuffled }
 
-// Pick chooses from the accounts of the handlers that are due, given in the order of registration. They are not modified.
+// Pick chooses from the accounts of the handlers that are due, given in the order of registration. They are not
+// modified.
 func (l Lifecycle) Pick(due []*Entry) []*Entry {
 	if len(due) == 0 {
 		return nil

@@ -86,8 +86,8 @@ func (l Limits) Judge(err error) Outcome {
 	}
 }
 
-// Contain makes an outcome of what a user's function returned. All methods of errors are asked in here: if one of them panics, that is the
-// failure of the handler, and the errors in the outcome can be logged and recorded by anybody.
+// Contain makes an outcome of what a user's function returned. All methods of errors are asked in here: if one of them
+// panics, that is the failure of the handler, and the errors in the outcome can be logged and recorded by anybody.
 func (l Limits) Contain(judge func() Outcome) (o Outcome) {
 	if err := panics.Contain(func() error { o = judge(); return nil }); err != nil {
 		o = l.Judge(err)
@@ -113,9 +113,17 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 func (l Limits) again(err error, delay time.Duration, late, often string) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
-		return Outcome{Final: true, Err: &TimeoutError{err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), panics.Text(err))}}
+		return Outcome{
+			Final: true,
+			Err: &TimeoutError{
+				err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), panics.Text(err)),
+			},
+		}
 	case l.Policy.Retries != nil && l.Retries+1 >= *l.Policy.Retries:
-		return Outcome{Final: true, Err: &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, panics.Text(err))}}
+		return Outcome{
+			Final: true,
+			Err:   &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, panics.Text(err))},
+		}
 	case delay < 0:
 		return Outcome{Err: err}
 	default:

@@ -78,7 +78,9 @@ func TestLimitsExceeded(t *testing.T) {
 		want    string
 	}{
 		"RetriesUsedUp": {
-			reason: "retries=N allows N calls, and N were made", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 2,
+			reason: "retries=N allows N calls, and N were made", policy: handlers.Policy{
+				Retries: ptr.To(2),
+			}, retries: 2,
 			want: "Handler 'fn' has exceeded 2 retries.",
 		},
 		"RetriesZero": {
@@ -86,21 +88,29 @@ func TestLimitsExceeded(t *testing.T) {
 			want: "Handler 'fn' has exceeded 0 retries.",
 		},
 		"TimeoutReached": {
-			reason: "the very moment of the timeout is too late", policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, runtime: time.Minute,
+			reason: "the very moment of the timeout is too late", policy: handlers.Policy{
+				Timeout: ptr.To(time.Minute),
+			}, runtime: time.Minute,
 			want: "Handler 'fn' has timed out after 0:01:00.",
 		},
 		"TimeoutZero": {
-			reason: "a timeout of zero forbids the first call", policy: handlers.Policy{Timeout: ptr.To(time.Duration(0))},
+			reason: "a timeout of zero forbids the first call", policy: handlers.Policy{
+				Timeout: ptr.To(time.Duration(0)),
+			},
 			want: "Handler 'fn' has timed out after 0:00:00.",
 		},
 		"Both": {
-			reason: "the timeout is looked at first, as in Kopf", policy: handlers.Policy{Timeout: ptr.To(time.Second), Retries: ptr.To(1)},
+			reason: "the timeout is looked at first, as in Kopf", policy: handlers.Policy{
+				Timeout: ptr.To(time.Second), Retries: ptr.To(1),
+			},
 			retries: 1, runtime: time.Second, want: "Handler 'fn' has timed out after 0:00:01.",
 		},
 		"Unlimited": {reason: "nothing is forbidden without limits", retries: 1 << 20, runtime: 1 << 60},
 		"LastRetry": {reason: "one of two calls is left", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
 		"JustInTime": {
-			reason: "before the timeout, however shortly, a call is allowed", policy: handlers.Policy{Timeout: ptr.To(time.Minute)},
+			reason: "before the timeout, however shortly, a call is allowed", policy: handlers.Policy{
+				Timeout: ptr.To(time.Minute),
+			},
 			runtime: time.Minute - time.Microsecond,
 		},
 	}
@@ -131,33 +141,47 @@ func TestLimitsJudge(t *testing.T) {
 			want: result{Final: true, Err: "terminal error: boo"},
 		},
 		"PermanentInside": {
-			reason: "errors are told by behaviour, however deeply wrapped", err: fmt.Errorf("a: %w", fmt.Errorf("b: %w", permanent())),
+			reason: "errors are told by behaviour, however deeply wrapped", err: fmt.Errorf(
+				"a: %w", fmt.Errorf("b: %w", permanent()),
+			),
 			want: result{Final: true, Err: "a: b: never"},
 		},
 		"PermanentBeatsIgnored": {
 			reason: "the mode is for ordinary errors only", err: permanent(),
-			limits: execution.Limits{Policy: handlers.Policy{Errors: handlers.ErrorsIgnored}}, want: result{Final: true, Err: "never"},
+			limits: execution.Limits{
+				Policy: handlers.Policy{Errors: handlers.ErrorsIgnored},
+			}, want: result{Final: true, Err: "never"},
 		},
 		"PermanentBeatsTemporary": {
-			reason: "of two words side by side, the one that ends the matter counts", err: errors.Join(temporaryAfter(time.Second), permanent()),
+			reason: "of two words side by side, the one that ends the matter counts", err: errors.Join(
+				temporaryAfter(time.Second), permanent(),
+			),
 			want: result{Final: true, Err: "later\nnever"},
 		},
 		"PermanentAndTemporary": {
-			reason: "of two words of one error, the one that ends the matter counts", err: &undecided{temporaryError{raised: raised{message: "both"}}},
+			reason: "of two words of one error, the one that ends the matter counts", err: &undecided{
+				temporaryError{raised: raised{message: "both"}},
+			},
 			want: result{Final: true, Err: "both"},
 		},
 		"TemporaryInsidePermanent": {
-			reason: "who wraps an error has the last say", err: errors.Join(reconcile.TerminalError(temporaryAfter(time.Second))),
+			reason: "who wraps an error has the last say", err: errors.Join(
+				reconcile.TerminalError(temporaryAfter(time.Second)),
+			),
 			want: result{Final: true, Err: "terminal error: later"},
 		},
 		"PermanentInsideTemporary": {
-			reason: "who wraps an error has the last say", err: &temporaryError{raised: raised{message: "later"}, delay: time.Second, cause: permanent()},
+			reason: "who wraps an error has the last say", err: &temporaryError{
+				raised: raised{message: "later"}, delay: time.Second, cause: permanent(),
+			},
 			want: result{Err: "later", Delay: ptr.To(time.Second)},
 		},
 		"TerminalInsideTemporary": {
 			reason: "who wraps an error has the last say",
-			err:    fmt.Errorf("a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errBoo)}),
-			want:   result{Err: "a: later", Delay: ptr.To(time.Duration(0))},
+			err: fmt.Errorf(
+				"a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errBoo)},
+			),
+			want: result{Err: "a: later", Delay: ptr.To(time.Duration(0))},
 		},
 		"NotPermanent": {
 			reason: "an error that may be permanent, but says it is not, is an ordinary one", err: verdictless{errBoo},
@@ -172,20 +196,30 @@ func TestLimitsJudge(t *testing.T) {
 			reason: "a delay of zero is one: the handler is delayed until now", err: temporaryAfter(0),
 			want: result{Err: "later", Delay: ptr.To(time.Duration(0))},
 		},
-		"TemporaryWithoutDelay": {reason: "a negative delay is none at all", err: temporaryAfter(-1), want: result{Err: "later"}},
+		"TemporaryWithoutDelay": {
+			reason: "a negative delay is none at all", err: temporaryAfter(-1), want: result{Err: "later"},
+		},
 		"TemporaryLate": {
 			reason: "what could only be refused is not waited for", err: temporaryAfter(time.Second),
 			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second},
-			want:   result{Final: true, Err: "Handler 'fn' failed temporarily but will time out after 60 seconds: later"},
+			want: result{
+				Final: true, Err: "Handler 'fn' failed temporarily but will time out after 60 seconds: later",
+			},
 		},
 		"TemporaryWithoutDelayInTime": {
 			reason: "no delay does not turn back the clock", err: temporaryAfter(-time.Hour),
-			limits: execution.Limits{Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second}, want: result{Err: "later"},
+			limits: execution.Limits{
+				Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second,
+			}, want: result{Err: "later"},
 		},
 		"LongTimeout": {
 			reason: "seconds are written out as Kopf does, never as an exponent", err: temporaryAfter(time.Hour),
-			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(30 * 24 * time.Hour)}, Runtime: 30 * 24 * time.Hour},
-			want:   result{Final: true, Err: "Handler 'fn' failed temporarily but will time out after 2592000 seconds: later"},
+			limits: execution.Limits{
+				ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(30 * 24 * time.Hour)}, Runtime: 30 * 24 * time.Hour,
+			},
+			want: result{
+				Final: true, Err: "Handler 'fn' failed temporarily but will time out after 2592000 seconds: later",
+			},
 		},
 		"FractionalTimeout": {
 			reason: "fractions of seconds are not cut", err: errBoo,
@@ -200,17 +234,23 @@ func TestLimitsJudge(t *testing.T) {
 				"(it would exceed 1 retries on the next attempt): boo"},
 		},
 		"Ignored": {
-			reason: "a success that remembers what it was", err: errBoo, limits: execution.Limits{Mode: handlers.ErrorsIgnored},
+			reason: "a success that remembers what it was", err: errBoo, limits: execution.Limits{
+				Mode: handlers.ErrorsIgnored,
+			},
 			want: result{Final: true, Ignored: "boo"},
 		},
 		"PermanentMode": {
-			reason: "the mode can make every ordinary error the last", err: errBoo, limits: execution.Limits{Mode: handlers.ErrorsPermanent},
+			reason: "the mode can make every ordinary error the last", err: errBoo, limits: execution.Limits{
+				Mode: handlers.ErrorsPermanent,
+			},
 			want: result{Final: true, Err: "boo"},
 		},
 		"OwnModeWins": {
 			reason: "the handler's mode overrides that of its family", err: errBoo,
-			limits: execution.Limits{Mode: handlers.ErrorsIgnored, Policy: handlers.Policy{Errors: handlers.ErrorsTemporary}},
-			want:   result{Err: "boo", Delay: &minute},
+			limits: execution.Limits{
+				Mode: handlers.ErrorsIgnored, Policy: handlers.Policy{Errors: handlers.ErrorsTemporary},
+			},
+			want: result{Err: "boo", Delay: &minute},
 		},
 		"OwnBackoffWins": {
 			reason: "the handler's backoff overrides the operator's, even with zero", err: errBoo,
@@ -218,16 +258,21 @@ func TestLimitsJudge(t *testing.T) {
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"OperatorsBackoff": {
-			reason: "the operator's backoff is for handlers without one", err: errBoo, limits: execution.Limits{Backoff: time.Hour},
+			reason: "the operator's backoff is for handlers without one", err: errBoo, limits: execution.Limits{
+				Backoff: time.Hour,
+			},
 			want: result{Err: "boo", Delay: ptr.To(time.Hour)},
 		},
 		"NoOperatorsBackoff": {
-			reason: "zero means the default, so there must be another way to say none", err: errBoo, limits: execution.Limits{Backoff: -1},
-			want: result{Err: "boo", Delay: ptr.To(time.Duration(0))},
+			reason: "zero means the default, so there must be another way to say none", err: errBoo,
+			limits: execution.Limits{Backoff: -1},
+			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"Success": {
 			reason: "a success is one even beyond all limits: it was allowed to begin",
-			limits: execution.Limits{Policy: handlers.Policy{Retries: ptr.To(0), Timeout: ptr.To(time.Duration(0))}}, want: result{Final: true},
+			limits: execution.Limits{
+				Policy: handlers.Policy{Retries: ptr.To(0), Timeout: ptr.To(time.Duration(0))},
+			}, want: result{Final: true},
 		},
 	}
 	for name, tc := range tests {
@@ -247,9 +292,18 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 		err    error
 		target any
 	}{
-		"Retries":     {reason: "the last error is what a user looks for", err: once.Judge(errBoo).Err, target: new(*execution.RetriesError)},
-		"Timeout":     {reason: "the last error is what a user looks for", err: late.Judge(errBoo).Err, target: new(*execution.TimeoutError)},
-		"Interrupted": {reason: "a function may say what it was doing", err: late.Interrupted(errBoo), target: new(*execution.TimeoutError)},
+		"Retries": {
+			reason: "the last error is what a user looks for", err: once.Judge(errBoo).Err,
+			target: new(*execution.RetriesError),
+		},
+		"Timeout": {
+			reason: "the last error is what a user looks for", err: late.Judge(errBoo).Err,
+			target: new(*execution.TimeoutError),
+		},
+		"Interrupted": {
+			reason: "a function may say what it was doing", err: late.Interrupted(errBoo),
+			target: new(*execution.TimeoutError),
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

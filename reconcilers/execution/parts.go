@@ -9,14 +9,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record: there may be hundreds of them.
-// The log has all of it.
+// partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record: there may be hundreds of
+// them. The log has all of it.
 const partMessageLimit = 256
 
 // part is what is known of a sub-handler in addition.
 type part struct {
-	// Postponed is true if there is no room on the object for the progress of a sub-handler that was not called yet. It is not
-	// called, and leaves no trace.
+	// Postponed is true if there is no room on the object for the progress of a sub-handler that was not called yet. It
+	// is not called, and leaves no trace.
 	Postponed bool
 	// Terse is true if there is no room for more text of its next error than there is of the last one.
 	Terse bool
@@ -84,8 +84,8 @@ func (e *Entry) references() []string {
 	return distinct(ids)
 }
 
-// done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it matters at most
-// whether there are any.
+// done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it
+// matters at most whether there are any.
 func (e *Entry) done() []string {
 	all := e.allDone()
 	switch {

@@ -11,8 +11,8 @@ import (
 type State struct {
 	// Purpose is the reason of the cause, as persisted.
 	Purpose string
-	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their handler names
-	// those that succeeded. Kopf cannot read that.
+	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their
+	// handler names those that succeeded. Kopf cannot read that.
 	Compact bool
 
 	entries []*Entry
@@ -22,7 +22,9 @@ type State struct {
 
 // Restore reads the records of the owned handlers, and begins those of the selected ones that have none.
 // Records of ids that are not owned are never read: they are of other operators. An error is a malformed record.
-func Restore(read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time) (*State, error) {
+func Restore(
+	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
+) (*State, error) {
 	s := &State{Purpose: purpose, byID: make(map[string]*Entry, len(owned)), owned: owned}
 	for _, id := range owned {
 		if s.byID[id] != nil {

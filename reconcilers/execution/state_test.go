@@ -88,21 +88,34 @@ func TestRestore(t *testing.T) {
 		want            []account
 	}{
 		"NotOwned": {
-			reason: "records of others are not read, whatever is in them", held: records{"x": {Success: ptr.To(true)}}, owned: []string{"a"},
+			reason: "records of others are not read, whatever is in them", held: records{
+				"x": {Success: ptr.To(true)},
+			}, owned: []string{"a"},
 		},
 		"Passive": {
 			reason: "records of handlers that are not selected are known, for they may have to go",
-			held:   records{"a": {Retries: ptr.To(int64(2)), Purpose: ptr.To("create")}}, owned: []string{"a", "b"}, selected: []string{"b"},
-			want: []account{{ID: "a", Purpose: "create", Retries: 2, Awakened: true}, {ID: "b", Purpose: "update", Active: true, Awakened: true}},
+			held: records{
+				"a": {Retries: ptr.To(int64(2)), Purpose: ptr.To("create")},
+			}, owned: []string{"a", "b"}, selected: []string{"b"},
+			want: []account{
+				{ID: "a", Purpose: "create", Retries: 2, Awakened: true},
+				{ID: "b", Purpose: "update", Active: true, Awakened: true},
+			},
 		},
 		"SharedID": {
-			reason: "two handlers under one id have one record", held: records{"a": {Retries: ptr.To(int64(1)), Purpose: ptr.To("update")}},
+			reason: "two handlers under one id have one record", held: records{
+				"a": {Retries: ptr.To(int64(1)), Purpose: ptr.To("update")},
+			},
 			owned: []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
 		},
 		"SharedIDAmongOthers": {
-			reason: "those after it have theirs, too", held: records{"a": {Purpose: ptr.To("update")}, "b": {Purpose: ptr.To("update")}},
-			owned: []string{"a", "a", "b"}, want: []account{{ID: "a", Purpose: "update", Awakened: true}, {ID: "b", Purpose: "update", Awakened: true}},
+			reason: "those after it have theirs, too", held: records{
+				"a": {Purpose: ptr.To("update")}, "b": {Purpose: ptr.To("update")},
+			},
+			owned: []string{"a", "a", "b"}, want: []account{
+				{ID: "a", Purpose: "update", Awakened: true}, {ID: "b", Purpose: "update", Awakened: true},
+			},
 		},
 		"SharedNewID": {
 			reason: "so it is when they begin", owned: []string{"a", "a"}, selected: []string{"a", "a"},
@@ -115,8 +128,12 @@ func TestRestore(t *testing.T) {
 				{ID: "d", Purpose: "update", Active: true, Awakened: true}, {ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Failed": {
-			reason: "a failure is as final as a success", held: records{"a": {Failure: ptr.To(true), Message: ptr.To("boo"), Purpose: ptr.To("update")}},
-			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Purpose: "update", Active: true, Failure: true, Message: "boo"}},
+			reason: "a failure is as final as a success", held: records{
+				"a": {Failure: ptr.To(true), Message: ptr.To("boo"), Purpose: ptr.To("update")},
+			},
+			owned: []string{"a"}, selected: []string{"a"}, want: []account{
+				{ID: "a", Purpose: "update", Active: true, Failure: true, Message: "boo"},
+			},
 		},
 		"AnyPurpose": {
 			reason: "a record without a purpose belongs to any cause", held: records{"a": {Success: ptr.To(true)}},
@@ -152,10 +169,18 @@ func TestStateQuestions(t *testing.T) {
 		done     bool
 		delays   []time.Duration
 	}{
-		"Nothing":  {reason: "with nobody to wait for, all is done", done: true},
-		"Begun":    {reason: "an attempt counts from its end", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second}},
-		"NotBegun": {reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0}},
-		"Passive":  {reason: "nobody waits for a handler that is not selected", held: records{"a": {Retries: ptr.To(int64(1)), Delayed: ptr.To(at(5))}}, done: true},
+		"Nothing": {reason: "with nobody to wait for, all is done", done: true},
+		"Begun": {
+			reason: "an attempt counts from its end", selected: []string{"a"},
+			outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second},
+		},
+		"NotBegun": {
+			reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0},
+		},
+		"Passive": {
+			reason: "nobody waits for a handler that is not selected",
+			held:   records{"a": {Retries: ptr.To(int64(1)), Delayed: ptr.To(at(5))}}, done: true,
+		},
 		"Finished": {
 			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true,
 			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
@@ -165,10 +190,15 @@ func TestStateQuestions(t *testing.T) {
 			outcomes: map[string]execution.Outcome{"a": blocked}, delays: []time.Duration{0},
 		},
 		"Aborted": {
-			reason: "an attempt cut short was none", selected: []string{"a"}, outcomes: map[string]execution.Outcome{"a": {Aborted: true, Err: errBoo}},
+			reason: "an attempt cut short was none", selected: []string{"a"}, outcomes: map[string]execution.Outcome{
+				"a": {Aborted: true, Err: errBoo},
+			},
 			delays: []time.Duration{0},
 		},
-		"Overslept": {reason: "a delay is never negative", held: records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"}, delays: []time.Duration{0}},
+		"Overslept": {
+			reason: "a delay is never negative", held: records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"},
+			delays: []time.Duration{0},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,11 +227,15 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 		want    account
 	}{
 		"Aborted": {
-			reason: "it is called again as if nothing had been", outcome: execution.Outcome{Aborted: true, Final: true, Err: errBoo},
+			reason: "it is called again as if nothing had been", outcome: execution.Outcome{
+				Aborted: true, Final: true, Err: errBoo,
+			},
 			want: account{ID: "a", Purpose: "create", Active: true, Awakened: true},
 		},
 		"Blocked": {
-			reason: "it is not called again in this pass", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			reason: "it is not called again in this pass", outcome: execution.Outcome{
+				Aborted: true, Blocked: true, Err: errBoo,
+			},
 			want: account{ID: "a", Purpose: "create", Active: true},
 		},
 	}
@@ -210,7 +244,9 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 			state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 			before := state.Entry("a").Record()
 			conclude(t, state, "a", tc.outcome, at(5))
-			if d := cmp.Diff([]account{tc.want}, accounts(state, at(5))); d != "" || !before.Equal(state.Entry("a").Record()) {
+			if d := cmp.Diff(
+				[]account{tc.want}, accounts(state, at(5)),
+			); d != "" || !before.Equal(state.Entry("a").Record()) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -218,7 +254,10 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 }
 
 func TestCountsOfBoth(t *testing.T) {
-	state := restore(t, records{"a": {Success: ptr.To(true), Failure: ptr.To(true)}, "b": {}}, []string{"a", "b"}, []string{"a", "b"}, "create")
+	state := restore(
+		t, records{"a": {Success: ptr.To(true), Failure: ptr.To(true)}, "b": {}}, []string{"a", "b"},
+		[]string{"a", "b"}, "create",
+	)
 	if got, _ := state.Counts(); got != (execution.Counts{Success: 1, Failure: 1, Running: 1}) {
 		t.Errorf("a record that claims both is counted as both: got %+v", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not needed
-// any more.
+// Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not
+// needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.entries {
 		if e.Active && !e.Recorded() && e.loaded != nil {
@@ -34,8 +34,8 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	return nil
 }
 
-// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. What a storage fails to remove
-// is in the error, and does not keep the others.
+// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. What a
+// storage fails to remove is in the error, and does not keep the others.
 func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {

@@ -37,7 +37,10 @@ func TestStoreFails(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	whole := progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false)}
+	whole := progress.Record{
+		Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false),
+		Failure: ptr.To(false),
+	}
 	tests := map[string]struct {
 		reason   string
 		held     progress.Record
@@ -45,13 +48,34 @@ func TestStore(t *testing.T) {
 		outcome  *execution.Outcome
 		want     []string
 	}{
-		"Unchanged":   {reason: "what the object has already is not written", held: whole, selected: []string{"a"}},
-		"Concluded":   {reason: "an attempt changes the record", held: whole, selected: []string{"a"}, outcome: &execution.Outcome{Final: true}, want: []string{"a"}},
-		"Aborted":     {reason: "an attempt that does not count does not", held: whole, selected: []string{"a"}, outcome: &execution.Outcome{Aborted: true}},
-		"Unselected":  {reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"}},
-		"Incomplete":  {reason: "the start of a record that has none must not move with every restart", selected: []string{"a"}, want: []string{"a"}},
-		"New":         {reason: "a handler is remembered from its selection, for its time runs", held: whole, selected: []string{"a", "b"}, want: []string{"b"}},
-		"UnknownKeys": {reason: "a foreign key that no write would drop is no reason to write", held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false), Unknown: object{"x": "y"}}, selected: []string{"a"}},
+		"Unchanged": {reason: "what the object has already is not written", held: whole, selected: []string{"a"}},
+		"Concluded": {
+			reason: "an attempt changes the record", held: whole, selected: []string{"a"},
+			outcome: &execution.Outcome{Final: true}, want: []string{"a"},
+		},
+		"Aborted": {
+			reason: "an attempt that does not count does not", held: whole, selected: []string{"a"},
+			outcome: &execution.Outcome{Aborted: true},
+		},
+		"Unselected": {
+			reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"},
+		},
+		"Incomplete": {
+			reason: "the start of a record that has none must not move with every restart", selected: []string{"a"},
+			want: []string{"a"},
+		},
+		"New": {
+			reason: "a handler is remembered from its selection, for its time runs", held: whole,
+			selected: []string{"a", "b"}, want: []string{"b"},
+		},
+		"UnknownKeys": {
+			reason: "a foreign key that no write would drop is no reason to write",
+			held: progress.Record{
+				Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false),
+				Failure: ptr.To(false), Unknown: object{"x": "y"},
+			},
+			selected: []string{"a"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,9 +118,10 @@ func TestPurge(t *testing.T) {
 		want   []string
 	}{
 		"Passive": {
-			reason: "records of former causes go with their sub-handlers'; those of selected handlers stay, changed or not",
-			purge:  func(s *execution.State, to progress.Writer) error { return s.PurgePassive(to, nil, nil) },
-			want:   []string{"old", "old/x", "old/y"},
+			reason: "records of former causes go with their sub-handlers'; those of selected handlers stay, changed " +
+				"or not",
+			purge: func(s *execution.State, to progress.Writer) error { return s.PurgePassive(to, nil, nil) },
+			want:  []string{"old", "old/x", "old/y"},
 		},
 		"All": {
 			reason: "at the end of a cause all go, each once, even those that were never loaded",
@@ -126,11 +151,18 @@ func TestStoreForeignForms(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"Own":        {"it says the same in the same way", own, nil},
-		"Offset":     {"it is the same way with another offset", strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil},
-		"OtherOrder": {"order means nothing", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil},
-		"Z":          {"times are written otherwise", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
-		"Unsorted":   {"the ids are in order", strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"}},
+		"Own": {"it says the same in the same way", own, nil},
+		"Offset": {
+			"it is the same way with another offset",
+			strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil,
+		},
+		"OtherOrder": {
+			"order means nothing", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil,
+		},
+		"Z": {"times are written otherwise", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
+		"Unsorted": {
+			"the ids are in order", strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"},
+		},
 		"Sorted":     {"it is as it would be written", strings.Replace(own, "}", `,"subrefs":["a/x","a/y"]}`, 1), nil},
 		"NoSubrefs":  {"none at all are not listed", strings.Replace(own, "}", `,"subrefs":[]}`, 1), []string{"a"}},
 		"UnknownKey": {"a write drops it", strings.Replace(own, "{", `{"future":1,`, 1), []string{"a"}},

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// PendingError is what a function fails with whose sub-handlers are not all finished. It is no failure: whatever its limits are,
-// it is called again. Kopf: HandlerChildrenRetry.
+// PendingError is what a function fails with whose sub-handlers are not all finished. It is no failure: whatever its
+// limits are, it is called again. Kopf: HandlerChildrenRetry.
 type PendingError struct {
 	// Delay is how long the nearest of the sub-handlers sleeps.
 	Delay time.Duration
@@ -22,10 +22,12 @@ func (e *PendingError) Error() string { return "None" }
 // RetryAfter makes it a temporary error to everybody who does not know better.
 func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
 
-// Sub takes up the account of a sub-handler: as it is on the object, or anew. Its ancestors, given by their ids, the nearest one
-// last, remember that there is one, so that its record goes with theirs. A new one is postponed: it is for the caller to find room
-// for it.
-func (s *State) Sub(read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time) (*Entry, error) {
+// Sub takes up the account of a sub-handler: as it is on the object, or anew. Its ancestors, given by their ids, the
+// nearest one last, remember that there is one, so that its record goes with theirs. A new one is postponed: it is for
+// the caller to find room for it.
+func (s *State) Sub(
+	read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time,
+) (*Entry, error) {
 	e := s.byID[h.ID]
 	if e == nil {
 		parent := s.byID[ancestors[len(ancestors)-1]]
@@ -44,7 +46,9 @@ func (s *State) Sub(read func(id string) (*progress.Record, error), h *handlers.
 	return e, nil
 }
 
-func (s *State) takeUp(read func(id string) (*progress.Record, error), id string, parent *Entry, now time.Time) (*Entry, error) {
+func (s *State) takeUp(
+	read func(id string) (*progress.Record, error), id string, parent *Entry, now time.Time,
+) (*Entry, error) {
 	e := newEntry(id, s.Purpose, now)
 	if parent.hasSucceeded(id) {
 		e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true

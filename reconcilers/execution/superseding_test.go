@@ -21,37 +21,68 @@ func TestRepurpose(t *testing.T) {
 		want        progress.Record
 	}{
 		"Success": {
-			reason:   "it was done for another purpose: it is done again, with the time and the attempts it had",
-			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Success: ptr.To(true), Retries: ptr.To(int64(1))},
+			reason: "it was done for another purpose: it is done again, with the time and the attempts it had",
+			held: progress.Record{
+				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Success: ptr.To(true),
+				Retries: ptr.To(int64(1)),
+			},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
+			want: progress.Record{
+				Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false),
+				Retries: ptr.To(int64(1)),
+			},
 		},
 		"Failure": {
-			reason:   "so it is with a failure; its message stays until the next attempt",
-			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Failure: ptr.To(true), Message: ptr.To("boo")},
+			reason: "so it is with a failure; its message stays until the next attempt",
+			held: progress.Record{
+				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Failure: ptr.To(true),
+				Message: ptr.To("boo"),
+			},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(0)), Message: ptr.To("boo")},
+			want: progress.Record{
+				Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Success: ptr.To(false), Failure: ptr.To(false),
+				Retries: ptr.To(int64(0)), Message: ptr.To("boo"),
+			},
 		},
 		"Sleeping": {
-			reason:   "the delay is kept: the reason to wait is not gone",
-			held:     progress.Record{Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Retries: ptr.To(int64(3))},
+			reason: "the delay is kept: the reason to wait is not gone",
+			held: progress.Record{
+				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Retries: ptr.To(int64(3)),
+			},
 			selected: []string{"a"}, superseding: true,
-			want: progress.Record{Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Success: ptr.To(false), Failure: ptr.To(false), Retries: ptr.To(int64(3))},
+			want: progress.Record{
+				Purpose: ptr.To("update"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Success: ptr.To(false),
+				Failure: ptr.To(false), Retries: ptr.To(int64(3)),
+			},
 		},
 		"SamePurpose": {
 			reason: "a success for this very purpose stays one", selected: []string{"a"},
-			held: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
-			want: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
+			held: progress.Record{
+				Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true),
+				Retries: ptr.To(int64(1)),
+			},
+			want: progress.Record{
+				Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true),
+				Failure: ptr.To(false), Retries: ptr.To(int64(1)),
+			},
 		},
 		"AnyPurpose": {
 			reason: "a success for any purpose is one for this, too", selected: []string{"a"},
 			held: progress.Record{Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
-			want: progress.Record{Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
+			want: progress.Record{
+				Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true),
+				Failure: ptr.To(false), Retries: ptr.To(int64(1)),
+			},
 		},
 		"Unselected": {
 			reason: "what is not selected is not touched, and is left over", superseding: true, leftovers: true,
-			held: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
-			want: progress.Record{Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(1))},
+			held: progress.Record{
+				Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1)),
+			},
+			want: progress.Record{
+				Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Failure: ptr.To(false),
+				Retries: ptr.To(int64(1)),
+			},
 		},
 	}
 	for name, tc := range tests {
@@ -97,7 +128,9 @@ func TestReviseNobody(t *testing.T) {
 
 // The outcomes of a former pass are judged again when the present one writes them.
 func TestReviseOfAFormerPass(t *testing.T) {
-	former := restore(t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create")
+	former := restore(
+		t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create",
+	)
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	state.Revise("a", *former.Entry("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}

@@ -25,7 +25,9 @@ func TestVectorsHandlerState(t *testing.T) {
 		vectors.Known(t, input, "records", "owned", "selected", "purpose", "steps")
 		body := bodyWith(t, input.Mapping("records"))
 		now := epoch
-		state, err := execution.Restore(reader(body), texts(t, input, "owned"), texts(t, input, "selected"), input.Text("purpose", ""), now)
+		state, err := execution.Restore(
+			reader(body), texts(t, input, "owned"), texts(t, input, "selected"), input.Text("purpose", ""), now,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +67,9 @@ func reader(body map[string]any) func(string) (*progress.Record, error) {
 	return func(id string) (*progress.Record, error) { return storage.Fetch(body, id) }
 }
 
-func takeStep(t *testing.T, state *execution.State, step vectors.Fields, body map[string]any, now time.Time) (map[string]any, error) {
+func takeStep(
+	t *testing.T, state *execution.State, step vectors.Fields, body map[string]any, now time.Time,
+) (map[string]any, error) {
 	t.Helper()
 	if purpose, ok := step["repurpose"].(string); ok {
 		state.Repurpose(purpose)
@@ -105,7 +109,9 @@ func patchOf(step vectors.Fields) map[string]any {
 func outcomeFrom(t *testing.T, value any) execution.Outcome {
 	t.Helper()
 	given := vectors.Known(t, value, "final", "delay", "error", "message", "subrefs")
-	outcome := execution.Outcome{Final: given.Flag("final"), Delay: seconds(t, given, "delay"), Subrefs: texts(t, given, "subrefs")}
+	outcome := execution.Outcome{
+		Final: given.Flag("final"), Delay: seconds(t, given, "delay"), Subrefs: texts(t, given, "subrefs"),
+	}
 	if given["error"] != nil {
 		outcome.Err = errors.New(given.Text("message", ""))
 	}

@@ -19,7 +19,9 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 	all := make([]*handlers.Handler, 10)
 	for i := range all {
 		all[i] = &handlers.Handler{
-			ID: "handler_" + string(rune('a'+i)), Reason: []cause.Reason{cause.Create, cause.Update, cause.Delete, ""}[i%4],
+			ID: "handler_" + string(rune('a'+i)), Reason: []cause.Reason{
+				cause.Create, cause.Update, cause.Delete, "",
+			}[i%4],
 			Filters: []handlers.Filter{handlers.Labels(selector)}, Function: i,
 		}
 		if i%4 == 3 {

@@ -22,19 +22,21 @@ func (h *Handler) fieldMatches(c *cause.Cause) bool {
 	return slices.ContainsFunc(candidates, func(of any) bool { return wanted(diff.Resolve(of, h.Field)) })
 }
 
-// Match tells whether the object and its change are as the handler wants them, whatever the reason: it is of interest, and the
-// field has changed from and to what it must.
+// Match tells whether the object and its change are as the handler wants them, whatever the reason: it is of interest,
+// and the field has changed from and to what it must.
 func (h *Handler) Match(ctx context.Context, c *cause.Cause) (bool, error) {
 	if h.Field != nil {
-		if ok, err := h.ask("value pattern", func() (bool, error) { return h.fieldChanged(c), nil }); err != nil || !ok {
+		if ok, err := h.ask(
+			"value pattern", func() (bool, error) { return h.fieldChanged(c), nil },
+		); err != nil || !ok {
 			return false, err
 		}
 	}
 	return h.Prematch(ctx, c)
 }
 
-// fieldChanged compares strictly: a null and an absent value differ here, as they do in Kopf. Then the two sides must be
-// as wanted.
+// fieldChanged compares strictly: a null and an absent value differ here, as they do in Kopf. Then the two sides must
+// be as wanted.
 func (h *Handler) fieldChanged(c *cause.Cause) bool {
 	before, hadBefore := diff.Resolve(c.Old, h.Field)
 	after, hasAfter := diff.Resolve(c.New, h.Field)

@@ -18,16 +18,29 @@ func TestMetadataFilters(t *testing.T) {
 		values   any
 		want     bool
 	}{
-		"NotThere":          {reason: "no labels, no match", selector: "tier=prod"},
-		"Other":             {reason: "the value counts", selector: "tier=prod", values: object{"tier": "test"}},
-		"OneOfTwo":          {reason: "all requirements must hold", selector: "tier=prod,!paused", values: object{"tier": "prod", "paused": ""}},
-		"NotANumber":        {reason: "what is no string is no label: an API server would not have it", selector: "tier", values: object{"tier": int64(1)}},
-		"NotAMapping":       {reason: "labels that are none are none", selector: "tier", values: "tier"},
-		"In":                {reason: "sets are Kubernetes' own", selector: "tier in (prod,test)", values: object{"tier": "test"}, want: true},
-		"NotInIfNotThere":   {reason: "so it is that an absent label is not in a set", selector: "tier notin (prod)", want: true},
+		"NotThere": {reason: "no labels, no match", selector: "tier=prod"},
+		"Other":    {reason: "the value counts", selector: "tier=prod", values: object{"tier": "test"}},
+		"OneOfTwo": {
+			reason: "all requirements must hold", selector: "tier=prod,!paused",
+			values: object{"tier": "prod", "paused": ""},
+		},
+		"NotANumber": {
+			reason: "what is no string is no label: an API server would not have it", selector: "tier",
+			values: object{"tier": int64(1)},
+		},
+		"NotAMapping": {reason: "labels that are none are none", selector: "tier", values: "tier"},
+		"In": {
+			reason: "sets are Kubernetes' own", selector: "tier in (prod,test)", values: object{"tier": "test"},
+			want: true,
+		},
+		"NotInIfNotThere": {
+			reason: "so it is that an absent label is not in a set", selector: "tier notin (prod)", want: true,
+		},
 		"UnequalIfNotThere": {reason: "and that it differs from any value", selector: "tier!=prod", want: true},
-		"Empty":             {reason: "an empty value is there", selector: "tier,tier=", values: object{"tier": ""}, want: true},
-		"Everything":        {reason: "an empty selector is none", want: true},
+		"Empty": {
+			reason: "an empty value is there", selector: "tier,tier=", values: object{"tier": ""}, want: true,
+		},
+		"Everything": {reason: "an empty selector is none", want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +48,9 @@ func TestMetadataFilters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for place, filter := range map[string]handlers.Filter{"labels": handlers.Labels(selector), "annotations": handlers.Annotations(selector)} {
+			for place, filter := range map[string]handlers.Filter{
+				"labels": handlers.Labels(selector), "annotations": handlers.Annotations(selector),
+			} {
 				body := object{"metadata": object{place: tc.values}}
 				if tc.values == nil {
 					body = object{}
@@ -51,7 +66,9 @@ func TestMetadataFilters(t *testing.T) {
 
 func TestMetadataFiltersKeepApart(t *testing.T) {
 	selector := labels.SelectorFromSet(labels.Set{"tier": "prod"})
-	for place, filter := range map[string]handlers.Filter{"annotations": handlers.Labels(selector), "labels": handlers.Annotations(selector)} {
+	for place, filter := range map[string]handlers.Filter{
+		"annotations": handlers.Labels(selector), "labels": handlers.Annotations(selector),
+	} {
 		c := &cause.Cause{Body: object{"metadata": object{place: object{"tier": "prod"}}}}
 		if got, err := filter(t.Context(), c); err != nil || got {
 			t.Errorf("what stands in the %s is nothing to the other filter: got %v, error %v", place, got, err)
@@ -71,21 +88,47 @@ func TestFieldCriteria(t *testing.T) {
 		present     bool
 		changed     bool
 	}{
-		"Nowhere":        {reason: "a field that is on neither side is of no interest", before: bare, now: bare},
-		"Unreachable":    {reason: "a field behind something else than a mapping is not there", before: object{"spec": "a"}, now: object{"spec": []any{}}},
-		"NeverHandled":   {reason: "on a creation, all that is there is new", now: spec("x"), present: true, changed: true},
-		"NeverThere":     {reason: "on a creation, what is not there is not", now: bare},
-		"Added":          {reason: "appearing is a change", before: bare, now: spec("x"), present: true, changed: true},
-		"Removed":        {reason: "so is disappearing: a field that was there is of interest", before: spec("x"), now: bare, present: true, changed: true},
-		"Same":           {reason: "a value that stays is no change", before: spec("x"), now: spec("x"), present: true},
-		"SameNumber":     {reason: "numbers are of one type", before: spec(int64(1)), now: spec(1.0), present: true},
-		"OtherType":      {reason: "a boolean is no number, unlike in Python", before: spec(int64(1)), now: spec(true), present: true, changed: true},
-		"NullAppears":    {reason: "a null is a value here, though no difference in a diff", before: bare, now: spec(nil), present: true, changed: true},
-		"NullStays":      {reason: "a null that stays is no change", before: spec(nil), now: spec(nil), present: true},
-		"Inside":         {reason: "a change inside of the field is one of the field", before: spec(object{"b": "x"}), now: spec(object{"b": "y"}), present: true, changed: true},
-		"EssenceNotBody": {reason: "causes are about essences: what is in the body alone is nothing", body: spec("x"), before: bare, now: bare},
-		"BodyNotEssence": {reason: "other families have no essences: they look at the body", family: handlers.Watching, body: spec("x"), present: true},
-		"NotInBody":      {reason: "other families have no essences: they look at the body", family: handlers.Watching, body: bare, now: spec("x")},
+		"Nowhere": {reason: "a field that is on neither side is of no interest", before: bare, now: bare},
+		"Unreachable": {
+			reason: "a field behind something else than a mapping is not there", before: object{"spec": "a"},
+			now: object{"spec": []any{}},
+		},
+		"NeverHandled": {
+			reason: "on a creation, all that is there is new", now: spec("x"), present: true, changed: true,
+		},
+		"NeverThere": {reason: "on a creation, what is not there is not", now: bare},
+		"Added":      {reason: "appearing is a change", before: bare, now: spec("x"), present: true, changed: true},
+		"Removed": {
+			reason: "so is disappearing: a field that was there is of interest", before: spec("x"), now: bare,
+			present: true, changed: true,
+		},
+		"Same":       {reason: "a value that stays is no change", before: spec("x"), now: spec("x"), present: true},
+		"SameNumber": {reason: "numbers are of one type", before: spec(int64(1)), now: spec(1.0), present: true},
+		"OtherType": {
+			reason: "a boolean is no number, unlike in Python", before: spec(int64(1)), now: spec(true), present: true,
+			changed: true,
+		},
+		"NullAppears": {
+			reason: "a null is a value here, though no difference in a diff", before: bare, now: spec(nil),
+			present: true, changed: true,
+		},
+		"NullStays": {reason: "a null that stays is no change", before: spec(nil), now: spec(nil), present: true},
+		"Inside": {
+			reason: "a change inside of the field is one of the field", before: spec(object{"b": "x"}),
+			now: spec(object{"b": "y"}), present: true, changed: true,
+		},
+		"EssenceNotBody": {
+			reason: "causes are about essences: what is in the body alone is nothing", body: spec("x"), before: bare,
+			now: bare,
+		},
+		"BodyNotEssence": {
+			reason: "other families have no essences: they look at the body", family: handlers.Watching,
+			body: spec("x"), present: true,
+		},
+		"NotInBody": {
+			reason: "other families have no essences: they look at the body", family: handlers.Watching, body: bare,
+			now: spec("x"),
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +148,9 @@ func TestFieldCriteria(t *testing.T) {
 
 func TestView(t *testing.T) {
 	c := cause.Detect(cause.Observation{
-		Body: object{}, Old: object{"spec": object{"a": object{"x": "1"}, "b": "2"}}, New: object{"spec": object{"a": object{"x": "2"}, "b": "3"}},
+		Body: object{}, Old: object{
+			"spec": object{"a": object{"x": "1"}, "b": "2"},
+		}, New: object{"spec": object{"a": object{"x": "2"}, "b": "3"}},
 	})
 	created := cause.Detect(cause.Observation{Body: object{}, New: object{"spec": object{"a": "x"}}})
 	tests := map[string]struct {
@@ -116,8 +161,12 @@ func TestView(t *testing.T) {
 		changes     diff.Diff
 	}{
 		"Field": {
-			reason: "a handler of a field sees that alone, with paths from there", cause: c, field: diff.Path{"spec", "a"},
-			before: object{"x": "1"}, now: object{"x": "2"}, changes: diff.Diff{{Op: diff.Change, Path: diff.Path{"x"}, Old: "1", New: "2"}},
+			reason: "a handler of a field sees that alone, with paths from there", cause: c, field: diff.Path{
+				"spec", "a",
+			},
+			before: object{"x": "1"}, now: object{"x": "2"}, changes: diff.Diff{
+				{Op: diff.Change, Path: diff.Path{"x"}, Old: "1", New: "2"},
+			},
 		},
 		"Leaf": {
 			reason: "at the field itself, the path is empty", cause: c, field: diff.Path{"spec", "b"},
@@ -130,12 +179,17 @@ func TestView(t *testing.T) {
 		},
 		"CreatedWhole": {
 			reason: "never handled is a null, not an empty mapping", cause: created,
-			now: object{"spec": object{"a": "x"}}, changes: diff.Diff{{Op: diff.Add, New: object{"spec": object{"a": "x"}}}},
+			now: object{"spec": object{"a": "x"}}, changes: diff.Diff{
+				{Op: diff.Add, New: object{"spec": object{"a": "x"}}},
+			},
 		},
 		"Whole": {
 			reason: "without a field, all is seen", cause: c, before: c.Old, now: c.New, changes: c.Diff,
 		},
-		"Nothing": {reason: "families without essences see none", cause: &cause.Cause{Body: object{"spec": object{}}}, field: diff.Path{"spec"}},
+		"Nothing": {
+			reason: "families without essences see none", cause: &cause.Cause{Body: object{"spec": object{}}},
+			field: diff.Path{"spec"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -68,25 +68,25 @@ type Handler struct {
 	EvenIfDeleted bool
 	// Optional is for delete handlers that demand no finalizer. Kopf: optional=True.
 	Optional bool
-	// NeedsChange demands that the value of the field, if there is one, differs between old and new: field and update handlers, and
-	// their sub-handlers.
+	// NeedsChange demands that the value of the field, if there is one, differs between old and new: field and update
+	// handlers, and their sub-handlers.
 	NeedsChange bool
 	// Field restricts the view of the handler to one field; nil is the whole object.
 	Field diff.Path
 	// Value is what the field must be like before or after the change; nil demands that it is there. Kopf: value.
 	Value Pattern
-	// From and To are what the field must have been and must be like; they say nothing on whether the object is of interest.
-	// Kopf: old, new.
+	// From and To are what the field must have been and must be like; they say nothing on whether the object is of
+	// interest. Kopf: old, new.
 	From, To Pattern
 	// Operations are those of the requests that an admitting handler is for; none is all. Kopf: operations.
 	Operations []string
-	// Mutating is for admitting handlers that may change the object: they are asked about a deletion only if they are for
-	// nothing else.
+	// Mutating is for admitting handlers that may change the object: they are asked about a deletion only if they are
+	// for nothing else.
 	Mutating bool
 	// Subresource is that of the requests that an admitting handler is for; "*" is any, the main one included.
 	Subresource string
-	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they share
-	// its memory.
+	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
+	// share its memory.
 	Redacted []diff.Path
 	// Background says when a spawning handler runs.
 	Background *Background
@@ -98,8 +98,8 @@ type Handler struct {
 	Policy Policy
 	// Call is the function.
 	Call Func
-	// Function identifies the function: the same one under the same id is called once for a cause. It is comparable: not
-	// the function itself.
+	// Function identifies the function: the same one under the same id is called once for a cause. It is comparable:
+	// not the function itself.
 	Function any
 	// Location is file:line of the registration, for messages.
 	Location string

@@ -2,8 +2,8 @@ package handlers
 
 import "github.com/kopf-runtime/kopf-runtime/storage/diff"
 
-// FullID is the id as it is persisted: with the field, if the handler has one that is not the empty key. Indices are known by
-// their own ids alone.
+// FullID is the id as it is persisted: with the field, if the handler has one that is not the empty key. Indices are
+// known by their own ids alone.
 func FullID(id string, family Family, field diff.Path) string {
 	suffix := field.String()
 	if suffix == "" || family == Indexing {

@@ -27,7 +27,8 @@ func (h *Handler) Answers(r Review) bool {
 
 func (h *Handler) operates(operation string) bool {
 	if h.Mutating && operation == "DELETE" {
-		return len(h.Operations) > 0 && !slices.ContainsFunc(h.Operations, func(o string) bool { return o != operation })
+		return len(h.Operations) > 0 &&
+			!slices.ContainsFunc(h.Operations, func(o string) bool { return o != operation })
 	}
 	return len(h.Operations) == 0 || slices.Contains(h.Operations, operation)
 }

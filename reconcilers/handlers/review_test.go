@@ -19,13 +19,24 @@ func TestAnswers(t *testing.T) {
 		review  handlers.Review
 		want    bool
 	}{
-		"Any":              {"who asks for nothing gets all", handlers.Handler{}, handlers.Review{}, true},
-		"UnknownOperation": {"what is not known is not among those asked for", handlers.Handler{Operations: created}, handlers.Review{}, false},
-		"ItsOperation":     {"it is asked for", handlers.Handler{Operations: created}, handlers.Review{Operation: "CREATE"}, true},
-		"ValidatingAsked":  {"its configuration asks", handlers.Handler{}, handlers.Review{Type: "validating"}, true},
-		"MutatingAsked":    {"the other configuration asks", handlers.Handler{}, handlers.Review{Type: "mutating"}, false},
-		"Mutating":         {"its configuration asks", handlers.Handler{Mutating: true}, handlers.Review{Type: "mutating"}, true},
-		"OtherID":          {"another handler is asked", handlers.Handler{ID: "a"}, handlers.Review{ID: ptr.To("b")}, false},
+		"Any": {"who asks for nothing gets all", handlers.Handler{}, handlers.Review{}, true},
+		"UnknownOperation": {
+			"what is not known is not among those asked for", handlers.Handler{Operations: created}, handlers.Review{},
+			false,
+		},
+		"ItsOperation": {
+			"it is asked for", handlers.Handler{Operations: created}, handlers.Review{Operation: "CREATE"}, true,
+		},
+		"ValidatingAsked": {"its configuration asks", handlers.Handler{}, handlers.Review{Type: "validating"}, true},
+		"MutatingAsked": {
+			"the other configuration asks", handlers.Handler{}, handlers.Review{Type: "mutating"}, false,
+		},
+		"Mutating": {
+			"its configuration asks", handlers.Handler{Mutating: true}, handlers.Review{Type: "mutating"}, true,
+		},
+		"OtherID": {
+			"another handler is asked", handlers.Handler{ID: "a"}, handlers.Review{ID: ptr.To("b")}, false,
+		},
 	} {
 		if got := tc.handler.Answers(tc.review); got != tc.want {
 			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
@@ -44,7 +55,11 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]any{"a", "b", "a", "c", "c"}, ids(matching)); d != "" {
-		t.Errorf("the same function under the same id runs once; functions that are not known are not the same: -want, +got:\n%s", d)
+		t.Errorf(
+			"the same function under the same id runs once; functions that are not known are not the same: -want, "+
+				"+got:\n%s",
+			d,
+		)
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 // Prematch tells whether an object is of interest to the handler at all, be it changed or not.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
 	if h.Field != nil {
-		if ok, err := h.ask("value pattern", func() (bool, error) { return h.fieldMatches(c), nil }); err != nil || !ok {
+		if ok, err := h.ask(
+			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
+		); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -32,8 +34,8 @@ func (h *Handler) ask(whom string, question func() (bool, error)) (ok bool, err 
 	return ok, nil
 }
 
-// Fits tells whether a changing handler is for the cause, filters aside. Handlers of any reason fit those that only inform, too:
-// whoever calls handlers asks [cause.Reason.Handled] first.
+// Fits tells whether a changing handler is for the cause, filters aside. Handlers of any reason fit those that only
+// inform, too: whoever calls handlers asks [cause.Reason.Handled] first.
 func (h *Handler) Fits(c *cause.Cause) bool {
 	switch {
 	case h.Family != Changing:
@@ -87,9 +89,11 @@ func Matching(ctx context.Context, all []*Handler, family Family, c *cause.Cause
 	return matching, nil
 }
 
-// Twin is true for another registration of the same thing: such as of one function by two selections that have a resource in common.
+// Twin is true for another registration of the same thing: such as of one function by two selections that have a
+// resource in common.
 func (h *Handler) Twin(other *Handler) bool {
-	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function && h.Family == other.Family && h.Reason == other.Reason &&
+	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function &&
+		h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
 }
 

@@ -54,7 +54,9 @@ func TestFiltersThatFail(t *testing.T) {
 		changeOnly bool // it is asked about changes alone
 	}{
 		"Error": {
-			reason: "the object waits until the filter can be asked", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}},
+			reason: "the object waits until the filter can be asked", handler: handlers.Handler{
+				ID: "fn", Filters: []handlers.Filter{failing},
+			},
 			is: errFilter, says: []string{`filter of handler "fn": `},
 		},
 		"Panic": {
@@ -63,19 +65,27 @@ func TestFiltersThatFail(t *testing.T) {
 			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "select_test.go",
 		},
 		"NilFilter": {
-			reason: "so it is with a filter that is none", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{nil}},
+			reason: "so it is with a filter that is none", handler: handlers.Handler{
+				ID: "fn", Filters: []handlers.Filter{nil},
+			},
 			says: []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
 		},
 		"EvilError": {
-			reason: "nor may its error", handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{failingWith((*nilError)(nil))}},
+			reason: "nor may its error", handler: handlers.Handler{
+				ID: "fn", Filters: []handlers.Filter{failingWith((*nilError)(nil))},
+			},
 			says: []string{`filter of handler "fn": a nil *handlers_test.nilError`},
 		},
 		"Value": {
-			reason: "a pattern is the user's code, too", handler: handlers.Handler{ID: "fn", Field: diff.Path{"spec", "a"}, Value: boom},
+			reason: "a pattern is the user's code, too", handler: handlers.Handler{
+				ID: "fn", Field: diff.Path{"spec", "a"}, Value: boom,
+			},
 			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go",
 		},
 		"From": {
-			reason: "one of the old value, too", handler: handlers.Handler{ID: "fn", Field: diff.Path{"spec", "a"}, From: boom},
+			reason: "one of the old value, too", handler: handlers.Handler{
+				ID: "fn", Field: diff.Path{"spec", "a"}, From: boom,
+			},
 			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go", changeOnly: true,
 		},
 	}
@@ -122,35 +132,56 @@ func TestSelect(t *testing.T) {
 			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Spawning},
 				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
 		},
-		"OtherReason": {reason: "a handler of one reason is for no other", all: []*handlers.Handler{{ID: "a", Reason: cause.Create}}},
+		"OtherReason": {
+			reason: "a handler of one reason is for no other",
+			all:    []*handlers.Handler{{ID: "a", Reason: cause.Create}},
+		},
 		"Informational": {
-			reason: "who is for any reason fits those that only inform, as in Kopf; that nothing is called then is the caller's rule", want: []any{"a", "b"},
+			reason: "who is for any reason fits those that only inform, as in Kopf; that nothing is called then is " +
+				"the caller's rule", want: []any{"a", "b"},
 			all:   []*handlers.Handler{{ID: "a"}, {ID: "b", Initial: true}, {ID: "c", Reason: cause.Update}},
 			cause: with(updated(), func(c *cause.Cause) { c.Initial, c.Reason = true, cause.Gone }),
 		},
-		"NotInitial": {reason: "resuming is for objects that were there before", all: []*handlers.Handler{{ID: "a", Initial: true}}},
+		"NotInitial": {
+			reason: "resuming is for objects that were there before",
+			all:    []*handlers.Handler{{ID: "a", Initial: true}},
+		},
 		"NotEvenIfDeleted": {
 			reason: "what is being deleted is not resumed, unless asked for", cause: with(updated(), deleting),
-			all:  []*handlers.Handler{{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true}, {ID: "c", Reason: cause.Delete}},
+			all: []*handlers.Handler{
+				{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true},
+				{ID: "c", Reason: cause.Delete},
+			},
 			want: []any{"b", "c"},
 		},
 		"ResumeMixedIn": {
-			reason: "a change made while the operator was down does not hide the resumption", cause: with(updated(), initial),
-			all: []*handlers.Handler{{ID: "a", Reason: cause.Update}, {ID: "b", Initial: true}, {ID: "c"}}, want: []any{"a", "b", "c"},
+			reason: "a change made while the operator was down does not hide the resumption", cause: with(
+				updated(), initial,
+			),
+			all: []*handlers.Handler{
+				{ID: "a", Reason: cause.Update}, {ID: "b", Initial: true}, {ID: "c"},
+			}, want: []any{"a", "b", "c"},
 		},
 		"Unchanged": {
 			reason: "a handler of a field wants a change of that field",
-			all:    []*handlers.Handler{{ID: "a", Field: diff.Path{"spec", "b"}, NeedsChange: true}, {ID: "b", Field: field, NeedsChange: true}},
-			want:   []any{"b"},
+			all: []*handlers.Handler{
+				{ID: "a", Field: diff.Path{"spec", "b"}, NeedsChange: true}, {ID: "b", Field: field, NeedsChange: true},
+			},
+			want: []any{"b"},
 		},
 		"ChangeNotNeeded": {
 			reason: "others with a field want it to be there", want: []any{"a"},
-			all: []*handlers.Handler{{ID: "a", Field: diff.Path{"spec", "b"}}, {ID: "b", Field: diff.Path{"spec", "c"}}},
+			all: []*handlers.Handler{
+				{ID: "a", Field: diff.Path{"spec", "b"}}, {ID: "b", Field: diff.Path{"spec", "c"}},
+			},
 		},
 		"FilteredOut": {
 			reason: "all filters must agree, and one that says no ends the matter before those after it fail",
-			all:    []*handlers.Handler{{ID: "a", Filters: []handlers.Filter{verdict(true), verdict(false), failing}}, {ID: "b", Filters: []handlers.Filter{verdict(true)}}},
-			want:   []any{"b"},
+			all: []*handlers.Handler{
+				{ID: "a", Filters: []handlers.Filter{verdict(true), verdict(false), failing}},
+				{ID: "b", Filters: []handlers.Filter{verdict(true)}},
+			},
+			want: []any{"b"},
 		},
 		"NotAskedForOtherReasons": {
 			reason: "filters may be expensive: they are asked last", want: []any{"b"},
@@ -158,11 +189,16 @@ func TestSelect(t *testing.T) {
 		},
 		"SameFunctionSameID": {
 			reason: "one function registered for several reasons is called once, at its first place",
-			all:    []*handlers.Handler{{ID: "a", Function: 1}, {ID: "b", Function: 2}, {ID: "a", Function: 1, Reason: cause.Update}}, want: []any{"a", "b"},
+			all: []*handlers.Handler{
+				{ID: "a", Function: 1}, {ID: "b", Function: 2}, {ID: "a", Function: 1, Reason: cause.Update},
+			}, want: []any{"a", "b"},
 		},
 		"FirstFilteredOut": {
 			reason: "a place that does not fit is none", want: []any{"b", "a"},
-			all: []*handlers.Handler{{ID: "a", Function: 1, Filters: []handlers.Filter{verdict(false)}}, {ID: "b", Function: 2}, {ID: "a", Function: 1}},
+			all: []*handlers.Handler{
+				{ID: "a", Function: 1, Filters: []handlers.Filter{verdict(false)}}, {ID: "b", Function: 2},
+				{ID: "a", Function: 1},
+			},
 		},
 		"SameIDOtherFunction": {
 			reason: "two functions under one id are two handlers", want: []any{"a", "a"},
@@ -173,7 +209,9 @@ func TestSelect(t *testing.T) {
 			all: []*handlers.Handler{{ID: "b", Function: 1}, {ID: "a", Function: 1}},
 		},
 		"Order": {
-			reason: "the order of registration is the order of calls, whatever the ids and the reasons", want: []any{"z", "m", "a"},
+			reason: "the order of registration is the order of calls, whatever the ids and the reasons", want: []any{
+				"z", "m", "a",
+			},
 			all: []*handlers.Handler{{ID: "z"}, {ID: "m", Reason: cause.Update}, {ID: "a"}},
 		},
 		"Nobody": {reason: "nobody is asked, nobody is called"},
@@ -206,28 +244,53 @@ func TestInterestIn(t *testing.T) {
 	}{
 		"Nobody": {reason: "without handlers, the object is left alone"},
 		"OtherFamilies": {
-			reason: "others match on their own", all: []*handlers.Handler{{Family: handlers.Spawning}, {Family: handlers.Watching, Reason: cause.Delete}},
+			reason: "others match on their own", all: []*handlers.Handler{
+				{Family: handlers.Spawning}, {Family: handlers.Watching, Reason: cause.Delete},
+			},
 		},
-		"FilteredOut":    {reason: "an object that nobody wants is left alone", all: []*handlers.Handler{{Filters: no}, {Reason: cause.Delete, Filters: no}}},
-		"FieldAbsent":    {reason: "so is one without the field", all: []*handlers.Handler{{Field: diff.Path{"spec", "z"}}}},
-		"OtherReason":    {reason: "the reason does not matter: it may come later", all: []*handlers.Handler{{Reason: cause.Create}}, want: handlers.Interest{Changing: true}},
-		"FieldUnchanged": {reason: "neither does the change", all: []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}}, want: handlers.Interest{Changing: true}},
+		"FilteredOut": {
+			reason: "an object that nobody wants is left alone",
+			all:    []*handlers.Handler{{Filters: no}, {Reason: cause.Delete, Filters: no}},
+		},
+		"FieldAbsent": {
+			reason: "so is one without the field", all: []*handlers.Handler{{Field: diff.Path{"spec", "z"}}},
+		},
+		"OtherReason": {
+			reason: "the reason does not matter: it may come later", all: []*handlers.Handler{{Reason: cause.Create}},
+			want: handlers.Interest{Changing: true},
+		},
+		"FieldUnchanged": {
+			reason: "neither does the change",
+			all:    []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}},
+			want:   handlers.Interest{Changing: true},
+		},
 		"Delete": {
-			reason: "the object must not vanish before it was handled", all: []*handlers.Handler{{Reason: cause.Delete, Filters: yes}},
+			reason: "the object must not vanish before it was handled", all: []*handlers.Handler{
+				{Reason: cause.Delete, Filters: yes},
+			},
 			want: handlers.Interest{Changing: true, Finalizer: true},
 		},
 		"Optional": {
-			reason: "who is content with being too late demands no finalizer", all: []*handlers.Handler{{Reason: cause.Delete, Optional: true}},
+			reason: "who is content with being too late demands no finalizer", all: []*handlers.Handler{
+				{Reason: cause.Delete, Optional: true},
+			},
 			want: handlers.Interest{Changing: true},
 		},
 		"DeleteLater": {
-			reason: "the finalizer is asked for even if the object is wanted already", want: handlers.Interest{Changing: true, Finalizer: true},
+			reason: "the finalizer is asked for even if the object is wanted already", want: handlers.Interest{
+				Changing: true, Finalizer: true,
+			},
 			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
 				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
-			reason: "once all is known, nobody else is asked: filters may be expensive", want: handlers.Interest{Changing: true, Finalizer: true},
-			all: []*handlers.Handler{{Reason: cause.Delete}, {Filters: []handlers.Filter{failing}}, {Reason: cause.Delete, Filters: []handlers.Filter{failing}}},
+			reason: "once all is known, nobody else is asked: filters may be expensive", want: handlers.Interest{
+				Changing: true, Finalizer: true,
+			},
+			all: []*handlers.Handler{
+				{Reason: cause.Delete}, {Filters: []handlers.Filter{failing}},
+				{Reason: cause.Delete, Filters: []handlers.Filter{failing}},
+			},
 		},
 	}
 	for name, tc := range tests {

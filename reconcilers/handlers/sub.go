@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Sub is the handler as a sub-handler of the parent: under the id of both, in the field of both, and for changes only if the
-// parent is.
+// Sub is the handler as a sub-handler of the parent: under the id of both, in the field of both, and for changes only
+// if the parent is.
 func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange

@@ -16,10 +16,13 @@ import (
 // causeOf is the cause of a vector; what it does not say is empty.
 func causeOf(t *testing.T, spec any) *cause.Cause {
 	t.Helper()
-	d := vectors.Known(t, spec, "cause", "body", "reason", "old", "new", "type", "event", "initial", "subresource", "operation",
+	d := vectors.Known(t, spec, "cause", "body", "reason", "old", "new", "type", "event", "initial", "subresource",
+		"operation",
 		"webhook", "diff")
 	c := &cause.Cause{
-		Reason: cause.Reason(d.Text("reason", "")), Initial: d.Flag("initial"), Type: d.Text("type", ""), Body: d.Mapping("body"),
+		Reason: cause.Reason(
+			d.Text("reason", ""),
+		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Body: d.Mapping("body"),
 		Old: map[string]any(d.Mapping("old")), New: map[string]any(d.Mapping("new")),
 	}
 	deletion, _ := diff.Resolve(c.Body, diff.Path{"metadata", "deletionTimestamp"})
@@ -67,7 +70,9 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 }
 
 func review(c vectors.Fields) handlers.Review {
-	asked := handlers.Review{Type: c.Text("reason", ""), Operation: c.Text("operation", ""), Subresource: c.Text("subresource", "")}
+	asked := handlers.Review{
+		Type: c.Text("reason", ""), Operation: c.Text("operation", ""), Subresource: c.Text("subresource", ""),
+	}
 	if id, ok := c["webhook"].(string); ok {
 		asked.ID = &id
 	}
@@ -91,7 +96,9 @@ func TestVectorsSelection(t *testing.T) {
 			if !slices.Contains(input.List("excluded"), any(d.Handler.ID)) {
 				mine = append(mine, d.Handler)
 			}
-			if field := any(keysOf(d.Handler.Field)); d.Handler.Field != nil && d.Handler.Family == family && !contains(extra, field) {
+			if field := any(
+				keysOf(d.Handler.Field),
+			); d.Handler.Field != nil && d.Handler.Family == family && !contains(extra, field) {
 				extra = append(extra, field)
 			}
 		}
@@ -103,7 +110,9 @@ func TestVectorsSelection(t *testing.T) {
 	})
 }
 
-func selection(t *testing.T, all []*handlers.Handler, family handlers.Family, input vectors.Fields) (map[string]any, error) {
+func selection(
+	t *testing.T, all []*handlers.Handler, family handlers.Family, input vectors.Fields,
+) (map[string]any, error) {
 	t.Helper()
 	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
@@ -129,7 +138,8 @@ func selection(t *testing.T, all []*handlers.Handler, family handlers.Family, in
 		}
 	}
 	return map[string]any{
-		"handlers": ids(selected), "requires_finalizer": interest.Finalizer, "prematch": interest.Changing, "owned": owned,
+		"handlers": ids(selected), "requires_finalizer": interest.Finalizer, "prematch": interest.Changing,
+		"owned": owned,
 	}, nil
 }
 
@@ -137,7 +147,8 @@ func selection(t *testing.T, all []*handlers.Handler, family handlers.Family, in
 func familyOf(t *testing.T, spec vectors.Fields) handlers.Family {
 	t.Helper()
 	family, known := map[string]handlers.Family{
-		"": handlers.Changing, "changing": handlers.Changing, "spawning": handlers.Spawning, "watching": handlers.Watching,
+		"": handlers.Changing, "changing": handlers.Changing, "spawning": handlers.Spawning,
+		"watching": handlers.Watching,
 		"indexing": handlers.Indexing, "webhook": handlers.Admitting, "webhooks": handlers.Admitting,
 	}[spec.Text("cause", "")]
 	if !known {
@@ -159,7 +170,10 @@ func contains(list []any, wanted any) bool {
 // How Python's functions are named is for information: ids are explicit here.
 func TestVectorsHandlerID(t *testing.T) {
 	runVectors(t, "handler_id", func(t *testing.T, input vectors.Fields) (any, error) {
-		d := vectors.Known(t, input, "on", "fn", "id", "field", "value", "old", "new", "callable", "file", "line", "sub", "parent", "reason")
+		d := vectors.Known(
+			t, input, "on", "fn", "id", "field", "value", "old", "new", "callable", "file", "line", "sub", "parent",
+			"reason",
+		)
 		if d["callable"] != nil {
 			t.Skip("how Python's functions are called (the case is a reference)")
 		}

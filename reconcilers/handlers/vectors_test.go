@@ -14,7 +14,9 @@ const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
 func TestVectorsDetection(t *testing.T) {
 	runVectors(t, "detection", func(t *testing.T, input vectors.Fields) (any, error) {
-		vectors.Known(t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer")
+		vectors.Known(
+			t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer",
+		)
 		all, err := declared.Handlers(t, input.List("handlers"), declared.Resource(t, input["resource"]))
 		if err != nil {
 			return nil, err
@@ -57,7 +59,9 @@ func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause
 		return nil, err
 	}
 	return cause.Detect(cause.Observation{
-		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.Text("finalizer", finalizer), Old: former, New: present,
+		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.Text(
+			"finalizer", finalizer,
+		), Old: former, New: present,
 		Initial: input.Flag("listed") && !input.Flag("handled_once"),
 	}), nil
 }
@@ -85,7 +89,8 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 		return nil, err
 	}
 	changing := map[string]any{
-		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New), "diff": items(c.Diff),
+		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New),
+		"diff":     items(c.Diff),
 		"prematch": interest.Changing, "handlers": nil,
 	}
 	if c.Reason.Handled() {

@@ -52,11 +52,16 @@ func (x *Indexer) index(ctx context.Context, h *handlers.Handler, c *cause.Cause
 	}
 	switch {
 	case outcome.Ignored != nil:
-		log.Error(outcome.Ignored, "The object is not indexed anew: the function failed", panics.Stack(outcome.Ignored)...)
+		log.Error(
+			outcome.Ignored, "The object is not indexed anew: the function failed", panics.Stack(outcome.Ignored)...,
+		)
 	case outcome.Err != nil:
 		x.excluded(account{uid, h.ID}, past, now, outcome)
 		h.Index.Into.Remove(uid)
-		log.Error(outcome.Err, "The object is left out of the index", append(panics.Stack(outcome.Err), "for good", outcome.Final)...)
+		log.Error(
+			outcome.Err, "The object is left out of the index",
+			append(panics.Stack(outcome.Err), "for good", outcome.Final)...,
+		)
 	case keep:
 	default:
 		h.Index.Into.Replace(uid, entries)
@@ -87,7 +92,9 @@ func (x *Indexer) excluded(a account, past *history, now time.Time, o execution.
 var errNoReturn = errors.New("the function ended its goroutine instead of returning")
 
 // call makes a panic an error, and the end of the goroutine, which is the function's own: the informer must go on.
-func (x *Indexer) call(ctx context.Context, h *handlers.Handler, c *cause.Cause, past *history) (entries map[any]any, keep bool, err error) {
+func (x *Indexer) call(
+	ctx context.Context, h *handlers.Handler, c *cause.Cause, past *history,
+) (entries map[any]any, keep bool, err error) {
 	call := &handlers.Call{Handler: h, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: time.Now()}
 	if past != nil {
 		call.Retry, call.Started = past.retries, past.started

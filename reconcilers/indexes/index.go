@@ -33,7 +33,8 @@ func New() *Index {
 	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]place{}}
 }
 
-// Get gives the values under a key, in no order; nil if there is none. What it gives never changes, and is shared: nobody modifies it.
+// Get gives the values under a key, in no order; nil if there is none. What it gives never changes, and is shared:
+// nobody modifies it.
 func (i *Index) Get(key any) []any {
 	i.mu.RLock()
 	b := i.byKey[key]

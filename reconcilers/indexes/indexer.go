@@ -35,8 +35,8 @@ type account struct {
 	handler string
 }
 
-// Begin is before the first listing of a service of the kind. The handlers are those that index, in the order of registration; the backoff is
-// the default delay after temporary errors, zero is 60 seconds; the logger names the kind.
+// Begin is before the first listing of a service of the kind. The handlers are those that index, in the order of
+// registration; the backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the kind.
 func (x *Indexer) Begin(own []*handlers.Handler, backoff time.Duration, log logr.Logger) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

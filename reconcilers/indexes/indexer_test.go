@@ -28,14 +28,18 @@ func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
 	return index, &handlers.Handler{ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Into: index, Call: call}}
 }
 
-// What a function does wrong is a line that names the object and the handler; the entries stay, and the informer goes on.
+// What a function does wrong is a line that names the object and the handler; the entries stay, and the informer goes
+// on.
 func TestIndexFunctionsThatMisbehave(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		call   handlers.IndexFunc
 		want   string
 	}{
-		"Panic": {"a panic must not end the informer", func(context.Context, *handlers.Call) (map[any]any, bool, error) { panic("boo") }, "panic: boo"},
+		"Panic": {
+			"a panic must not end the informer",
+			func(context.Context, *handlers.Call) (map[any]any, bool, error) { panic("boo") }, "panic: boo",
+		},
 		"Goexit": {"nor may the end of a goroutine", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
 			runtime.Goexit()
 			return nil, false, nil
@@ -43,10 +47,11 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 		"Key": {"nor a key that is none", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
 			return map[any]any{any([]int{1}): 1}, false, nil
 		}, "unhashable"},
-		"Slow": {"all events of the kind wait for it", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
-			time.Sleep(time.Second)
-			return nil, true, nil
-		}, "is slow"},
+		"Slow": {"all events of the kind wait for it",
+			func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+				time.Sleep(time.Second)
+				return nil, true, nil
+			}, "is slow"},
 		"Filter": {"a filter that fails says nothing", nil, "cannot tell"},
 	}
 	for name, tc := range tests {
@@ -56,7 +61,9 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 				call := func(context.Context, *handlers.Call) (map[any]any, bool, error) {
 					return map[any]any{"k": 1}, false, nil
 				}
-				index, h := indexing(func(ctx context.Context, c *handlers.Call) (map[any]any, bool, error) { return call(ctx, c) })
+				index, h := indexing(
+					func(ctx context.Context, c *handlers.Call) (map[any]any, bool, error) { return call(ctx, c) },
+				)
 				failing := false
 				h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
 					if failing {
@@ -96,7 +103,9 @@ func (evil) RetryAfter() time.Duration { panic("no idea when") }
 
 // Errors whose methods panic are errors still: the informer goes on.
 func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
-	for want, err := range map[string]error{"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{}} {
+	for want, err := range map[string]error{
+		"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{},
+	} {
 		said := ""
 		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}

@@ -82,7 +82,10 @@ func (p *play) behaviour(id string) vectors.Fields {
 func (p *play) call(id string) handlers.IndexFunc {
 	return func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
 		name, _, _ := unstructured.NestedString(call.Object, "metadata", "name")
-		p.calls = append(p.calls, map[string]any{"id": id, "name": name, "retry": int64(call.Retry), "t": time.Since(p.began).Seconds()})
+		p.calls = append(
+			p.calls,
+			map[string]any{"id": id, "name": name, "retry": int64(call.Retry), "t": time.Since(p.began).Seconds()},
+		)
 		d := p.behaviour(id)
 		if takes := declared.Seconds(p.t, d, "takes"); takes != nil {
 			select {

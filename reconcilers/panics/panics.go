@@ -18,7 +18,8 @@ type Error struct {
 // Error has the value alone: the stack goes to the log, not to the object.
 func (e *Error) Error() string { return "panic: " + Text(e.Value) }
 
-// Stack is where a panic in the chain of the error happened, as a key and a value for a logger; nothing if there is none.
+// Stack is where a panic in the chain of the error happened, as a key and a value for a logger; nothing if there is
+// none.
 func Stack(err error) []any {
 	var panicked *Error
 	if !errors.As(Tame(err), &panicked) {
@@ -75,8 +76,8 @@ func silent(value any) (text string) {
 	panic("nothing to be said")
 }
 
-// Tame gives an error that can be asked for its text and its chain wherever there is nobody to recover: the text is taken here, and a
-// panic in the chain is a no. It is nil for nil.
+// Tame gives an error that can be asked for its text and its chain wherever there is nobody to recover: the text is
+// taken here, and a panic in the chain is a no. It is nil for nil.
 func Tame(err error) error {
 	if err == nil {
 		return nil

@@ -72,7 +72,9 @@ func TestTame(t *testing.T) {
 	}
 	var permanent interface{ Permanent() bool }
 	var missing *panics.Error
-	if !errors.Is(err, errPlain) || !errors.As(err, &permanent) || errors.Is(err, errors.ErrUnsupported) || errors.As(err, &missing) {
+	if !errors.Is(err, errPlain) || !errors.As(err, &permanent) || errors.Is(
+		err, errors.ErrUnsupported,
+	) || errors.As(err, &missing) {
 		t.Error("what can be found in the chain must be, and what cannot is not there")
 	}
 }

@@ -33,8 +33,8 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	return operations(body, after), nil
 }
 
-// mergeReviewed merges into the held mapping itself. It tells whether anything was asked to be removed at any depth, for
-// the parents to be dropped if they are empty.
+// mergeReviewed merges into the held mapping itself. It tells whether anything was asked to be removed at any depth,
+// for the parents to be dropped if they are empty.
 func mergeReviewed(held, merge map[string]any, path []string) (pruning bool, err error) {
 	for key, change := range merge {
 		switch change := change.(type) {

@@ -12,7 +12,9 @@ func realistic() map[string]any {
 	body := object()
 	spec := body["spec"].(map[string]any)
 	for i := range 20 {
-		spec[fmt.Sprintf("field%d", i)] = map[string]any{"name": "a name of some length", "values": []any{int64(1), "two", true}}
+		spec[fmt.Sprintf("field%d", i)] = map[string]any{
+			"name": "a name of some length", "values": []any{int64(1), "two", true},
+		}
 	}
 	return body
 }

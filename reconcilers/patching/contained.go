@@ -15,7 +15,8 @@ func (e *TransformError) Error() string { return e.err.Error() }
 // Unwrap gives that.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// Contained makes the errors and panics of users' functions TransformErrors: when a patch is written, they run out of their handlers' reach.
+// Contained makes the errors and panics of users' functions TransformErrors: when a patch is written, they run out of
+// their handlers' reach.
 func Contained(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not know,
-// without a word. The metadata is the server's own, and is left out.
+// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not
+// know, without a word. The metadata is the server's own, and is left out.
 func dropped(payload, answer map[string]any) []diff.Path {
 	var lost []diff.Path
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
@@ -19,8 +19,8 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever is
-// nested how deeply ever, costs no more than it has keys.
+// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever
+// is nested how deeply ever, costs no more than it has keys.
 func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)

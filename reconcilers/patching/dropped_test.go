@@ -19,14 +19,20 @@ func TestDropped(t *testing.T) {
 		want   []diff.Path
 	}{
 		"AllKnown": {"nothing is lost", []string{"a", "b"}, m{"a": int64(1), "b": m{"c": "d"}}, nil},
-		"Unknown":  {"the field is named, by its place", []string{"a"}, m{"a": int64(1), "create": m{"x": int64(1), "y": int64(2)}}, []diff.Path{{"status", "create"}}},
-		"Removal":  {"what is to go cannot be dropped", nil, m{"a": nil, "b": m{"c": nil}}, nil},
+		"Unknown": {
+			"the field is named, by its place", []string{"a"},
+			m{"a": int64(1), "create": m{"x": int64(1), "y": int64(2)}}, []diff.Path{{"status", "create"}},
+		},
+		"Removal": {"what is to go cannot be dropped", nil, m{"a": nil, "b": m{"c": nil}}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.knows = tc.knows
-			result, err := engineWriter(t, api).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, patching.Patch{Merge: m{"status": tc.status}})
+			result, err := engineWriter(t, api).Apply(
+				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
+				patching.Patch{Merge: m{"status": tc.status}},
+			)
 			if d := cmp.Diff(tc.want, result.Dropped); d != "" || err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, err, d)
 			}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks of
-// apimachinery.
+// The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks
+// of apimachinery.
 var (
 	// ErrConflict: the object has changed since its body was read. Read it again and apply Result.Remaining, or let
 	// Writer.ApplyRetrying do that.

@@ -55,7 +55,9 @@ func TestErrorClasses(t *testing.T) {
 		},
 		"StaleFunction": {
 			reason: "The test of the version fails with a bare 422.",
-			plain:  true, patch: function, serve: func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			plain:  true, patch: function, serve: func(api *fakeAPI) {
+				api.interferences = []any{m{"spec": m{"z": "z"}}}
+			},
 			class: patching.ErrConflict, sent: 1,
 		},
 		"Conflict": {
@@ -75,7 +77,9 @@ func TestErrorClasses(t *testing.T) {
 		},
 		"InvalidFunction": {
 			reason: "So it is with a JSON-patch, if the server says which field is wrong.",
-			plain:  true, patch: function, serve: func(api *fakeAPI) { api.failures = []any{invalid("metadata.finalizers")} },
+			plain:  true, patch: function, serve: func(api *fakeAPI) {
+				api.failures = []any{invalid("metadata.finalizers")}
+			},
 			class: patching.ErrRefused, sent: 1,
 		},
 		"FinalizerUnderDeletion": {
@@ -101,13 +105,17 @@ func TestErrorClasses(t *testing.T) {
 		},
 		"FailedFunction": {
 			reason: "A function's error names the object, too.",
-			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)}}, serve: func(*fakeAPI) {},
+			patch: patching.Patch{
+				Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)},
+			}, serve: func(*fakeAPI) {},
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
 		},
 		"FailedFunctionPlain": {
 			reason: "In Kopf's form, as well.",
 			plain:  true,
-			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)}}, serve: func(*fakeAPI) {},
+			patch: patching.Patch{
+				Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)},
+			}, serve: func(*fakeAPI) {},
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
 		},
 	}
@@ -147,11 +155,14 @@ func TestStatusRefused(t *testing.T) {
 		class   error
 		text    string
 	}{
-		"Overload":  {reason: "That will pass: the order of the writes is kept.", failure: int64(429)},
-		"Broken":    {reason: "So will that.", failure: int64(503)},
-		"Expired":   {reason: "And an expired login.", failure: int64(401)},
-		"Conflict":  {reason: "A conflict holds back the rest.", failure: int64(409)},
-		"Invalid":   {reason: "The handlers' data must not block the object.", failure: invalid("status.s"), want: true, class: patching.ErrRefused},
+		"Overload": {reason: "That will pass: the order of the writes is kept.", failure: int64(429)},
+		"Broken":   {reason: "So will that.", failure: int64(503)},
+		"Expired":  {reason: "And an expired login.", failure: int64(401)},
+		"Conflict": {reason: "A conflict holds back the rest.", failure: int64(409)},
+		"Invalid": {
+			reason: "The handlers' data must not block the object.", failure: invalid("status.s"), want: true,
+			class: patching.ErrRefused,
+		},
 		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
 		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true},
 		"NoSubresource": {
@@ -167,8 +178,10 @@ func TestStatusRefused(t *testing.T) {
 				writer := engineWriter(t, api)
 				writer.Fold = fold
 				p := patching.Patch{
-					Merge:      annotate(m{"b": int64(2)}),
-					Transforms: []patching.Transform{patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(3))},
+					Merge: annotate(m{"b": int64(2)}),
+					Transforms: []patching.Transform{
+						patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(3)),
+					},
 				}
 				result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
 				if (err == nil) != tc.want || (result.StatusRefused != nil) != tc.want {
@@ -198,14 +211,22 @@ func TestGone(t *testing.T) {
 		reason string
 		patch  patching.Patch
 	}{
-		"Main":   {reason: "A 404 ends the matter without an error.", patch: patching.Patch{Merge: m{"spec": m{"n": int64(2)}}}},
-		"Status": {reason: "If /status is not there because the object is not, nothing else is sent.", patch: patching.Patch{Merge: annotate(m{"s": int64(2)})}},
+		"Main": {
+			reason: "A 404 ends the matter without an error.",
+			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(2)}}},
+		},
+		"Status": {
+			reason: "If /status is not there because the object is not, nothing else is sent.",
+			patch:  patching.Patch{Merge: annotate(m{"s": int64(2)})},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.stored = nil
-			result, err := engineWriter(t, api).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, tc.patch)
+			result, err := engineWriter(t, api).Apply(
+				t.Context(), patching.Target{Body: object(), StatusSubresource: true}, tc.patch,
+			)
 			if err != nil || !result.Gone || result.Released || result.Body != nil || result.Requests != 1 {
 				t.Errorf("%s\ngot %+v, %v", tc.reason, result, err)
 			}

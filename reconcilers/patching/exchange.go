@@ -90,13 +90,17 @@ func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bo
 	case !sameObject(x.target.Body, live):
 		return false, fmt.Errorf("patching the status of %s: %w: %w", describe(x.target.Body), ErrReplaced, missing)
 	default:
-		x.result.StatusRefused = fmt.Errorf("%w: the object exists, but has no /status subresource: %w", ErrRefused, missing)
+		x.result.StatusRefused = fmt.Errorf(
+			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
+		)
 		return true, nil
 	}
 }
 
 // merge sends a merge-patch, with the guards that are asked for.
-func (x *exchange) merge(ctx context.Context, status bool, payload map[string]any, byVersion bool) (proceed bool, err error) {
+func (x *exchange) merge(
+	ctx context.Context, status bool, payload map[string]any, byVersion bool,
+) (proceed bool, err error) {
 	guards := map[string]any{}
 	if uid := uidOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
 		guards["uid"] = uid
@@ -108,7 +112,9 @@ func (x *exchange) merge(ctx context.Context, status bool, payload map[string]an
 		}
 		guards["resourceVersion"] = version
 	}
-	proceed, err = x.write(ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)})
+	proceed, err = x.write(
+		ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)},
+	)
 	if proceed && (!status || x.result.StatusRefused == nil) {
 		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
 	}

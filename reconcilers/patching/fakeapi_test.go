@@ -23,8 +23,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// fakeAPI serves one object of one resource to a real client, in the place of the network. It keeps the rules of the API
-// server that the package depends on: the split of the status, the guards, versions, the end of a deleted object.
+// fakeAPI serves one object of one resource to a real client, in the place of the network. It keeps the rules of the
+// API server that the package depends on: the split of the status, the guards, versions, the end of a deleted object.
 type fakeAPI struct {
 	gvk           schema.GroupVersionKind
 	plural        string
@@ -86,7 +86,9 @@ func (f *fakeAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	header := http.Header{"Content-Type": []string{"application/json"}}
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(bytes.NewReader(data)), Request: req}, nil
+	return &http.Response{
+		StatusCode: code, Header: header, Body: io.NopCloser(bytes.NewReader(data)), Request: req,
+	}, nil
 }
 
 func (f *fakeAPI) serve(req *http.Request) any {

@@ -23,8 +23,8 @@ func BeingDeleted(body map[string]any) bool {
 	return stamp != nil
 }
 
-// BlockDeletion adds the finalizer to the end of the list, unless it is there. The API server refuses a new finalizer on
-// an object that is being deleted.
+// BlockDeletion adds the finalizer to the end of the list, unless it is there. The API server refuses a new finalizer
+// on an object that is being deleted.
 func BlockDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		if HasFinalizer(body, name) {
@@ -40,8 +40,8 @@ func BlockDeletion(name string) Transform {
 	}
 }
 
-// AllowDeletion removes all occurrences of the finalizer. A list with nothing left in it goes as a whole, and so do metadata with
-// nothing else in them.
+// AllowDeletion removes all occurrences of the finalizer. A list with nothing left in it goes as a whole, and so do
+// metadata with nothing else in them.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		metadata, ok := body["metadata"].(map[string]any)

@@ -28,7 +28,9 @@ func TestFinalizersOfOddBodies(t *testing.T) {
 		},
 		"BlockOverNull": {
 			reason: "A null is as good as no list.",
-			body:   map[string]any{"metadata": map[string]any{"finalizers": nil}}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
+			body: map[string]any{
+				"metadata": map[string]any{"finalizers": nil},
+			}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
 		},
 		"AllowWithoutMetadata": {
 			reason: "There is nothing to remove.",
@@ -62,9 +64,15 @@ func TestHasFinalizer(t *testing.T) {
 		body   map[string]any
 		want   bool
 	}{
-		"NilBody":  {reason: "No body, no finalizer."},
-		"NotAList": {reason: "A malformed list is no list.", body: map[string]any{"metadata": map[string]any{"finalizers": "own"}}},
-		"Oddities": {reason: "Items of other types are passed over.", body: map[string]any{"metadata": map[string]any{"finalizers": []any{int64(1), "own"}}}, want: true},
+		"NilBody": {reason: "No body, no finalizer."},
+		"NotAList": {
+			reason: "A malformed list is no list.",
+			body:   map[string]any{"metadata": map[string]any{"finalizers": "own"}},
+		},
+		"Oddities": {
+			reason: "Items of other types are passed over.",
+			body:   map[string]any{"metadata": map[string]any{"finalizers": []any{int64(1), "own"}}}, want: true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

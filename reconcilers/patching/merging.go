@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// MergeDiff returns the smallest merge-patch (RFC 7386) that makes the first body the second, nil if there is nothing to
-// do. Values that diff.Equal takes for the same are not in it.
+// MergeDiff returns the smallest merge-patch (RFC 7386) that makes the first body the second, nil if there is nothing
+// to do. Values that diff.Equal takes for the same are not in it.
 //
 // A merge-patch cannot say "null": a key with a null is taken for an absent one, except inside lists; the API server
 // drops most nulls, too. Lists are replaced as a whole, so a patch that adds, replaces or removes one, at any depth,
@@ -124,7 +124,8 @@ func replacement(value any, fresh map[string]any) map[string]any {
 	return out
 }
 
-// touchesList tells whether the merge-patch adds, replaces or removes a list of the value, as MergeDiff does of its own.
+// touchesList tells whether the merge-patch adds, replaces or removes a list of the value, as MergeDiff does of its
+// own.
 func touchesList(value any, merge map[string]any) bool {
 	held, isMapping := value.(map[string]any)
 	if !isMapping && hasList(value) {

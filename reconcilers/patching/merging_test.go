@@ -21,24 +21,72 @@ func TestMergeDiff(t *testing.T) {
 		want          m
 		lists         bool
 	}{
-		"Equal":           {reason: "Nothing to do is nil, not an empty patch.", before: m{"a": m{"b": []any{int64(1)}}}, after: m{"a": m{"b": []any{1.0}}}},
-		"NullIsAbsence":   {reason: "A merge-patch cannot tell them apart.", before: m{"a": nil}, after: m{"b": nil}},
-		"Booleans":        {reason: "True is not one.", before: m{"a": true}, after: m{"a": int64(1)}, want: m{"a": int64(1)}},
-		"LargeIntegers":   {reason: "Integers beyond the precision of floats are told apart, and kept.", before: m{"a": int64(9007199254740992)}, after: m{"a": int64(9007199254740993)}, want: m{"a": int64(9007199254740993)}},
-		"Removal":         {reason: "A key that is not there any more is nulled.", before: m{"a": m{"b": "x", "c": "y"}}, after: m{"a": m{"c": "y"}}, want: m{"a": m{"b": nil}}},
-		"NulledValue":     {reason: "A null over a value removes it.", before: m{"a": "x"}, after: m{"a": nil}, want: m{"a": nil}},
-		"EmptiedMapping":  {reason: "An empty mapping in a patch would do nothing: each key must be nulled.", before: m{"a": m{"b": "x"}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}}},
-		"EmptyMapping":    {reason: "An empty mapping can be created.", before: m{}, after: m{"a": m{}}, want: m{"a": m{}}},
-		"NullsInSubtree":  {reason: "A null inside of something new would be taken for a removal.", before: m{}, after: m{"a": m{"b": nil, "c": m{"d": nil}}}, want: m{"a": m{"c": m{}}}},
-		"MappingOver":     {reason: "A mapping replaces a scalar as it is.", before: m{"a": "x"}, after: m{"a": m{"b": "y"}}, want: m{"a": m{"b": "y"}}},
-		"ScalarOver":      {reason: "A scalar replaces a mapping.", before: m{"a": m{"b": "y"}}, after: m{"a": "x"}, want: m{"a": "x"}},
-		"ListChanged":     {reason: "A list is replaced as a whole, so it must be guarded.", before: m{"a": m{"l": []any{"x"}}}, after: m{"a": m{"l": []any{"x", nil}}}, want: m{"a": m{"l": []any{"x", nil}}}, lists: true},
-		"ListAdded":       {reason: "Somebody else may have added it meanwhile.", before: m{}, after: m{"l": []any{}}, want: m{"l": []any{}}, lists: true},
-		"ListRemoved":     {reason: "Somebody else may have added to it.", before: m{"l": []any{"x"}}, after: m{}, want: m{"l": nil}, lists: true},
-		"ListInRemoved":   {reason: "The same, with the whole subtree.", before: m{"a": m{"b": m{"l": []any{"x"}}}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}}, lists: true},
-		"ListOverMapping": {reason: "A mapping turned into a list is a list touched.", before: m{"a": m{}}, after: m{"a": []any{}}, want: m{"a": []any{}}, lists: true},
-		"MappingOverList": {reason: "And the other way round.", before: m{"a": []any{"x"}}, after: m{"a": m{}}, want: m{"a": m{}}, lists: true},
-		"ListUntouched":   {reason: "Lists beside the changes do not matter.", before: m{"a": m{"l": []any{"x"}, "b": "y"}}, after: m{"a": m{"l": []any{"x"}}}, want: m{"a": m{"b": nil}}},
+		"Equal": {
+			reason: "Nothing to do is nil, not an empty patch.", before: m{"a": m{"b": []any{int64(1)}}},
+			after: m{"a": m{"b": []any{1.0}}},
+		},
+		"NullIsAbsence": {reason: "A merge-patch cannot tell them apart.", before: m{"a": nil}, after: m{"b": nil}},
+		"Booleans": {
+			reason: "True is not one.", before: m{"a": true}, after: m{"a": int64(1)}, want: m{"a": int64(1)},
+		},
+		"LargeIntegers": {
+			reason: "Integers beyond the precision of floats are told apart, and kept.",
+			before: m{"a": int64(9007199254740992)}, after: m{"a": int64(9007199254740993)},
+			want: m{"a": int64(9007199254740993)},
+		},
+		"Removal": {
+			reason: "A key that is not there any more is nulled.", before: m{"a": m{"b": "x", "c": "y"}},
+			after: m{"a": m{"c": "y"}}, want: m{"a": m{"b": nil}},
+		},
+		"NulledValue": {
+			reason: "A null over a value removes it.", before: m{"a": "x"}, after: m{"a": nil}, want: m{"a": nil},
+		},
+		"EmptiedMapping": {
+			reason: "An empty mapping in a patch would do nothing: each key must be nulled.",
+			before: m{"a": m{"b": "x"}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}},
+		},
+		"EmptyMapping": {
+			reason: "An empty mapping can be created.", before: m{}, after: m{"a": m{}}, want: m{"a": m{}},
+		},
+		"NullsInSubtree": {
+			reason: "A null inside of something new would be taken for a removal.", before: m{},
+			after: m{"a": m{"b": nil, "c": m{"d": nil}}}, want: m{"a": m{"c": m{}}},
+		},
+		"MappingOver": {
+			reason: "A mapping replaces a scalar as it is.", before: m{"a": "x"}, after: m{"a": m{"b": "y"}},
+			want: m{"a": m{"b": "y"}},
+		},
+		"ScalarOver": {
+			reason: "A scalar replaces a mapping.", before: m{"a": m{"b": "y"}}, after: m{"a": "x"}, want: m{"a": "x"},
+		},
+		"ListChanged": {
+			reason: "A list is replaced as a whole, so it must be guarded.", before: m{"a": m{"l": []any{"x"}}},
+			after: m{"a": m{"l": []any{"x", nil}}}, want: m{"a": m{"l": []any{"x", nil}}}, lists: true,
+		},
+		"ListAdded": {
+			reason: "Somebody else may have added it meanwhile.", before: m{}, after: m{"l": []any{}},
+			want: m{"l": []any{}}, lists: true,
+		},
+		"ListRemoved": {
+			reason: "Somebody else may have added to it.", before: m{"l": []any{"x"}}, after: m{}, want: m{"l": nil},
+			lists: true,
+		},
+		"ListInRemoved": {
+			reason: "The same, with the whole subtree.", before: m{"a": m{"b": m{"l": []any{"x"}}}}, after: m{"a": m{}},
+			want: m{"a": m{"b": nil}}, lists: true,
+		},
+		"ListOverMapping": {
+			reason: "A mapping turned into a list is a list touched.", before: m{"a": m{}}, after: m{"a": []any{}},
+			want: m{"a": []any{}}, lists: true,
+		},
+		"MappingOverList": {
+			reason: "And the other way round.", before: m{"a": []any{"x"}}, after: m{"a": m{}}, want: m{"a": m{}},
+			lists: true,
+		},
+		"ListUntouched": {
+			reason: "Lists beside the changes do not matter.", before: m{"a": m{"l": []any{"x"}, "b": "y"}},
+			after: m{"a": m{"l": []any{"x"}}}, want: m{"a": m{"b": nil}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 // operations returns the JSON-patch (RFC 6902) that makes the first body the second, nil if they are equal; in order of
 // paths. Lists are replaced as a whole: every user of these operations knows the exact list they are applied to.
 //
-// The differ of the jsonpatch module reads numbers as floats, so it overlooks changes of large integers and rounds those
-// it copies. Only its type is used here.
+// The differ of the jsonpatch module reads numbers as floats, so it overlooks changes of large integers and rounds
+// those it copies. Only its type is used here.
 func operations(before, after map[string]any) []jsonpatch.Operation {
 	return appendOperations(nil, "", before, after)
 }

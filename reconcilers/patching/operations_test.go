@@ -33,7 +33,9 @@ func TestAdmissionOps(t *testing.T) {
 		},
 		"FailedTransform": {
 			reason: "A function that fails denies.",
-			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "n", "x"}, "y")}},
+			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{
+				Transforms: []patching.Transform{set([]string{"spec", "n", "x"}, "y")},
+			},
 			err: "transforming",
 		},
 		"EmptyMappingOverScalar": {
@@ -47,7 +49,9 @@ func TestAdmissionOps(t *testing.T) {
 		},
 		"RefilledParentStays": {
 			reason: "Only what is empty in the end goes.",
-			body:   m{"spec": m{"n": m{"a": int64(1)}}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": nil, "b": int64(2)}}}},
+			body:   m{"spec": m{"n": m{"a": int64(1)}}}, patch: patching.Patch{
+				Merge: m{"spec": m{"n": m{"a": nil, "b": int64(2)}}},
+			},
 			want: m{"spec": m{"n": m{"b": int64(2)}}},
 		},
 		"NilBody": {
@@ -63,7 +67,9 @@ func TestAdmissionOps(t *testing.T) {
 		},
 		"ExplicitNull": {
 			reason: "A function may leave a null; JSON-patches can say so.",
-			body:   m{"a": "x"}, patch: patching.Patch{Transforms: []patching.Transform{set([]string{"a"}, nil), set([]string{"b"}, nil)}},
+			body:   m{"a": "x"}, patch: patching.Patch{
+				Transforms: []patching.Transform{set([]string{"a"}, nil), set([]string{"b"}, nil)},
+			},
 			want: m{"a": nil, "b": nil},
 		},
 	}
@@ -129,7 +135,9 @@ func FuzzAdmissionOps(f *testing.F) {
 			got = decode(out)
 		}
 		if !diff.Equal(after, got) {
-			t.Errorf("before %s\noperations %s\n-want, +got:\n%s", encode(before), encode(ops), cmp.Diff(any(after), got))
+			t.Errorf(
+				"before %s\noperations %s\n-want, +got:\n%s", encode(before), encode(ops), cmp.Diff(any(after), got),
+			)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 // A Transform changes a raw body in place: one function of Kopf's patch.fns. The body is a private copy, so everything
 // in it may be modified, but values put into it must be JSON ones.
 //
-// It must be idempotent: after a conflict it runs again on the fresh object, which may already have the change. An error
-// ends the write; it reaches the caller wrapped.
+// It must be idempotent: after a conflict it runs again on the fresh object, which may already have the change. An
+// error ends the write; it reaches the caller wrapped.
 type Transform func(body map[string]any) error
 
 // A Patch is everything to be written to one object. The zero value is an empty patch, ready to use.

@@ -44,13 +44,19 @@ func TestAddResult(t *testing.T) {
 		"Struct": {
 			reason: "Any Go value that encodes to a mapping is a mapping, with integers kept as such.",
 			value:  host{Name: "db", Port: 5432},
-			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"name": "db", "port": int64(5432)}}},
+			want: map[string]any{
+				"status": map[string]any{"fn/spec.field": map[string]any{"name": "db", "port": int64(5432)}},
+			},
 		},
 		"MergedShallowly": {
 			reason: "A mapping goes over the held one key by key, but not deeper.",
-			patch:  map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"x": int64(1)}, "b": "B"}}},
-			value:  map[string]any{"a": map[string]any{"y": int64(2)}},
-			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"y": int64(2)}, "b": "B"}}},
+			patch: map[string]any{
+				"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"x": int64(1)}, "b": "B"}},
+			},
+			value: map[string]any{"a": map[string]any{"y": int64(2)}},
+			want: map[string]any{
+				"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"y": int64(2)}, "b": "B"}},
+			},
 		},
 		"OverRemoval": {
 			reason: "A removal asked for before must not hide the result.",
@@ -91,11 +97,22 @@ func TestSetIn(t *testing.T) {
 		value  any
 		want   map[string]any
 	}{
-		"Root":     {reason: "There is nothing to set at the root.", path: nil, value: "x", want: nil},
-		"New":      {reason: "Mappings on the way are made.", path: []string{"a", "b/c"}, value: "x", want: map[string]any{"a": map[string]any{"b/c": "x"}}},
-		"Removal":  {reason: "A null is kept: it removes.", path: []string{"a"}, value: nil, want: map[string]any{"a": nil}},
-		"OverNull": {reason: "A removal gives way to a value inside.", patch: map[string]any{"a": nil}, path: []string{"a", "b"}, value: int64(1), want: map[string]any{"a": map[string]any{"b": int64(1)}}},
-		"GoValues": {reason: "Typed maps become mappings that can be merged into.", path: []string{"labels"}, value: map[string]string{"x": "y"}, want: map[string]any{"labels": map[string]any{"x": "y"}}},
+		"Root": {reason: "There is nothing to set at the root.", path: nil, value: "x", want: nil},
+		"New": {
+			reason: "Mappings on the way are made.", path: []string{"a", "b/c"}, value: "x",
+			want: map[string]any{"a": map[string]any{"b/c": "x"}},
+		},
+		"Removal": {
+			reason: "A null is kept: it removes.", path: []string{"a"}, value: nil, want: map[string]any{"a": nil},
+		},
+		"OverNull": {
+			reason: "A removal gives way to a value inside.", patch: map[string]any{"a": nil}, path: []string{"a", "b"},
+			value: int64(1), want: map[string]any{"a": map[string]any{"b": int64(1)}},
+		},
+		"GoValues": {
+			reason: "Typed maps become mappings that can be merged into.", path: []string{"labels"},
+			value: map[string]string{"x": "y"}, want: map[string]any{"labels": map[string]any{"x": "y"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,10 +155,16 @@ func TestEmpty(t *testing.T) {
 		patch  patching.Patch
 		want   bool
 	}{
-		"Zero":      {reason: "The zero value is an empty patch.", want: true},
-		"EmptyMap":  {reason: "A merge-patch without keys asks for nothing.", patch: patching.Patch{Merge: map[string]any{}}, want: true},
-		"Removal":   {reason: "A removal is a change.", patch: patching.Patch{Merge: map[string]any{"a": nil}}},
-		"Transform": {reason: "Whether a function changes anything is only known by calling it.", patch: patching.Patch{Transforms: []patching.Transform{patching.AllowDeletion("x")}}},
+		"Zero": {reason: "The zero value is an empty patch.", want: true},
+		"EmptyMap": {
+			reason: "A merge-patch without keys asks for nothing.", patch: patching.Patch{Merge: map[string]any{}},
+			want: true,
+		},
+		"Removal": {reason: "A removal is a change.", patch: patching.Patch{Merge: map[string]any{"a": nil}}},
+		"Transform": {
+			reason: "Whether a function changes anything is only known by calling it.",
+			patch:  patching.Patch{Transforms: []patching.Transform{patching.AllowDeletion("x")}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -174,8 +197,10 @@ func TestApplyTo(t *testing.T) {
 		"MergeThenTransforms": {
 			reason: "The functions see what the merge-patch made, and each other's changes.",
 			patch: patching.Patch{
-				Merge:      map[string]any{"spec": map[string]any{"l": []any{int64(7)}, "gone": nil}},
-				Transforms: []patching.Transform{appendItem([]string{"spec", "l"}, int64(8)), appendItem([]string{"spec", "l"}, int64(9))},
+				Merge: map[string]any{"spec": map[string]any{"l": []any{int64(7)}, "gone": nil}},
+				Transforms: []patching.Transform{
+					appendItem([]string{"spec", "l"}, int64(8)), appendItem([]string{"spec", "l"}, int64(9)),
+				},
 			},
 			want: map[string]any{"spec": map[string]any{"l": []any{int64(7), int64(8), int64(9)}}},
 		},

@@ -16,8 +16,8 @@ const maxAttempts = 5
 type Refetch func(ctx context.Context) (map[string]any, error)
 
 // ApplyRetrying is Apply that settles conflicts within the pass: it reads the object anew and applies what remains to
-// it, up to five times in all (deviation D-finalizer-same-pass; Kopf carries the functions over to the next event). A nil
-// refetch reads by the Writer's own client.
+// it, up to five times in all (deviation D-finalizer-same-pass; Kopf carries the functions over to the next event). A
+// nil refetch reads by the Writer's own client.
 //
 // # Flow
 //
@@ -58,7 +58,9 @@ func (w *Writer) retriable(err error) bool {
 }
 
 // renewed reads the object again after a conflict. Neither a body nor an error means that it is gone.
-func renewed(ctx context.Context, seen map[string]any, refetch Refetch, attempt int, conflict error) (map[string]any, error) {
+func renewed(
+	ctx context.Context, seen map[string]any, refetch Refetch, attempt int, conflict error,
+) (map[string]any, error) {
 	fresh, err := refetch(ctx)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && fresh == nil:

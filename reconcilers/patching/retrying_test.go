@@ -46,8 +46,9 @@ func TestApplyRetrying(t *testing.T) {
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"BusyServer": {
-			reason: "A 409 is no refusal of the content, even if the version was right: the server may have lost races itself.",
-			patch:  finalizer,
+			reason: "A 409 is no refusal of the content, even if the version was right: the server may have lost " +
+				"races itself.",
+			patch: finalizer,
 			serve: func(api *fakeAPI) {
 				api.failures = []any{int64(409), int64(409), int64(409), int64(409), int64(409), int64(409)}
 			},
@@ -82,7 +83,9 @@ func TestApplyRetrying(t *testing.T) {
 		"NotTheVersion": {
 			reason: "Somebody refuses the operations without saying why; the version was right.",
 			plain:  true, patch: finalizer,
-			serve: func(api *fakeAPI) { api.failures = []any{int64(422), int64(422), int64(422), int64(422), int64(422)} },
+			serve: func(api *fakeAPI) {
+				api.failures = []any{int64(422), int64(422), int64(422), int64(422), int64(422)}
+			},
 			class: patching.ErrRefused, text: "nobody has changed", requests: 2, reads: 2,
 		},
 		"NoGuardOfOurs": {
@@ -144,7 +147,10 @@ func TestApplyRetrying(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, err)
 			}
-			got := []any{result.Requests, api.reads, result.Gone, !result.Remaining.Empty(), patching.HasFinalizer(api.stored, "own")}
+			got := []any{
+				result.Requests, api.reads, result.Gone, !result.Remaining.Empty(),
+				patching.HasFinalizer(api.stored, "own"),
+			}
 			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {
 				t.Errorf("%s\nrequests, reads, gone, remaining, written: -want, +got:\n%s", tc.reason, diff)
 			}
@@ -157,7 +163,10 @@ func TestApplyRetrying(t *testing.T) {
 
 func TestRemainingMerge(t *testing.T) {
 	type m = map[string]any
-	p := patching.Patch{Merge: m{"status": m{"b": int64(2)}, "spec": m{"n": int64(2)}}, Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+	p := patching.Patch{
+		Merge:      m{"status": m{"b": int64(2)}, "spec": m{"n": int64(2)}},
+		Transforms: []patching.Transform{patching.BlockDeletion("own")},
+	}
 	cases := map[string]struct {
 		reason string
 		fold   bool
@@ -167,7 +176,9 @@ func TestRemainingMerge(t *testing.T) {
 	}{
 		"BeforeStatus": {
 			reason: "Nothing is written yet, so everything remains.",
-			fold:   true, others: []any{m{"spec": m{"z": "z"}}}, want: m{"status": m{"b": int64(2)}, "spec": m{"n": int64(2)}},
+			fold:   true, others: []any{m{"spec": m{"z": "z"}}}, want: m{
+				"status": m{"b": int64(2)}, "spec": m{"n": int64(2)},
+			},
 		},
 		"BeforeMain": {
 			reason: "The status is done.",

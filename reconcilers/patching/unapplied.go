@@ -3,8 +3,8 @@ package patching
 import "github.com/kopf-runtime/kopf-runtime/storage/diff"
 
 // Unapplied tells what of a merge-patch did not come true in the server's answer, nil if all did: Old is what was asked
-// for, New what there is. Kopf logs these as inconsistencies. The usual reason is that the schema prunes unknown fields,
-// mostly of the status. Empty labels, annotations and finalizers count as absent ones.
+// for, New what there is. Kopf logs these as inconsistencies. The usual reason is that the schema prunes unknown
+// fields, mostly of the status. Empty labels, annotations and finalizers count as absent ones.
 func Unapplied(merge, answer map[string]any) diff.Diff {
 	if len(merge) == 0 {
 		return nil

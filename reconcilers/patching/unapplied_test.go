@@ -26,9 +26,16 @@ func TestUnapplied(t *testing.T) {
 			merge:  m{"spec": m{"a": nil}}, answer: m{"spec": m{"a": "default"}},
 			want: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec", "a"}, New: "default"}},
 		},
-		"Nothing":   {reason: "Nothing was asked for.", answer: m{"spec": m{}}},
-		"Applied":   {reason: "What is there beside does not matter.", merge: m{"spec": m{"a": int64(1), "b": nil}}, answer: m{"spec": m{"a": 1.0, "c": "x"}, "kind": "K"}},
-		"EmptyMeta": {reason: "The server drops empty ones.", merge: m{"metadata": m{"labels": m{}, "annotations": m{}, "finalizers": []any{}}}, answer: m{"metadata": m{"name": "n"}}},
+		"Nothing": {reason: "Nothing was asked for.", answer: m{"spec": m{}}},
+		"Applied": {
+			reason: "What is there beside does not matter.", merge: m{"spec": m{"a": int64(1), "b": nil}},
+			answer: m{"spec": m{"a": 1.0, "c": "x"}, "kind": "K"},
+		},
+		"EmptyMeta": {
+			reason: "The server drops empty ones.",
+			merge:  m{"metadata": m{"labels": m{}, "annotations": m{}, "finalizers": []any{}}},
+			answer: m{"metadata": m{"name": "n"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

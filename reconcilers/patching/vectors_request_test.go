@@ -34,7 +34,9 @@ func TestVectorsPatchRequest(t *testing.T) {
 			}
 			return
 		}
-		expected := vectors.Known(t, want.Value, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body")
+		expected := vectors.Known(
+			t, want.Value, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body",
+		)
 		compareRequests(t, body, expected.List("requests"), api.writes)
 		compareEnd(t, expected, result, err)
 		sameJSON(t, "the final body", expected["final_body"], unkinded(input.Mapping("body"), api.stored))
@@ -55,17 +57,20 @@ func unkinded(given vectors.Fields, body map[string]any) any {
 	return body
 }
 
-// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The resource is what
-// counts, whatever kind the body says to be of: a client is told the kind of the resource.
+// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The resource
+// is what counts, whatever kind the body says to be of: a client is told the kind of the resource.
 func resourceAPI(t *testing.T, input vectors.Fields) (api *fakeAPI, body map[string]any) {
 	t.Helper()
 	resource := vectors.Fields{}
 	if input["resource"] != nil {
-		resource = vectors.Known(t, input["resource"], "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+		resource = vectors.Known(t, input["resource"], "group", "version", "plural", "kind", "singular", "shortcuts",
+			"categories",
 			"subresources", "namespaced", "preferred", "verbs")
 	}
 	gvk := schema.GroupVersionKind{
-		Group: resource.Text("group", "kopf.dev"), Version: resource.Text("version", "v1"), Kind: resource.Text("kind", "KopfExample"),
+		Group: resource.Text("group", "kopf.dev"), Version: resource.Text("version", "v1"), Kind: resource.Text(
+			"kind", "KopfExample",
+		),
 	}
 	body = maps.Clone(map[string]any(input.Mapping("body")))
 	body["apiVersion"], body["kind"] = gvk.ToAPIVersionAndKind()

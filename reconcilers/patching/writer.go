@@ -54,8 +54,8 @@ type Result struct {
 	Requests int
 	// Gone tells that the object does not exist any more. There is no error then.
 	Gone bool
-	// Released tells that the object was being deleted, and the last finalizer was removed by this patch: the version in
-	// Body never arrives in a watch, so it must not be waited for.
+	// Released tells that the object was being deleted, and the last finalizer was removed by this patch: the version
+	// in Body never arrives in a watch, so it must not be waited for.
 	Released bool
 	// StatusRefused is why /status was not written although the rest was: an error of class ErrRefused or a forbidden
 	// request. It concerns the status alone and is for the caller to report.
@@ -80,8 +80,8 @@ type Result struct {
 //
 // # Errors
 //
-// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. A result
-// comes with every error: it tells what had been written before.
+// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. A
+// result comes with every error: it tells what had been written before.
 func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
 	if p.Empty() {
 		return Result{}, nil

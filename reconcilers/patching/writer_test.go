@@ -132,7 +132,8 @@ func TestRequestsByForm(t *testing.T) {
 			want: []string{
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2}}`,
 				`merge  {"metadata":{"annotations":{"note":"new"},"uid":"uid1"}}`,
-				`json /status [{"op":"test","path":"/metadata/resourceVersion","value":"102"},{"op":"replace","path":"/status/s","value":3}]`,
+				`json /status ` +
+					`[{"op":"test","path":"/metadata/resourceVersion","value":"102"},{"op":"replace","path":"/status/s","value":3}]`,
 				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"103"},` +
 					`{"op":"replace","path":"/metadata/finalizers","value":["x","own"]},{"op":"replace","path":"/spec/n","value":2}]`,
 			},
@@ -247,11 +248,24 @@ func TestReleased(t *testing.T) {
 		want     bool
 		left     bool
 	}{
-		"LastOne":     {reason: "The server deletes the object: its version will never be seen.", metadata: map[string]any{"deletionTimestamp": "x"}, want: true},
-		"ZeroGrace":   {reason: "A period of no seconds is over.", metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(0)}, want: true, left: true},
-		"OthersLeft":  {reason: "Others still hold the object.", metadata: map[string]any{"deletionTimestamp": "x", "finalizers": []any{"x", "own"}}, left: true},
+		"LastOne": {
+			reason:   "The server deletes the object: its version will never be seen.",
+			metadata: map[string]any{"deletionTimestamp": "x"}, want: true,
+		},
+		"ZeroGrace": {
+			reason:   "A period of no seconds is over.",
+			metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(0)}, want: true,
+			left: true,
+		},
+		"OthersLeft": {
+			reason:   "Others still hold the object.",
+			metadata: map[string]any{"deletionTimestamp": "x", "finalizers": []any{"x", "own"}}, left: true,
+		},
 		"NotDeleting": {reason: "Nobody has asked for the deletion.", left: true},
-		"Grace":       {reason: "A pod goes on until its period is over, and its version arrives.", metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(30)}, left: true},
+		"Grace": {
+			reason:   "A pod goes on until its period is over, and its version arrives.",
+			metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(30)}, left: true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +301,9 @@ func TestFormsAgree(t *testing.T) {
 			Merge: map[string]any{"spec": randomMapping(r, 3), "status": randomMapping(r, 3)},
 			Transforms: []patching.Transform{func(body map[string]any) error {
 				if seed%3 > 0 {
-					body["spec"], body["status"] = pruned(orAny(replacement["spec"])), pruned(orAny(replacement["status"]))
+					body["spec"], body["status"] = pruned(orAny(replacement["spec"])), pruned(
+						orAny(replacement["status"]),
+					)
 				}
 				return nil
 			}},
@@ -333,7 +349,9 @@ func TestNothingToWrite(t *testing.T) {
 func TestGet(t *testing.T) {
 	api := serverOf(object())
 	writer := engineWriter(t, api)
-	if _, err := writer.Get(t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "other"}); !apierrors.IsNotFound(err) {
+	if _, err := writer.Get(
+		t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "other"},
+	); !apierrors.IsNotFound(err) {
 		t.Errorf("an object that does not exist: want a 404, got %v", err)
 	}
 	body, err := writer.Get(t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "kex1"})

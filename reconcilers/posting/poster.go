@@ -17,7 +17,8 @@ const backlog = 1000
 // exitPatience is how long the exit of the operator may take for the events that still wait.
 const exitPatience = 2 * time.Second
 
-// What Kopf's events have, for those who select them: the names begin alike, and the action and the instance are constant.
+// What Kopf's events have, for those who select them: the names begin alike, and the action and the instance are
+// constant.
 const (
 	namePrefix = "kopf-event-"
 	action     = "Action?"

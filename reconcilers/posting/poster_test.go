@@ -59,7 +59,13 @@ func (s *server) messages() []string {
 func logging(ctx context.Context) (context.Context, func() []string) {
 	var mu sync.Mutex
 	var lines []string
-	log := funcr.NewJSON(func(line string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, line) }, funcr.Options{})
+	log := funcr.NewJSON(func(
+		line string,
+	) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}, funcr.Options{})
 	return logf.IntoContext(ctx, log), func() []string { mu.Lock(); defer mu.Unlock(); return lines }
 }
 
@@ -78,7 +84,10 @@ func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func
 }
 
 func example() object {
-	return object{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": object{"name": "kex1", "namespace": "ns1", "uid": "uid1"}}
+	return object{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": object{"name": "kex1", "namespace": "ns1", "uid": "uid1"},
+	}
 }
 
 func TestPostDrops(t *testing.T) {
@@ -94,10 +103,15 @@ func TestPostDrops(t *testing.T) {
 		},
 		"EventsEvent": {
 			reason: "those of the newer group are let through, as in Kopf",
-			about:  object{"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"}},
+			about: object{
+				"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"},
+			},
 		},
-		"OtherCore": {reason: "the rest of the group is fine", about: object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p"}}},
-		"Nothing":   {reason: "an object of which nothing is known harms nobody", about: nil},
+		"OtherCore": {
+			reason: "the rest of the group is fine",
+			about:  object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p"}},
+		},
+		"Nothing": {reason: "an object of which nothing is known harms nobody", about: nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +140,9 @@ func TestPostOverflow(t *testing.T) {
 		if got := len(lines()); got != 500 {
 			t.Errorf("beyond a thousand that wait, each new one is dropped with a line in the log: got %d lines", got)
 		}
-		if last := lines()[len(lines())-1]; !strings.Contains(last, "Flood") || !strings.Contains(last, "message 1499") {
+		if last := lines()[len(lines())-1]; !strings.Contains(last, "Flood") || !strings.Contains(
+			last, "message 1499",
+		) {
 			t.Errorf("the line says what is lost: %s", last)
 		}
 		stop := start(t.Context(), t, poster)
@@ -218,15 +234,22 @@ func TestPost(t *testing.T) {
 			reason: "events have a namespace even where their objects have none, and say it of these, too",
 			about:  object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "ns1", "uid": "uid1"}},
 			kind:   "Normal", namespace: "default",
-			object: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "default", Name: "ns1", UID: "uid1"},
+			object: corev1.ObjectReference{
+				APIVersion: "v1", Kind: "Namespace", Namespace: "default", Name: "ns1", UID: "uid1",
+			},
 		},
 		"OwnType": {
-			reason: "Kopf has types that Kubernetes' recorder would not take", about: example(), kind: "Error", namespace: "ns1",
-			object: corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1"},
+			reason: "Kopf has types that Kubernetes' recorder would not take", about: example(), kind: "Error",
+			namespace: "ns1",
+			object: corev1.ObjectReference{
+				APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1",
+			},
 		},
 		"Namespaced": {
 			reason: "an event stands beside its object", about: example(), kind: "Warning", namespace: "ns1",
-			object: corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1"},
+			object: corev1.ObjectReference{
+				APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1",
+			},
 		},
 	}
 	for name, tc := range tests {
@@ -240,13 +263,20 @@ func TestPost(t *testing.T) {
 				defer start(t.Context(), t, poster)()
 				synctest.Wait()
 				want := []*corev1.Event{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, GenerateName: "kopf-event-"}, InvolvedObject: tc.object,
-					Type: tc.kind, Reason: "Reason", Message: "message", Action: "Action?", Source: corev1.EventSource{Component: "op"},
-					FirstTimestamp: metav1.NewTime(happened), LastTimestamp: metav1.NewTime(happened), EventTime: metav1.NewMicroTime(happened),
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: tc.namespace, GenerateName: "kopf-event-",
+					}, InvolvedObject: tc.object,
+					Type: tc.kind, Reason: "Reason", Message: "message", Action: "Action?", Source: corev1.EventSource{
+						Component: "op",
+					},
+					FirstTimestamp: metav1.NewTime(happened), LastTimestamp: metav1.NewTime(happened),
+					EventTime:           metav1.NewMicroTime(happened),
 					ReportingController: "op", ReportingInstance: "dev",
 				}}
 				if d := cmp.Diff(want, s.events); d != "" {
-					t.Errorf("%s; the time is when it happened, however late it is posted: -want, +got:\n%s", tc.reason, d)
+					t.Errorf(
+						"%s; the time is when it happened, however late it is posted: -want, +got:\n%s", tc.reason, d,
+					)
 				}
 			})
 		})
@@ -256,12 +286,23 @@ func TestPost(t *testing.T) {
 func TestPostShortensMessages(t *testing.T) {
 	head, tail := strings.Repeat("h", 511), strings.Repeat("t", 510)
 	tests := map[string]struct{ reason, message, want string }{
-		"TooLong":     {reason: "the middle goes: the end often says why", message: head + "12345" + tail, want: head + "..." + tail},
-		"OneTooLong":  {reason: "one beyond the limit is too long", message: head + "1234" + tail, want: head + "..." + tail},
-		"Limit":       {reason: "the limit itself is not", message: head + "123" + tail, want: head + "123" + tail},
-		"CodePoints":  {reason: "a letter is a letter, however many bytes it has", message: strings.Repeat("ж", 1024), want: strings.Repeat("ж", 1024)},
-		"LongLetters": {reason: "no letter is cut in two", message: strings.Repeat("ж", 1025), want: strings.Repeat("ж", 511) + "..." + strings.Repeat("ж", 510)},
-		"Empty":       {reason: "nothing is said"},
+		"TooLong": {
+			reason: "the middle goes: the end often says why", message: head + "12345" + tail,
+			want: head + "..." + tail,
+		},
+		"OneTooLong": {
+			reason: "one beyond the limit is too long", message: head + "1234" + tail, want: head + "..." + tail,
+		},
+		"Limit": {reason: "the limit itself is not", message: head + "123" + tail, want: head + "123" + tail},
+		"CodePoints": {
+			reason: "a letter is a letter, however many bytes it has", message: strings.Repeat("ж", 1024),
+			want: strings.Repeat("ж", 1024),
+		},
+		"LongLetters": {
+			reason: "no letter is cut in two", message: strings.Repeat("ж", 1025),
+			want: strings.Repeat("ж", 511) + "..." + strings.Repeat("ж", 510),
+		},
+		"Empty": {reason: "nothing is said"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,9 +14,9 @@ const (
 	classes
 )
 
-// shares are how many turns each class gets in a round, if it has that much to do. A round is over when nobody who waits has turns left.
-// So the urgent ones go first, but the others always go on: with an age at which they go first instead, a long listing that waits since
-// the start would come before every edit of now.
+// shares are how many turns each class gets in a round, if it has that much to do. A round is over when nobody who
+// waits has turns left. So the urgent ones go first, but the others always go on: with an age at which they go first
+// instead, a long listing that waits since the start would come before every edit of now.
 var shares = [classes]int{tick: 16, deletion: 8, change: 4, retry: 2, resume: 1}
 
 func classOf(r source.Request, priority int) class {
@@ -35,7 +35,10 @@ func classOf(r source.Request, priority int) class {
 }
 
 func (c class) priority() int {
-	return [classes]int{source.PriorityTimer, source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume}[c]
+	return [classes]int{
+		source.PriorityTimer, source.PriorityDeletion, source.PriorityChange, source.PriorityRetry,
+		source.PriorityResume,
+	}[c]
 }
 
 // side is one of the two who cannot take each other's last places.

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Places are where the requests of one kind are served: as many at once as there are places, in all namespaces. One in ten, and at
-// least one, is kept for deletions, and as many for the rest; with a single place, nothing is kept. Ticks need none, as they
-// run elsewhere. Places serves the queues made with it, and is the lock of all of them.
+// Places are where the requests of one kind are served: as many at once as there are places, in all namespaces. One in
+// ten, and at least one, is kept for deletions, and as many for the rest; with a single place, nothing is kept. Ticks
+// need none, as they run elsewhere. Places serves the queues made with it, and is the lock of all of them.
 type Places struct {
 	size, kept int
 	observer   Observer
@@ -25,8 +25,8 @@ type Places struct {
 type Observer struct {
 	// Waiting is told how many more, or fewer, requests wait for their turn. It must be quick.
 	Waiting func(more int)
-	// Stalled is told once that requests have been waiting without any of them getting a place for Patience, and once that none
-	// waits any more. It has a goroutine of its own.
+	// Stalled is told once that requests have been waiting without any of them getting a place for Patience, and once
+	// that none waits any more. It has a goroutine of its own.
 	Stalled func(Stall)
 }
 

@@ -56,7 +56,10 @@ func TestTurnsAreShared(t *testing.T) {
 		c := newClient(queue.NewPlaces(1, queue.Observer{}))
 		defer c.ShutDown()
 		for n := range each {
-			for what, priority := range map[string]int{"r": source.PriorityResume, "y": source.PriorityRetry, "c": source.PriorityChange, "d": source.PriorityDeletion} {
+			for what, priority := range map[string]int{
+				"r": source.PriorityResume, "y": source.PriorityRetry, "c": source.PriorityChange,
+				"d": source.PriorityDeletion,
+			} {
 				c.put(fmt.Sprint(what, n), priority, 0)
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
-// Queue holds the requests of one controller until there are a turn and a place for them. A request is in it once: what is added while it
-// waits is merged with it, to the earlier time and the more urgent class; what is added while it is being served waits until
-// then. It has no goroutines.
+// Queue holds the requests of one controller until there are a turn and a place for them. A request is in it once: what
+// is added while it waits is merged with it, to the earlier time and the more urgent class; what is added while it is
+// being served waits until then. It has no goroutines.
 type Queue struct {
 	places  *Places
 	limiter workqueue.TypedRateLimiter[source.Request]
@@ -117,7 +117,8 @@ func (q *Queue) Release(r source.Request) {
 	q.places.changed()
 }
 
-// Done does nothing: the controller hands requests over to those who serve them, and has not served them itself. See Release.
+// Done does nothing: the controller hands requests over to those who serve them, and has not served them itself. See
+// Release.
 func (q *Queue) Done(source.Request) {}
 
 // ShutDown drops all that waits, and gives nothing out any more. What is being served is still to be released.

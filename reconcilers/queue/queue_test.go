@@ -237,7 +237,8 @@ func TestManyWait(t *testing.T) {
 	})
 }
 
-// Whatever is added and whoever serves: no request runs twice at once, no more run than may, and what was added last is served after that.
+// Whatever is added and whoever serves: no request runs twice at once, no more run than may, and what was added last is
+// served after that.
 func TestQueueUnderLoad(t *testing.T) {
 	const size, names, adds = 7, 30, 400
 	for seed := range uint64(20) {
@@ -270,9 +271,13 @@ func TestQueueUnderLoad(t *testing.T) {
 				go c.serve(begin)
 				working.Go(func() {
 					luck := rand.New(rand.NewPCG(seed, uint64(number+10)))
-					priorities := []int{source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume}
+					priorities := []int{
+						source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume,
+					}
 					for range adds {
-						r, after := named(fmt.Sprint(luck.IntN(names))), time.Duration(max(0, luck.IntN(3000)-1500))*time.Millisecond
+						r, after := named(
+							fmt.Sprint(luck.IntN(names)),
+						), time.Duration(max(0, luck.IntN(3000)-1500))*time.Millisecond
 						mu.Lock()
 						added[fmt.Sprint(number, r)] = time.Now()
 						mu.Unlock()

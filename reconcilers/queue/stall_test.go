@@ -66,7 +66,10 @@ func TestStallsAreToldOnce(t *testing.T) {
 		c.put("d1", source.PriorityDeletion, 0)
 		c.put("d2", source.PriorityDeletion, 0)
 		time.Sleep(time.Hour)
-		l.want(t, "the other side has places of its own, and a stall", queue.Stall{Deletions: true, Waiting: 1, Since: since})
+		l.want(
+			t, "the other side has places of its own, and a stall",
+			queue.Stall{Deletions: true, Waiting: 1, Since: since},
+		)
 		c.Release(named("b"))
 		l.want(t, "no deletion waits", queue.Stall{Deletions: true})
 		c.Release(named("w1"))

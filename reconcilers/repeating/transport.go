@@ -21,14 +21,15 @@ const longest = 10 * time.Minute
 // retryAfter is the header by which a server says when it wants to be asked again.
 const retryAfter = "Retry-After"
 
-// Transport repeats requests after connection errors, timeouts, and the statuses 403, 429 and 5xx. All others are answers.
-// It may be used concurrently.
+// Transport repeats requests after connection errors, timeouts, and the statuses 403, 429 and 5xx. All others are
+// answers. It may be used concurrently.
 type Transport struct {
 	// Next sends the requests.
 	Next http.RoundTripper
 	// Backoffs are the delays between the attempts: there is one attempt more. Kopf: networking.error_backoffs.
 	Backoffs []time.Duration
-	// Obey takes the server's Retry-After of a 429 even if that is shorter than the backoff. Kopf: networking.enforce_retry_after.
+	// Obey takes the server's Retry-After of a 429 even if that is shorter than the backoff. Kopf:
+	// networking.enforce_retry_after.
 	Obey bool
 }
 
@@ -43,7 +44,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return final(response), exhausted(attempt+1, err)
 		}
 		delay := t.delay(attempt, response)
-		logf.FromContext(request.Context()).Info("A request failed; it will be repeated", "method", request.Method, "path", request.URL.Path,
+		logf.FromContext(
+			request.Context(),
+		).Info("A request failed; it will be repeated", "method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
 		if !wait(request, delay) {
 			return response, err
@@ -83,7 +86,8 @@ func (t *Transport) delay(attempt int, response *http.Response) time.Duration {
 	return delay
 }
 
-// wish is when the server wants to be asked again: by the header, or by the details of the answer, which stays readable.
+// wish is when the server wants to be asked again: by the header, or by the details of the answer, which stays
+// readable.
 func wish(response *http.Response) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64); err == nil && seconds >= 0 {
 		return time.Duration(int64(min(seconds, longest.Seconds()))) * time.Second, true
@@ -92,7 +96,9 @@ func wish(response *http.Response) (time.Duration, bool) {
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(data))
 	var status metav1.Status
-	if err != nil || json.Unmarshal(data, &status) != nil || status.Details == nil || status.Details.RetryAfterSeconds == 0 {
+	if err != nil || json.Unmarshal(
+		data, &status,
+	) != nil || status.Details == nil || status.Details.RetryAfterSeconds == 0 {
 		return 0, false
 	}
 	return min(time.Duration(status.Details.RetryAfterSeconds)*time.Second, longest), true
@@ -107,7 +113,8 @@ func final(response *http.Response) *http.Response {
 }
 
 // retold are errors by which the client above knows that it should begin all over again: by their texts.
-var retold = strings.NewReplacer("connection reset by peer", "the connection was reset by the peer", "use of closed network connection",
+var retold = strings.NewReplacer("connection reset by peer", "the connection was reset by the peer",
+	"use of closed network connection",
 	"the network connection is closed", "server sent GOAWAY and closed", "server said GOAWAY and closed")
 
 // exhausted hides what an error is from the client above, which would begin all over again after some of them.

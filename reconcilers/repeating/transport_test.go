@@ -25,9 +25,15 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 		defer cancel()
 		s := &server{responses: failing(500), began: time.Now()}
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
-		response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Minute, time.Minute}}).RoundTrip(request)
-		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 || time.Since(s.began) != 90*time.Second {
-			t.Errorf("the answer so far is what there is: %v, error %v, after %v, in attempts at %v", response, err, time.Since(s.began), s.attempts)
+		response, err := (&repeating.Transport{
+			Next: s, Backoffs: []time.Duration{time.Minute, time.Minute},
+		}).RoundTrip(request)
+		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
+			time.Since(s.began) != 90*time.Second {
+			t.Errorf(
+				"the answer so far is what there is: %v, error %v, after %v, in attempts at %v", response, err,
+				time.Since(s.began), s.attempts,
+			)
 			return
 		}
 		_ = response.Body.Close()
@@ -36,7 +42,9 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 
 func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	s := &server{responses: failing(500), began: time.Now()}
-	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")))
+	request, _ := http.NewRequestWithContext(
+		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
+	)
 	response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Hour}}).RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
 		t.Errorf("a body that was read is gone: %v, error %v, %d attempts", response, err, len(s.attempts))
@@ -83,9 +91,18 @@ type sending func(*http.Request) (*http.Response, error)
 func (f sending) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestWhatAServerMayAskFor(t *testing.T) {
-	for wish, want := range map[string]time.Duration{"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second, "7": 7 * time.Second} {
+	for wish, want := range map[string]time.Duration{
+		"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second,
+		"7": 7 * time.Second,
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &server{responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": wish}}, map[string]any{"status": int64(200)}}, began: time.Now()}
+			s := &server{
+				responses: []any{
+					map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": wish}},
+					map[string]any{"status": int64(200)},
+				},
+				began: time.Now(),
+			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
 			response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
 			if took := time.Since(s.began); err != nil || took != want {
@@ -100,7 +117,10 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 // The client below would begin all over again otherwise.
 func TestTheLastAnswerAsksForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}}, began: time.Now()}
+		s := &server{
+			responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
+			began:     time.Now(),
+		}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
 		response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
 		if err != nil || response.Header.Get("Retry-After") != "" {

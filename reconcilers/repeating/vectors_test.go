@@ -64,12 +64,18 @@ func number(value any) float64 {
 func TestVectorsAPIRetry(t *testing.T) {
 	vectors.Run(t, "api_retry", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "settings")
-		given := vectors.Known(t, map[string]any(input.Mapping("settings")), "networking.error_backoffs", "networking.enforce_retry_after")
+		given := vectors.Known(
+			t, map[string]any(input.Mapping("settings")), "networking.error_backoffs", "networking.enforce_retry_after",
+		)
 		expected := vectors.Known(t, want.Value, "attempts", "status", "escalated")
 		vectors.Bubble(t, func(t *testing.T) {
 			s := &server{responses: input.List("responses"), began: time.Now()}
-			transport := &repeating.Transport{Next: s, Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after")}
-			request, _ := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"))
+			transport := &repeating.Transport{
+				Next: s, Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
+			}
+			request, _ := http.NewRequestWithContext(
+				t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"),
+			)
 			response, err := transport.RoundTrip(request)
 			if err == nil {
 				defer func() { _ = response.Body.Close() }()

@@ -17,7 +17,8 @@ type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// SilentError is what the API server did not tell: some versions of groups, as those of an extension server that is down.
+// SilentError is what the API server did not tell: some versions of groups, as those of an extension server that is
+// down.
 type SilentError struct {
 	reasons map[schema.GroupVersion]error
 }
@@ -42,8 +43,8 @@ func (e *SilentError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover asks what there is: in the groups, the empty one of which is the core; or in all if they are nil. What can be
-// found is given together with a SilentError for the versions of which the server did not tell.
+// Discover asks what there is: in the groups, the empty one of which is the core; or in all if they are nil. What can
+// be found is given together with a SilentError for the versions of which the server did not tell.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
 	silent := &SilentError{reasons: map[schema.GroupVersion]error{}}
@@ -139,7 +140,9 @@ func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, erro
 			continue
 		}
 		all = append(all, Resource{
-			GroupVersionKind: v.WithKind(r.Kind), Plural: r.Name, Singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
+			GroupVersionKind: v.WithKind(r.Kind), Plural: r.Name, Singular: cmp.Or(
+				r.SingularName, strings.ToLower(r.Kind),
+			),
 			Shortcuts: r.ShortNames, Categories: r.Categories, Subresources: subresources(list, r.Name),
 			Namespaced: r.Namespaced, Preferred: v.preferred, Verbs: r.Verbs,
 		})

@@ -18,9 +18,9 @@ const coreVersion = "v1"
 // versioned is name.version, or name.version.group.
 var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
-// Parse reads the arguments by which a resource is named: one to three of them, the last of which is the name, Everything, or a
-// func(Resource) bool; those before it are the group and the version, in the spellings of Kopf. A nil is not said. The
-// selector holds what is said besides. All in all, there must be exactly one name.
+// Parse reads the arguments by which a resource is named: one to three of them, the last of which is the name,
+// Everything, or a func(Resource) bool; those before it are the group and the version, in the spellings of Kopf. A nil
+// is not said. The selector holds what is said besides. All in all, there must be exactly one name.
 func Parse(args []any, named Selector) (Selector, error) {
 	s := named
 	if len(args) > 3 {

@@ -18,14 +18,28 @@ func TestParse(t *testing.T) {
 		args   []any
 		want   said
 	}{
-		"CoreVersion":       {"it is known as a version where it stands alone", []any{"v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"}},
-		"OtherVersion":      {"any other word is a group", []any{"v1beta1", "pods"}, said{"group": "v1beta1", "any_name": "pods"}},
-		"NoGroup":           {"nil is not said", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
-		"NoVersion":         {"nil is not said", []any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
-		"NilAlone":          {"nil is not said", []any{nil, "pods"}, said{"any_name": "pods"}},
-		"EmptyVersion":      {"it is said, though no resource has it", []any{"apps", "", "pods"}, said{"group": "apps", "version": "", "any_name": "pods"}},
-		"GroupAndVersion":   {"they are parted by the last slash", []any{"a.b/v1", "pods"}, said{"group": "a.b", "version": "v1", "any_name": "pods"}},
-		"NothingAfterSlash": {"an empty version is a version", []any{"apps/", "pods"}, said{"group": "apps", "version": "", "any_name": "pods"}},
+		"CoreVersion": {
+			"it is known as a version where it stands alone", []any{"v1", "pods"},
+			said{"group": "", "version": "v1", "any_name": "pods"},
+		},
+		"OtherVersion": {
+			"any other word is a group", []any{"v1beta1", "pods"}, said{"group": "v1beta1", "any_name": "pods"},
+		},
+		"NoGroup":   {"nil is not said", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
+		"NoVersion": {"nil is not said", []any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
+		"NilAlone":  {"nil is not said", []any{nil, "pods"}, said{"any_name": "pods"}},
+		"EmptyVersion": {
+			"it is said, though no resource has it", []any{"apps", "", "pods"},
+			said{"group": "apps", "version": "", "any_name": "pods"},
+		},
+		"GroupAndVersion": {
+			"they are parted by the last slash", []any{"a.b/v1", "pods"},
+			said{"group": "a.b", "version": "v1", "any_name": "pods"},
+		},
+		"NothingAfterSlash": {
+			"an empty version is a version", []any{"apps/", "pods"},
+			said{"group": "apps", "version": "", "any_name": "pods"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := resources.Parse(tc.args, resources.Selector{})
@@ -41,7 +55,9 @@ func TestParse(t *testing.T) {
 
 func TestEmptyVersionIsNobodys(t *testing.T) {
 	s, err := resources.Parse([]any{"apps", "", "pods"}, resources.Selector{})
-	pods := resources.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1"}, Plural: "pods", Preferred: true}
+	pods := resources.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1"}, Plural: "pods", Preferred: true,
+	}
 	if err != nil || s.Matches(pods) {
 		t.Errorf("an empty version is not the preferred one: got %v, error %v", s.Matches(pods), err)
 	}
@@ -70,7 +86,9 @@ func (d documents) Get(_ context.Context, path string) ([]byte, error) {
 }
 
 func TestDiscoverWithoutARoot(t *testing.T) {
-	whole := documents{"/api": `{"versions":["v1"]}`, "/apis": `{"groups":[{"name":"g","versions":[{"version":"v1"}]}]}`}
+	whole := documents{
+		"/api": `{"versions":["v1"]}`, "/apis": `{"groups":[{"name":"g","versions":[{"version":"v1"}]}]}`,
+	}
 	for name, tc := range map[string]struct {
 		reason  string
 		without string
@@ -95,7 +113,10 @@ func TestDiscoverWithoutARoot(t *testing.T) {
 			}
 			found, err := resources.Discover(t.Context(), server, tc.groups...)
 			if (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), tc.without) {
-				t.Errorf("%s: got %v, error %v, want an error that names %s: %v", tc.reason, found, err, tc.without, tc.fails)
+				t.Errorf(
+					"%s: got %v, error %v, want an error that names %s: %v", tc.reason, found, err, tc.without,
+					tc.fails,
+				)
 			}
 		})
 	}

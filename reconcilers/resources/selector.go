@@ -25,9 +25,13 @@ type Selector struct {
 }
 
 // errNames is for none or several sorts of names.
-var errNames = errors.New("exactly one name of a resource is needed: a name of any sort, a kind, plural, singular, short name or category, everything, or a function")
+var errNames = errors.New(
+	"exactly one name of a resource is needed: a name of any sort, a kind, plural, singular, short name or " +
+		"category, everything, or a function",
+)
 
-// Set says one more thing by its keyword, as Kopf has them: group, version, kind, plural, singular, shortcut or category.
+// Set says one more thing by its keyword, as Kopf has them: group, version, kind, plural, singular, shortcut or
+// category.
 func (s *Selector) Set(keyword, value string) error {
 	switch keyword {
 	case "group":
@@ -47,7 +51,9 @@ func (s *Selector) Set(keyword, value string) error {
 	case "category":
 		s.Category = value
 	default:
-		return fmt.Errorf("unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword)
+		return fmt.Errorf(
+			"unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword,
+		)
 	}
 	if value == "" {
 		return fmt.Errorf("the %s is empty: %w", keyword, errNames)
@@ -109,7 +115,8 @@ func (s Selector) named(r Resource) bool {
 	case s.Name != "":
 		return s.Name == r.Kind || s.Name == r.Plural || s.Name == r.Singular || slices.Contains(r.Shortcuts, s.Name)
 	default:
-		return (s.Kind == "" || s.Kind == r.Kind) && (s.Plural == "" || s.Plural == r.Plural) && (s.Singular == "" || s.Singular == r.Singular)
+		return (s.Kind == "" || s.Kind == r.Kind) && (s.Plural == "" || s.Plural == r.Plural) &&
+			(s.Singular == "" || s.Singular == r.Singular)
 	}
 }
 

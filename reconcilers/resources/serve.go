@@ -44,8 +44,8 @@ type Warning struct {
 	Reason string
 }
 
-// Serve decides which of the resources that the API server has are served. A name that means several of them means none:
-// nobody can tell which.
+// Serve decides which of the resources that the API server has are served. A name that means several of them means
+// none: nobody can tell which.
 func Serve(wants []Want, all []Resource) Plan {
 	var p Plan
 	var patched []Resource
@@ -70,7 +70,9 @@ func Serve(wants []Want, all []Resource) Plan {
 	for _, want := range wants {
 		meant := want.Selector.Select(all)
 		if want.Use != Reviewing && want.Selector.Specific() && len(meant) > 1 {
-			p.warn(want.Selector, fmt.Sprintf("it is ambiguous, and nobody handles any of %v: name the group, too", meant))
+			p.warn(
+				want.Selector, fmt.Sprintf("it is ambiguous, and nobody handles any of %v: name the group, too", meant),
+			)
 			p.Ambiguous = add(p.Ambiguous, meant)
 			p.Watched = without(p.Watched, func(r Resource) bool { return contains(meant, r) })
 		}
@@ -85,7 +87,10 @@ func (p *Plan) dropUnable(patched []Resource) {
 		if r.Can("list", "watch") {
 			return false
 		}
-		p.Warnings = append(p.Warnings, Warning{Reason: fmt.Sprintf("%s cannot be listed and watched: it has the verbs %v", r, r.Verbs)})
+		p.Warnings = append(
+			p.Warnings,
+			Warning{Reason: fmt.Sprintf("%s cannot be listed and watched: it has the verbs %v", r, r.Verbs)},
+		)
 		return true
 	})
 	unpatchable := func(r Resource) bool { return !r.Can("patch") }
@@ -94,7 +99,10 @@ func (p *Plan) dropUnable(patched []Resource) {
 	}
 	p.Watched = without(p.Watched, func(r Resource) bool {
 		if unpatchable(r) {
-			p.Warnings = append(p.Warnings, Warning{Reason: fmt.Sprintf("%s cannot be patched, so nothing could be remembered of it", r)})
+			p.Warnings = append(
+				p.Warnings,
+				Warning{Reason: fmt.Sprintf("%s cannot be patched, so nothing could be remembered of it", r)},
+			)
 		}
 		return unpatchable(r)
 	})

@@ -19,11 +19,14 @@ import (
 // resourceOf reads a resource of a vector.
 func resourceOf(t *testing.T, item any) resources.Resource {
 	t.Helper()
-	d := vectors.Known(t, item, "group", "version", "plural", "kind", "singular", "shortcuts", "categories", "subresources",
+	d := vectors.Known(t, item, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+		"subresources",
 		"namespaced", "preferred", "verbs")
 	return resources.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: d.Text("group", ""), Version: d.Text("version", ""), Kind: d.Text("kind", "")},
-		Plural:           d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: texts(d.List("shortcuts")),
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: d.Text("group", ""), Version: d.Text("version", ""), Kind: d.Text("kind", ""),
+		},
+		Plural: d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: texts(d.List("shortcuts")),
 		Categories: texts(d.List("categories")), Subresources: texts(d.List("subresources")),
 		Namespaced: d.Flag("namespaced"), Preferred: d.Flag("preferred"), Verbs: texts(d.List("verbs")),
 	}
@@ -151,14 +154,17 @@ func TestVectorsResourceSelector(t *testing.T) {
 			}
 		}
 		check(t, want, map[string]any{
-			"parsed": parsed(s), "is_specific": s.Specific(), "checked": names(checked), "selected": names(s.Select(all)),
+			"parsed": parsed(s), "is_specific": s.Specific(), "checked": names(checked), "selected": names(
+				s.Select(all),
+			),
 		}, err)
 	})
 }
 
 var uses = map[string]resources.Use{
-	"create": resources.Patching, "update": resources.Patching, "delete": resources.Patching, "resume": resources.Patching,
-	"field": resources.Patching, "timer": resources.Patching, "daemon": resources.Patching, "event": resources.Watching,
+	"create": resources.Patching, "update": resources.Patching, "delete": resources.Patching,
+	"resume": resources.Patching,
+	"field":  resources.Patching, "timer": resources.Patching, "daemon": resources.Patching, "event": resources.Watching,
 	"index": resources.Indexing, "validate": resources.Reviewing, "mutate": resources.Reviewing,
 }
 
@@ -193,7 +199,12 @@ func TestVectorsServedResources(t *testing.T) {
 				all = found
 			}
 			plan := resources.Serve(wants, all)
-			got = append(got, map[string]any{"watched": names(plan.Watched), "indexed": names(plan.Indexed), "webhook": names(plan.Reviewed)})
+			got = append(
+				got,
+				map[string]any{
+					"watched": names(plan.Watched), "indexed": names(plan.Indexed), "webhook": names(plan.Reviewed),
+				},
+			)
 		}
 		check(t, want, got, nil)
 	})
@@ -239,7 +250,9 @@ func TestVectorsDiscovery(t *testing.T) {
 		}
 		normal := func(list []resources.Resource) []resources.Resource {
 			for i := range list {
-				for _, names := range []*[]string{&list[i].Shortcuts, &list[i].Categories, &list[i].Subresources, &list[i].Verbs} {
+				for _, names := range []*[]string{
+					&list[i].Shortcuts, &list[i].Categories, &list[i].Subresources, &list[i].Verbs,
+				} {
 					if len(*names) == 0 {
 						*names = nil
 					}

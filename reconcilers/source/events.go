@@ -46,8 +46,8 @@ func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Q
 	add(q, ev.Object, priority)
 }
 
-// Update asks for a look at a changed object. One that was only synchronized again is looked at last, as it may have been left with
-// something that nobody needs any more; but that is no event.
+// Update asks for a look at a changed object. One that was only synchronized again is looked at last, as it may have
+// been left with something that nobody needs any more; but that is no event.
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
 	if ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID() {
 		e.Watcher.Deleted(ev.ObjectOld)

@@ -29,11 +29,14 @@ func (w *watcher) Listed(obj source.Object)  { w.note("listed", obj) }
 func (w *watcher) Deleted(obj source.Object) { w.note("deleted", obj) }
 
 func (w *watcher) Seen(kind string, obj source.Object) {
-	w.seen = append(w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()))
+	w.seen = append(
+		w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()),
+	)
 }
 
 func (w *watcher) note(what string, obj source.Object) {
-	w.told = append(w.told, fmt.Sprintf("%s %s/%s %s@%s, %d queued", what, obj.GetNamespace(), obj.GetName(), obj.GetUID(),
+	w.told = append(w.told, fmt.Sprintf("%s %s/%s %s@%s, %d queued", what, obj.GetNamespace(), obj.GetName(),
+		obj.GetUID(),
 		obj.GetResourceVersion(), w.queue.Len()))
 }
 
@@ -103,16 +106,21 @@ func TestEvents(t *testing.T) {
 			},
 		},
 		"Replaced": {
-			reason: "another uid in an update means that a deletion was missed: first the end of the one is noted, then the other is looked at",
+			reason: "another uid in an update means that a deletion was missed: first the end of the one is noted, " +
+				"then the other is looked at",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "9")}, q)
+				e.Update(
+					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "9")}, q,
+				)
 			},
 			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"ReplacedAtTheSameVersion": {
 			reason: "versions of two objects have nothing to do with one another",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "1")}, q)
+				e.Update(
+					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "1")}, q,
+				)
 			},
 			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
@@ -141,7 +149,9 @@ func TestEvents(t *testing.T) {
 			reason: "a change of an object that waits lifts it to the changes; it is looked at once",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1(), IsInInitialList: true}, q)
-				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u1", "2")}, q)
+				e.Update(
+					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u1", "2")}, q,
+				)
 			},
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
@@ -149,7 +159,13 @@ func TestEvents(t *testing.T) {
 			reason: "so does a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1()}, q)
-				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: deleting(objectOf("a", "u1", "2"))}, q)
+				e.Update(
+					ctx,
+					event.TypedUpdateEvent[source.Object]{
+						ObjectOld: v1(), ObjectNew: deleting(objectOf("a", "u1", "2")),
+					},
+					q,
+				)
 			},
 			queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
@@ -192,24 +208,42 @@ func TestPriorities(t *testing.T) {
 	timer := key("timer")
 	timer.Handler = "tick"
 	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityTimer)}, timer)
-	e.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("resumed", "u1", "1"), IsInInitialList: true}, queue)
+	e.Create(
+		t.Context(),
+		event.TypedCreateEvent[source.Object]{Object: objectOf("resumed", "u1", "1"), IsInInitialList: true}, queue,
+	)
 	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityRetry)}, key("retried"))
 	e.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("created", "u2", "1")}, queue)
-	e.Update(t.Context(), event.TypedUpdateEvent[source.Object]{ObjectOld: objectOf("updated", "u3", "1"), ObjectNew: objectOf("updated", "u3", "2")}, queue)
+	e.Update(
+		t.Context(),
+		event.TypedUpdateEvent[source.Object]{
+			ObjectOld: objectOf("updated", "u3", "1"), ObjectNew: objectOf("updated", "u3", "2"),
+		},
+		queue,
+	)
 	e.Delete(t.Context(), event.TypedDeleteEvent[source.Object]{Object: objectOf("deleted", "u4", "1")}, queue)
 	want := []request{
-		{"ns/deleted", "", source.PriorityDeletion}, {"ns/created", "", source.PriorityChange}, {"ns/updated", "", source.PriorityChange},
-		{"/retried", "", source.PriorityRetry}, {"ns/resumed", "", source.PriorityResume}, {"/timer", "tick", source.PriorityTimer},
+		{"ns/deleted", "", source.PriorityDeletion}, {
+			"ns/created", "", source.PriorityChange,
+		}, {"ns/updated", "", source.PriorityChange},
+		{"/retried", "", source.PriorityRetry}, {
+			"ns/resumed", "", source.PriorityResume,
+		}, {"/timer", "tick", source.PriorityTimer},
 	}
 	if d := cmp.Diff(want, drain(t, queue)); d != "" {
-		t.Errorf("what frees others goes first, what can wait goes last, and among equals the first come: -want, +got:\n%s", d)
+		t.Errorf(
+			"what frees others goes first, what can wait goes last, and among equals the first come: -want, +got:\n%s",
+			d,
+		)
 	}
 }
 
 // A timer's tick and the changes of its object are two requests: neither hides the other.
 func TestRequestsOfOneObject(t *testing.T) {
 	queue := newQueue(t)
-	source.Events{Watcher: &watcher{queue: queue}}.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue)
+	source.Events{Watcher: &watcher{queue: queue}}.Create(
+		t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue,
+	)
 	tick := source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}, Handler: "tick"}
 	queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(source.PriorityTimer)}, tick)
 	want := []request{{"ns/a", "", source.PriorityChange}, {"ns/a", "tick", source.PriorityTimer}}
@@ -219,9 +253,13 @@ func TestRequestsOfOneObject(t *testing.T) {
 }
 
 func TestEventsWithAPlainQueue(t *testing.T) {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Second))
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Second),
+	)
 	defer queue.ShutDown()
-	source.Events{Watcher: &watcher{queue: queue}}.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue)
+	source.Events{Watcher: &watcher{queue: queue}}.Create(
+		t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue,
+	)
 	got, _ := queue.Get()
 	if want := (source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}); got != want {
 		t.Errorf("a queue without priorities does as well: got %v", got)
@@ -232,7 +270,9 @@ func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
 	obj := objectOf("a", "u1", "1")
 	obj.SetNamespace("")
-	source.Events{Watcher: &watcher{queue: queue}}.Create(t.Context(), event.TypedCreateEvent[source.Object]{Object: obj}, queue)
+	source.Events{Watcher: &watcher{queue: queue}}.Create(
+		t.Context(), event.TypedCreateEvent[source.Object]{Object: obj}, queue,
+	)
 	if d := cmp.Diff([]request{{"/a", "", source.PriorityChange}}, drain(t, queue)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}

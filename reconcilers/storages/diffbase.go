@@ -53,7 +53,9 @@ func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, e
 // Store adds to the patch all that the storage does, or nothing.
 func (f foreignDiffbase) Store(patch, body map[string]any, essence diffbase.Essence) error {
 	return f.contain("Store", func() error {
-		return patched(patch, func(patch map[string]any) error { return f.of.Store(patch, copied(body), copied(essence)) })
+		return patched(
+			patch, func(patch map[string]any) error { return f.of.Store(patch, copied(body), copied(essence)) },
+		)
 	})
 }
 

@@ -48,7 +48,9 @@ func (f foreignProgress) Clear(essence map[string]any) map[string]any {
 // Store adds to the patch all that the storage does, or nothing.
 func (f foreignProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
 	return contain(f.of, "Store", func() error {
-		return patched(patch, func(patch map[string]any) error { return f.of.Store(patch, copied(body), id, record.Clone()) })
+		return patched(
+			patch, func(patch map[string]any) error { return f.of.Store(patch, copied(body), id, record.Clone()) },
+		)
 	})
 }
 

@@ -18,7 +18,9 @@ import (
 type object = map[string]any
 
 func body() object {
-	return object{"metadata": object{"annotations": object{"a": "b"}}, "spec": object{"list": []any{"x", object{"y": "z"}}}}
+	return object{
+		"metadata": object{"annotations": object{"a": "b"}}, "spec": object{"list": []any{"x", object{"y": "z"}}},
+	}
 }
 
 // scribble changes all that can be changed of a value.
@@ -121,13 +123,18 @@ func (c carelessProgress) Touch(patch, body object, value *string) {
 }
 
 func record() progress.Record {
-	return progress.Record{Started: ptr.To(time.Unix(7, 0).UTC()), Message: ptr.To("m"), Subrefs: []string{"s"}, Unknown: object{"u": []any{"v"}}}
+	return progress.Record{
+		Started: ptr.To(time.Unix(7, 0).UTC()), Message: ptr.To("m"), Subrefs: []string{"s"},
+		Unknown: object{"u": []any{"v"}},
+	}
 }
 
 // everything is all that the engine has when it has asked a storage for all that it can do.
 func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()) []any {
 	t.Helper()
-	whole, extra, patch := body(), []diff.Path{{"status", "field"}}, object{"metadata": object{"labels": object{"l": "m"}}}
+	whole, extra, patch := body(), []diff.Path{{"status", "field"}}, object{
+		"metadata": object{"labels": object{"l": "m"}},
+	}
 	own, value := record(), "touch"
 	essence, err := d.Build(whole, extra)
 	ask()
@@ -146,7 +153,10 @@ func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()
 	if err = errors.Join(err, failed, unread); err != nil {
 		t.Fatal(err)
 	}
-	return []any{whole, extra, patch, own.Started, own.Message, own.Subrefs, own.Unknown, value, essence, cleared, fetched, read.Started, read.Message, read.Subrefs}
+	return []any{
+		whole, extra, patch, own.Started, own.Message, own.Subrefs, own.Unknown, value, essence, cleared, fetched,
+		read.Started, read.Message, read.Subrefs,
+	}
 }
 
 func TestStoragesOfUsersAreKeptApart(t *testing.T) {
@@ -177,7 +187,9 @@ func TestStoragesThatPanicChangeNothing(t *testing.T) {
 	for method, err := range map[string]error{
 		"Build of the storage *storages_test.careless: ": built, "Fetch of the storage *": fetched,
 		"Store of the storage *":                              d.Store(patch, body(), diffbase.Essence{}),
-		"Fetch of the storage storages_test.carelessProgress": read, "Store of the storage storages": p.Store(patch, body(), "fn", record()),
+		"Fetch of the storage storages_test.carelessProgress": read, "Store of the storage storages": p.Store(
+			patch, body(), "fn", record(),
+		),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), method) || !strings.HasSuffix(err.Error(), "panic: boo") {
 			t.Errorf("want %q, got %v", method, err)
@@ -195,7 +207,9 @@ func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	for _, one := range []progress.Storage{nil, progress.Annotations{Prefix: "x.org"}, progress.Status{}, progress.Smart{}} {
+	for _, one := range []progress.Storage{
+		nil, progress.Annotations{Prefix: "x.org"}, progress.Status{}, progress.Smart{},
+	} {
 		if d := cmp.Diff(one, storages.Progress(one)); d != "" {
 			t.Error(d)
 		}

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, the numbers of [Append]. No spaces,
-// no newline at the end, keys sorted by their bytes; strings as in [AppendString].
+// Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, the numbers of [Append]. No
+// spaces, no newline at the end, keys sorted by their bytes; strings as in [AppendString].
 //
 // It is an error, naming the place, if there is anything else in the value: another Go type, or a float that is not a
 // number or infinite.

@@ -22,10 +22,14 @@ func TestMarshalErrors(t *testing.T) {
 		value  any
 		names  string
 	}{
-		"NaN":         {reason: "JSON has no such number.", value: object{"a": list{1.5, math.NaN()}}, names: "a: 1: "},
-		"Infinite":    {reason: "JSON has no such number.", value: object{"a": object{"b": math.Inf(-1)}}, names: "a: b: "},
-		"Channel":     {reason: "It is not JSON at all.", value: object{"a": make(chan int)}, names: "chan int"},
-		"Struct":      {reason: "It would have to be converted by its owner.", value: list{struct{}{}}, names: "struct {}"},
+		"NaN": {reason: "JSON has no such number.", value: object{"a": list{1.5, math.NaN()}}, names: "a: 1: "},
+		"Infinite": {
+			reason: "JSON has no such number.", value: object{"a": object{"b": math.Inf(-1)}}, names: "a: b: ",
+		},
+		"Channel": {reason: "It is not JSON at all.", value: object{"a": make(chan int)}, names: "chan int"},
+		"Struct": {
+			reason: "It would have to be converted by its owner.", value: list{struct{}{}}, names: "struct {}",
+		},
 		"BadNumber":   {reason: "It would break what is around it.", value: json.Number("1,2"), names: "1,2"},
 		"EmptyNumber": {reason: "It is no number.", value: json.Number(""), names: `""`},
 		"TextNumber":  {reason: "It is JSON, but no number.", value: json.Number(`"1"`), names: "not a number"},
@@ -51,27 +55,64 @@ func TestMarshal(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"Null":         {reason: "It has a word.", value: nil, want: `null`},
-		"NilObject":    {reason: "Go writes nil mappings as null.", value: object(nil), want: `null`},
-		"NilList":      {reason: "Go writes nil slices as null.", value: list(nil), want: `null`},
-		"Booleans":     {reason: "They have words.", value: list{true, false}, want: `[true,false]`},
-		"Empty":        {reason: "Empty is not null.", value: object{"a": object{}, "b": list{}}, want: `{"a":{},"b":[]}`},
-		"Sorted":       {reason: "The same value gives the same text, always.", value: object{"b": object{"d": nil, "c": nil}, "a": nil}, want: `{"a":null,"b":{"c":null,"d":null}}`},
-		"Integers":     {reason: "They keep all digits.", value: list{int64(math.MaxInt64), int64(math.MinInt64), 5, int32(-6)}, want: `[9223372036854775807,-9223372036854775808,5,-6]`},
-		"WholeFloats":  {reason: "Kopf writes them with a fraction.", value: list{1.0, 0.0, 1e15, float32(2)}, want: `[1.0,0.0,1000000000000000.0,2.0]`},
-		"LargeFloats":  {reason: "Digits would be read as another integer.", value: list{1152921504606846976.0, 1e16, 1e21, 1e100}, want: `[1.152921504606847e+18,1e+16,1e+21,1e+100]`},
-		"SmallFloats":  {reason: "The bounds are Python's.", value: list{0.1, 0.0001, 0.00001, 1e-7, 5e-324}, want: `[0.1,0.0001,1e-05,1e-07,5e-324]`},
-		"Numbers":      {reason: "They are text already.", value: list{json.Number("1"), json.Number("-1.50e3")}, want: `[1,-1.50e3]`},
-		"Html":         {reason: "It is for people, not for browsers.", value: "<a href='x'>&</a>/", want: `"<a href='x'>&</a>/"`},
-		"Quotes":       {reason: "They would end the literal.", value: `"\`, want: `"\"\\"`},
-		"Controls":     {reason: "Some have a short form, as in Python.", value: "\n\r\t\b\f\x00\x1f\x7f", want: `"\n\r\t\b\f\u0000\u001f\u007f"`},
-		"Latin":        {reason: "All but ASCII is escaped.", value: "Ünï", want: `"\u00dcn\u00ef"`},
-		"Separators":   {reason: "They are not ASCII either.", value: "\u2028\u2029\ufffd", want: `"\u2028\u2029\ufffd"`},
-		"Surrogates":   {reason: "Above the basic plane, there are two.", value: "😀\U0010FFFF\U00010000", want: `"\ud83d\ude00\udbff\udfff\ud800\udc00"`},
-		"BrokenUTF8":   {reason: "The text must be readable, whatever was in it.", value: "a\xff\xfe\xe2\x98b", want: `"a\ufffd\ufffd\ufffd\ufffdb"`},
-		"EscapedKey":   {reason: "Keys are strings as well.", value: object{"é\"": int64(1)}, want: `{"\u00e9\"":1}`},
-		"EmptyKey":     {reason: "It is a key.", value: object{"": ""}, want: `{"":""}`},
-		"NestedInList": {reason: "Keys of neighbours do not get mixed up.", value: list{object{"a": object{"b": nil}, "c": nil}, object{"d": nil}}, want: `[{"a":{"b":null},"c":null},{"d":null}]`},
+		"Null":      {reason: "It has a word.", value: nil, want: `null`},
+		"NilObject": {reason: "Go writes nil mappings as null.", value: object(nil), want: `null`},
+		"NilList":   {reason: "Go writes nil slices as null.", value: list(nil), want: `null`},
+		"Booleans":  {reason: "They have words.", value: list{true, false}, want: `[true,false]`},
+		"Empty": {
+			reason: "Empty is not null.", value: object{"a": object{}, "b": list{}}, want: `{"a":{},"b":[]}`,
+		},
+		"Sorted": {
+			reason: "The same value gives the same text, always.",
+			value:  object{"b": object{"d": nil, "c": nil}, "a": nil}, want: `{"a":null,"b":{"c":null,"d":null}}`,
+		},
+		"Integers": {
+			reason: "They keep all digits.", value: list{int64(math.MaxInt64), int64(math.MinInt64), 5, int32(-6)},
+			want: `[9223372036854775807,-9223372036854775808,5,-6]`,
+		},
+		"WholeFloats": {
+			reason: "Kopf writes them with a fraction.", value: list{1.0, 0.0, 1e15, float32(2)},
+			want: `[1.0,0.0,1000000000000000.0,2.0]`,
+		},
+		"LargeFloats": {
+			reason: "Digits would be read as another integer.", value: list{1152921504606846976.0, 1e16, 1e21, 1e100},
+			want: `[1.152921504606847e+18,1e+16,1e+21,1e+100]`,
+		},
+		"SmallFloats": {
+			reason: "The bounds are Python's.", value: list{0.1, 0.0001, 0.00001, 1e-7, 5e-324},
+			want: `[0.1,0.0001,1e-05,1e-07,5e-324]`,
+		},
+		"Numbers": {
+			reason: "They are text already.", value: list{json.Number("1"), json.Number("-1.50e3")},
+			want: `[1,-1.50e3]`,
+		},
+		"Html": {
+			reason: "It is for people, not for browsers.", value: "<a href='x'>&</a>/", want: `"<a href='x'>&</a>/"`,
+		},
+		"Quotes": {reason: "They would end the literal.", value: `"\`, want: `"\"\\"`},
+		"Controls": {
+			reason: "Some have a short form, as in Python.", value: "\n\r\t\b\f\x00\x1f\x7f",
+			want: `"\n\r\t\b\f\u0000\u001f\u007f"`,
+		},
+		"Latin": {reason: "All but ASCII is escaped.", value: "Ünï", want: `"\u00dcn\u00ef"`},
+		"Separators": {
+			reason: "They are not ASCII either.", value: "\u2028\u2029\ufffd", want: `"\u2028\u2029\ufffd"`,
+		},
+		"Surrogates": {
+			reason: "Above the basic plane, there are two.", value: "😀\U0010FFFF\U00010000",
+			want: `"\ud83d\ude00\udbff\udfff\ud800\udc00"`,
+		},
+		"BrokenUTF8": {
+			reason: "The text must be readable, whatever was in it.", value: "a\xff\xfe\xe2\x98b",
+			want: `"a\ufffd\ufffd\ufffd\ufffdb"`,
+		},
+		"EscapedKey": {reason: "Keys are strings as well.", value: object{"é\"": int64(1)}, want: `{"\u00e9\"":1}`},
+		"EmptyKey":   {reason: "It is a key.", value: object{"": ""}, want: `{"":""}`},
+		"NestedInList": {
+			reason: "Keys of neighbours do not get mixed up.",
+			value:  list{object{"a": object{"b": nil}, "c": nil}, object{"d": nil}},
+			want:   `[{"a":{"b":null},"c":null},{"d":null}]`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,8 +57,8 @@ func appendCode(text []byte, code rune) []byte {
 	return append(text, '\\', 'u', hex[code>>12&0xF], hex[code>>8&0xF], hex[code>>4&0xF], hex[code&0xF])
 }
 
-// Cut shortens a text so that no more than so many bytes of JSON are its own, and ends it with an ellipsis then. It is made
-// valid UTF-8 in that case.
+// Cut shortens a text so that no more than so many bytes of JSON are its own, and ends it with an ellipsis then. It is
+// made valid UTF-8 in that case.
 func Cut(text string, limit int) string {
 	if len(text) <= limit/longestEscape {
 		return text

@@ -34,15 +34,27 @@ func TestDepth(t *testing.T) {
 		full          bool
 		left, right   bool // whether there is a difference in these scopes
 	}{
-		"Equal":   {reason: "Nothing differs.", before: m{"a": m{"b": int64(1)}}, after: m{"a": m{"b": 1.0}}},
-		"Changed": {reason: "A value differs.", before: m{"a": m{"b": "x"}}, after: m{"a": m{"b": "y"}}, full: true, left: true, right: true},
-		"Added":   {reason: "It is overlooked on the left.", before: m{"a": m{}}, after: m{"a": m{"b": "y"}}, full: true, right: true},
-		"Removed": {reason: "It is overlooked on the right.", before: m{"a": m{"b": "y"}}, after: m{"a": m{}}, full: true, left: true},
-		"Null":    {reason: "A null is an absence.", before: m{"a": m{"b": nil}}, after: m{"a": m{}}},
+		"Equal": {reason: "Nothing differs.", before: m{"a": m{"b": int64(1)}}, after: m{"a": m{"b": 1.0}}},
+		"Changed": {
+			reason: "A value differs.", before: m{"a": m{"b": "x"}}, after: m{"a": m{"b": "y"}}, full: true, left: true,
+			right: true,
+		},
+		"Added": {
+			reason: "It is overlooked on the left.", before: m{"a": m{}}, after: m{"a": m{"b": "y"}}, full: true,
+			right: true,
+		},
+		"Removed": {
+			reason: "It is overlooked on the right.", before: m{"a": m{"b": "y"}}, after: m{"a": m{}}, full: true,
+			left: true,
+		},
+		"Null": {reason: "A null is an absence.", before: m{"a": m{"b": nil}}, after: m{"a": m{}}},
 		"NullsOnBothSides": {
 			reason: "So are two of them.", before: m{"a": m{"b": nil}}, after: m{"a": m{"c": nil}},
 		},
-		"Kind": {reason: "A mapping is no list.", before: m{"a": m{"b": m{}}}, after: m{"a": m{"b": []any{}}}, full: true, left: true, right: true},
+		"Kind": {
+			reason: "A mapping is no list.", before: m{"a": m{"b": m{}}}, after: m{"a": m{"b": []any{}}}, full: true,
+			left: true, right: true,
+		},
 	}
 	wrapped := func(value any) any {
 		for range diff.MaxDepth {
@@ -53,12 +65,17 @@ func TestDepth(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			before, after := wrapped(tc.before), wrapped(tc.after)
-			got := []bool{len(diff.Compute(before, after)) > 0, len(diff.ComputeLeft(before, after)) > 0, len(diff.ComputeRight(before, after)) > 0}
+			got := []bool{
+				len(diff.Compute(before, after)) > 0, len(diff.ComputeLeft(before, after)) > 0,
+				len(diff.ComputeRight(before, after)) > 0,
+			}
 			if delta := cmp.Diff([]bool{tc.full, tc.left, tc.right}, got); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
 			for _, item := range diff.Compute(before, after) {
-				if len(item.Path) != diff.MaxDepth || !cmp.Equal(item.Old, tc.before) || !cmp.Equal(item.New, tc.after) {
+				if len(item.Path) != diff.MaxDepth || !cmp.Equal(
+					item.Old, tc.before,
+				) || !cmp.Equal(item.New, tc.after) {
 					t.Errorf("%s\nwant both values as a whole at the depth, got %v", tc.reason, item)
 				}
 			}

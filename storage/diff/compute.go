@@ -20,20 +20,23 @@ func Compute(before, after any) Diff {
 	return compute(before, after, full)
 }
 
-// ComputeLeft is [Compute] that overlooks the keys of mappings that only the new side has, at any depth: Kopf's diff of the
-// left scope. It tells whether all that the old side asks for has come true in the new one, whatever else is there.
-// A key that the old side has with a null is not overlooked. Where one side as a whole is null, there is nothing to overlook.
+// ComputeLeft is [Compute] that overlooks the keys of mappings that only the new side has, at any depth: Kopf's diff of
+// the left scope. It tells whether all that the old side asks for has come true in the new one, whatever else is there.
+// A key that the old side has with a null is not overlooked. Where one side as a whole is null, there is nothing to
+// overlook.
 func ComputeLeft(before, after any) Diff {
 	return compute(before, after, left)
 }
 
-// ComputeRight is [Compute] that overlooks the keys of mappings that only the old side has: the mirror of [ComputeLeft].
+// ComputeRight is [Compute] that overlooks the keys of mappings that only the old side has: the mirror of
+// [ComputeLeft].
 func ComputeRight(before, after any) Diff {
 	return compute(before, after, right)
 }
 
-// MaxDepth is how many keys the path of an item has at most. Somebody may nest an object thousands of times: paths to all
-// that has changed in it would take as much as the square of its size. Kopf fails for objects that are nested that deeply.
+// MaxDepth is how many keys the path of an item has at most. Somebody may nest an object thousands of times: paths to
+// all that has changed in it would take as much as the square of its size. Kopf fails for objects that are nested that
+// deeply.
 const MaxDepth = 128
 
 // scope says which keys of mappings are looked at.

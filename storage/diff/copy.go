@@ -2,8 +2,8 @@ package diff
 
 import "slices"
 
-// Copy returns a value that shares no mapping and no list with the given one, so that either can be modified. Values that are not of JSON
-// stay as they are; nil mappings and lists become nulls.
+// Copy returns a value that shares no mapping and no list with the given one, so that either can be modified. Values
+// that are not of JSON stay as they are; nil mappings and lists become nulls.
 func Copy(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

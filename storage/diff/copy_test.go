@@ -10,7 +10,10 @@ import (
 
 func TestCopySharesNothing(t *testing.T) {
 	tree := func() map[string]any {
-		return map[string]any{"list": []any{map[string]any{"a": int64(1)}, nil, "x"}, "empty": map[string]any{}, "none": []any(nil), "odd": 7}
+		return map[string]any{
+			"list": []any{map[string]any{"a": int64(1)}, nil, "x"}, "empty": map[string]any{}, "none": []any(nil),
+			"odd": 7,
+		}
 	}
 	original := tree()
 	copied, ok := diff.Copy(original).(map[string]any)
@@ -31,7 +34,9 @@ func TestCopySharesNothing(t *testing.T) {
 }
 
 func TestCloneSharesNothing(t *testing.T) {
-	before, after := map[string]any{"spec": map[string]any{"a": []any{"x"}}}, map[string]any{"spec": map[string]any{"a": []any{"y"}, "b": map[string]any{}}}
+	before, after := map[string]any{"spec": map[string]any{"a": []any{"x"}}}, map[string]any{
+		"spec": map[string]any{"a": []any{"y"}, "b": map[string]any{}},
+	}
 	original := diff.Compute(before, after)
 	want := diff.Compute(before, after)
 	cloned := original.Clone()

@@ -21,8 +21,9 @@ const (
 
 // An Item is one difference, Kopf's DiffItem: what happened, where, and the values on both sides.
 //
-// A subtree that appears or disappears is one item at its topmost path, not one per leaf. Old is nil for [Add],
-// New is nil for [Remove]. Both are nil for values that are not to be shown. The values belong to what was compared: read them, never write to them.
+// A subtree that appears or disappears is one item at its topmost path, not one per leaf. Old is nil for [Add], New is
+// nil for [Remove]. Both are nil for values that are not to be shown. The values belong to what was compared: read
+// them, never write to them.
 type Item struct {
 	Op   Operation
 	Path Path

@@ -113,7 +113,8 @@ func (n number) equal(other number) bool {
 	return n.float == other.float || math.IsNaN(n.float) && math.IsNaN(other.float)
 }
 
-// isExactly tells whether the float is this very integer. The bounds go first: beyond them, Go's conversion is undefined.
+// isExactly tells whether the float is this very integer. The bounds go first: beyond them, Go's conversion is
+// undefined.
 func isExactly(float float64, integer int64) bool {
 	return float >= math.MinInt64 && float < -math.MinInt64 && math.Trunc(float) == float && int64(float) == integer
 }

@@ -99,8 +99,8 @@ func requireSame(t *testing.T, what string, want, got any) {
 	}
 }
 
-// grow makes a JSON value out of any bytes, so that the fuzzer never wastes its time on syntax. Few keys and scalars make
-// two values likely to meet. Numbers are integers only: a float equal to an integer is beyond cmp.
+// grow makes a JSON value out of any bytes, so that the fuzzer never wastes its time on syntax. Few keys and scalars
+// make two values likely to meet. Numbers are integers only: a float equal to an integer is beyond cmp.
 func grow(seed []byte) any {
 	take := func() byte {
 		if len(seed) == 0 {
@@ -164,7 +164,9 @@ func bare(value any) any {
 }
 
 func mirrored(d diff.Diff) diff.Diff {
-	opposite := map[diff.Operation]diff.Operation{diff.Add: diff.Remove, diff.Remove: diff.Add, diff.Change: diff.Change}
+	opposite := map[diff.Operation]diff.Operation{
+		diff.Add: diff.Remove, diff.Remove: diff.Add, diff.Change: diff.Change,
+	}
 	result := slices.Clone(d)
 	for i, item := range result {
 		result[i].Op, result[i].Old, result[i].New = opposite[item.Op], item.New, item.Old

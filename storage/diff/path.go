@@ -12,8 +12,8 @@ func ParsePath(spec string) Path {
 	return strings.Split(spec, ".")
 }
 
-// String joins the keys by dots, for logs and handler ids. [ParsePath] reverses it unless a key has a dot; the root gives
-// "", as the path of one empty key does.
+// String joins the keys by dots, for logs and handler ids. [ParsePath] reverses it unless a key has a dot; the root
+// gives "", as the path of one empty key does.
 func (p Path) String() string {
 	return strings.Join(p, ".")
 }

@@ -16,8 +16,10 @@ func TestParsePath(t *testing.T) {
 	}{
 		"Empty":    {reason: "an empty text is one empty key, not the root", spec: "", want: diff.Path{""}},
 		"DotsOnly": {reason: "nothing is collapsed", spec: "a..", want: diff.Path{"a", "", ""}},
-		"Slash":    {reason: "only dots split", spec: "metadata.labels.a/b", want: diff.Path{"metadata", "labels", "a/b"}},
-		"One":      {reason: "no dot, one key", spec: "spec", want: diff.Path{"spec"}},
+		"Slash": {
+			reason: "only dots split", spec: "metadata.labels.a/b", want: diff.Path{"metadata", "labels", "a/b"},
+		},
+		"One": {reason: "no dot, one key", spec: "spec", want: diff.Path{"spec"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,17 +46,25 @@ func TestResolve(t *testing.T) {
 		path   diff.Path
 		want   result
 	}{
-		"NullRoot":   {reason: "nothing is inside null", value: nil, path: diff.Path{"spec"}},
-		"Missing":    {reason: "no such key", value: body, path: diff.Path{"spec", "absent"}},
-		"BelowText":  {reason: "scalars have no inside", value: body, path: diff.Path{"spec", "text", "x"}},
-		"BelowNull":  {reason: "null has no inside", value: body, path: diff.Path{"spec", "null", "x"}},
-		"BelowList":  {reason: "lists are never entered", value: body, path: diff.Path{"spec", "list", "0"}},
-		"DottedSpec": {reason: "a dotted text cannot name a key with dots", value: body, path: diff.ParsePath("spec.a.b")},
-		"Null":       {reason: "a null is found", value: body, path: diff.Path{"spec", "null"}, want: result{nil, true}},
-		"DottedKey":  {reason: "a path literal can", value: body, path: diff.Path{"spec", "a.b"}, want: result{int64(1), true}},
-		"EmptyKey":   {reason: "an empty key is a key", value: body, path: diff.Path{"spec", ""}, want: result{int64(2), true}},
-		"Root":       {reason: "nil is the value itself", value: "x", path: nil, want: result{"x", true}},
-		"EmptyRoot":  {reason: "so is an empty path", value: nil, path: diff.Path{}, want: result{nil, true}},
+		"NullRoot":  {reason: "nothing is inside null", value: nil, path: diff.Path{"spec"}},
+		"Missing":   {reason: "no such key", value: body, path: diff.Path{"spec", "absent"}},
+		"BelowText": {reason: "scalars have no inside", value: body, path: diff.Path{"spec", "text", "x"}},
+		"BelowNull": {reason: "null has no inside", value: body, path: diff.Path{"spec", "null", "x"}},
+		"BelowList": {reason: "lists are never entered", value: body, path: diff.Path{"spec", "list", "0"}},
+		"DottedSpec": {
+			reason: "a dotted text cannot name a key with dots", value: body, path: diff.ParsePath("spec.a.b"),
+		},
+		"Null": {
+			reason: "a null is found", value: body, path: diff.Path{"spec", "null"}, want: result{nil, true},
+		},
+		"DottedKey": {
+			reason: "a path literal can", value: body, path: diff.Path{"spec", "a.b"}, want: result{int64(1), true},
+		},
+		"EmptyKey": {
+			reason: "an empty key is a key", value: body, path: diff.Path{"spec", ""}, want: result{int64(2), true},
+		},
+		"Root":      {reason: "nil is the value itself", value: "x", path: nil, want: result{"x", true}},
+		"EmptyRoot": {reason: "so is an empty path", value: nil, path: diff.Path{}, want: result{nil, true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

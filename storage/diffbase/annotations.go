@@ -11,11 +11,11 @@ import (
 // Annotations keeps the essence in an annotation, as JSON in ASCII with a newline at the end. The zero value is Kopf's
 // default storage: AnnotationsDiffBaseStorage.
 type Annotations struct {
-	// Prefix is that of the annotation's key: the operator's domain. Default: "kopf.zalando.org". For any other one, the
-	// marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	// Prefix is that of the annotation's key: the operator's domain. Default: "kopf.zalando.org". For any other one,
+	// the marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
 	Prefix string
-	// Key is the rest of the annotation's key. Default: "last-handled-configuration". If it is too long for an annotation,
-	// there are two of them, as [keys.Names] says. Kopf: key.
+	// Key is the rest of the annotation's key. Default: "last-handled-configuration". If it is too long for an
+	// annotation, there are two of them, as [keys.Names] says. Kopf: key.
 	Key string
 	// IgnoredFields are removed from the essence, with the mappings that become empty by that: changes there are no
 	// changes. They win over the extra fields. Kopf: ignored_fields.

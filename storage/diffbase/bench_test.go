@@ -22,8 +22,11 @@ func realistic(b *testing.B, storage diffbase.Storage) object {
 	body := object{
 		"apiVersion": "example.org/v1", "kind": "Application",
 		"metadata": object{
-			"name": "app", "namespace": "default", "uid": "6f2ab1b2-0001-4c1f-9d3a-7d5d3a4c1e77", "resourceVersion": "123456",
-			"labels":      object{"app.kubernetes.io/name": "app", "app.kubernetes.io/part-of": "suite", "tier": "prod"},
+			"name": "app", "namespace": "default", "uid": "6f2ab1b2-0001-4c1f-9d3a-7d5d3a4c1e77",
+			"resourceVersion": "123456",
+			"labels": object{
+				"app.kubernetes.io/name": "app", "app.kubernetes.io/part-of": "suite", "tier": "prod",
+			},
 			"annotations": object{"example.org/note": "by hand", "example.org/contact": "team@example.org"},
 		},
 		"spec":   object{"replicas": int64(3), "template": object{"spec": object{"containers": containers}}},

@@ -157,7 +157,9 @@ func TestBuild(t *testing.T) {
 			reason:  "Fields that handlers look at are in, each of them, and nothing besides.",
 			storage: diffbase.Annotations{Prefix: "example.org"},
 			body:    everything,
-			extra:   paths("status.phase", "status.conditions", "spec.size", "metadata.name", "kind", "status.absent.at.all"),
+			extra: paths(
+				"status.phase", "status.conditions", "spec.size", "metadata.name", "kind", "status.absent.at.all",
+			),
 			want: diffbase.Essence{
 				"kind": "Database",
 				"metadata": object{
@@ -168,10 +170,12 @@ func TestBuild(t *testing.T) {
 			},
 		},
 		"IgnoredFields": {
-			reason:  "Ignored fields go last, with the mappings around; those that are not there do not matter.",
-			storage: diffbase.Status{IgnoredFields: paths("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase")},
-			body:    everything,
-			extra:   paths("status.phase"),
+			reason: "Ignored fields go last, with the mappings around; those that are not there do not matter.",
+			storage: diffbase.Status{
+				IgnoredFields: paths("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase"),
+			},
+			body:  everything,
+			extra: paths("status.phase"),
 			want: diffbase.Essence{
 				"metadata": object{"annotations": object{"note": "by hand"}},
 				"spec":     object{"size": int64(3)},
@@ -201,7 +205,9 @@ func TestBuildSharesWhatItKeeps(t *testing.T) {
 		t.Fatalf("cannot build: %v", err)
 	}
 	spec["size"] = int64(4)
-	want := diffbase.Essence{"metadata": object{"annotations": object{"note": "by hand"}}, "spec": object{"size": int64(4)}}
+	want := diffbase.Essence{
+		"metadata": object{"annotations": object{"note": "by hand"}}, "spec": object{"size": int64(4)},
+	}
 	if delta := cmp.Diff(want, essence); delta != "" {
 		t.Errorf("the spec was copied, -want, +got:\n%s", delta)
 	}

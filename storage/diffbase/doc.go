@@ -2,8 +2,8 @@
 // essence that was last handled: the diff-base. Both are how a change is seen even if it was made while nobody watched.
 //
 // It stands apart because the essence decides what is handled at all: it is Kopf's to the key, and a pure function of
-// the object. It never talks to a cluster, never modifies an object or an essence (they share what they have in common),
-// and knows nothing of handlers and their progress.
+// the object. It never talks to a cluster, never modifies an object or an essence (they share what they have in
+// common), and knows nothing of handlers and their progress.
 //
 // Its neighbours: storage/progress, of the same layer, removes its own annotations from essences; storage/diff
 // compares essences; reconcilers/cause decides by that what has happened.

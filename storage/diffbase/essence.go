@@ -13,8 +13,8 @@ import (
 // lastApplied is where kubectl keeps its own memory: it changes with every change that is seen elsewhere anyway.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// build makes the essence that all storages begin with: without their own keys and ignored fields yet. The own names are
-// annotations that the caller will remove anyway: known here, the annotations are copied once, not twice.
+// build makes the essence that all storages begin with: without their own keys and ignored fields yet. The own names
+// are annotations that the caller will remove anyway: known here, the annotations are copied once, not twice.
 func build(body map[string]any, extra []diff.Path, own []string) (Essence, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
@@ -94,7 +94,8 @@ func isWhole(key string) bool {
 
 var errWholeObject = errors.New("a field of an essence cannot be the object as a whole")
 
-// resolve is stricter than [diff.Resolve], as Kopf is: a field inside of a string is no absent field. Who takes it for one leaves it out.
+// resolve is stricter than [diff.Resolve], as Kopf is: a field inside of a string is no absent field. Who takes it for
+// one leaves it out.
 func resolve(body map[string]any, field diff.Path) (any, bool, error) {
 	if len(field) == 0 {
 		return nil, false, fmt.Errorf("tracking a field: %w", errWholeObject)

@@ -32,8 +32,6 @@ func Example() {
 		fmt.Println(err)
 	}
 	fmt.Println(diff.Compute(before, after))
-	// Output:
-	// map[metadata:map[annotations:map[databases.example.org/kopf-managed:yes databases.example.org/last-handled-configuration:{"spec":{"size":1}}
-	// ]]]
-	// [change spec.size: 1 -> 2]
+	// Output: map[metadata:map[annotations:map[databases.example.org/kopf-managed:yes
+	// databases.example.org/last-handled-configuration:{"spec":{"size":1}} ]]] [change spec.size: 1 -> 2]
 }

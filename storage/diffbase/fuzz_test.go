@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// FuzzFetch reads whatever an annotation may hold. It is malformed, or absent, or an essence; and then what is stored of
-// that essence is read as an equal one: otherwise, the object would be updated forever.
+// FuzzFetch reads whatever an annotation may hold. It is malformed, or absent, or an essence; and then what is stored
+// of that essence is read as an equal one: otherwise, the object would be updated forever.
 func FuzzFetch(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}\n", `{"spec":{"a":[1,-2.5,1e21,1.0,null,true,""]}}`, `{"spec":`, `[]`, `5`, `{"a":1e999}`,

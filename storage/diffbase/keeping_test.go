@@ -95,12 +95,29 @@ func TestStoreErrors(t *testing.T) {
 		essence diffbase.Essence
 		names   string
 	}{
-		"NoEssence":         {reason: "What is not there cannot have been handled.", storage: diffbase.Annotations{}, patch: object{}, names: "no essence"},
-		"NoEssenceInStatus": {reason: "It is the same in all storages.", storage: diffbase.Status{}, patch: object{}, names: "no essence"},
-		"Unencodable":       {reason: "It is not JSON.", storage: diffbase.Annotations{}, patch: object{}, essence: unencodable, names: "spec: ratio"},
-		"UnencodableOfMany": {reason: "None of them can.", storage: diffbase.Multi{diffbase.Status{}}, patch: object{}, essence: unencodable, names: "spec: ratio"},
-		"NoPlace":           {reason: "The patch removes all annotations.", storage: diffbase.Annotations{}, patch: object{"metadata": object{"annotations": nil}}, essence: diffbase.Essence{}, names: "annotations"},
-		"NoPlaceInStatus":   {reason: "The patch replaces the status.", storage: diffbase.Status{}, patch: object{"status": "x"}, essence: diffbase.Essence{}, names: "status"},
+		"NoEssence": {
+			reason: "What is not there cannot have been handled.", storage: diffbase.Annotations{}, patch: object{},
+			names: "no essence",
+		},
+		"NoEssenceInStatus": {
+			reason: "It is the same in all storages.", storage: diffbase.Status{}, patch: object{}, names: "no essence",
+		},
+		"Unencodable": {
+			reason: "It is not JSON.", storage: diffbase.Annotations{}, patch: object{}, essence: unencodable,
+			names: "spec: ratio",
+		},
+		"UnencodableOfMany": {
+			reason: "None of them can.", storage: diffbase.Multi{diffbase.Status{}}, patch: object{},
+			essence: unencodable, names: "spec: ratio",
+		},
+		"NoPlace": {
+			reason: "The patch removes all annotations.", storage: diffbase.Annotations{},
+			patch: object{"metadata": object{"annotations": nil}}, essence: diffbase.Essence{}, names: "annotations",
+		},
+		"NoPlaceInStatus": {
+			reason: "The patch replaces the status.", storage: diffbase.Status{}, patch: object{"status": "x"},
+			essence: diffbase.Essence{}, names: "status",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +147,9 @@ func TestStoredIsFetched(t *testing.T) {
 		"kind":     "ReplicaSet",
 		"metadata": object{"ownerReferences": []any{object{"kind": "Deployment"}}, "labels": object{"a": "ü<&>😀"}},
 		"spec": object{
-			"whole": 1.0, "large": 1152921504606846976.0, "huge": int64(math.MaxInt64), "small": 1e-7, "null": nil, "list": []any{object{}},
+			"whole": 1.0, "large": 1152921504606846976.0, "huge": int64(
+				math.MaxInt64,
+			), "small": 1e-7, "null": nil, "list": []any{object{}},
 		},
 	}
 	for name, storage := range storages {

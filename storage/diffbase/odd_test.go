@@ -31,8 +31,11 @@ func TestOddObjects(t *testing.T) {
 			essence: object{"status": "text"},
 		},
 		"OwnerWithoutKind": {
-			reason:  "it is no deployment, so nothing is marked as of one",
-			body:    object{"kind": "ReplicaSet", "metadata": object{"ownerReferences": []any{object{"uid": "x"}}, "annotations": memory}},
+			reason: "it is no deployment, so nothing is marked as of one",
+			body: object{
+				"kind":     "ReplicaSet",
+				"metadata": object{"ownerReferences": []any{object{"uid": "x"}}, "annotations": memory},
+			},
 			essence: object{}, known: object{"spec": object{"a": int64(1)}},
 		},
 	} {

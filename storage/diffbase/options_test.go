@@ -58,8 +58,9 @@ func (v vector) toDiffbase(options map[string]any) (diffbase.Storage, error) {
 	switch options["class"] {
 	case "AnnotationsDiffBaseStorage":
 		vectors.Known(v.t, options, "class", "prefix", "key", "ignored_fields", "v1")
-		return diffbase.Annotations{Prefix: text(options, "prefix", ""), Key: text(options, "key", ""), IgnoredFields: ignored,
-			WithoutV1: options["v1"] == false}, prefixError(options)
+		return diffbase.Annotations{Prefix: text(options, "prefix", ""), Key: text(options, "key", ""),
+			IgnoredFields: ignored,
+			WithoutV1:     options["v1"] == false}, prefixError(options)
 	case "StatusDiffBaseStorage":
 		vectors.Known(v.t, options, "class", "name", "field", "ignored_fields")
 		return diffbase.Status{Name: name, Field: toPath(options["field"], name), IgnoredFields: ignored}, nil
@@ -89,7 +90,9 @@ func (v vector) progress() (progress.Storage, error) {
 
 func (v vector) toProgress(options map[string]any) (progress.Storage, error) {
 	prefix, name := text(options, "prefix", ""), text(options, "name", "kopf")
-	vectors.Known(v.t, options, "class", "prefix", "v1", "verbose", "touch_key", "name", "field", "touch_field", "storages")
+	vectors.Known(
+		v.t, options, "class", "prefix", "v1", "verbose", "touch_key", "name", "field", "touch_field", "storages",
+	)
 	switch options["class"] {
 	case "AnnotationsProgressStorage":
 		return progress.Annotations{Prefix: prefix}, prefixError(options)

@@ -34,8 +34,8 @@ func (s Status) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	return storage.Without(essence, s.field())
 }
 
-// Fetch reads the field: see [Storage]. If it is out of reach because there is something else than a mapping on the way,
-// it is absent; so it is with a null, or a JSON null.
+// Fetch reads the field: see [Storage]. If it is out of reach because there is something else than a mapping on the
+// way, it is absent; so it is with a null, or a JSON null.
 func (s Status) Fetch(body map[string]any) (Essence, error) {
 	field := s.field()
 	value, _ := diff.Resolve(body, field)

@@ -34,7 +34,6 @@ func ExampleMarkedPrefixes() {
 func ExampleValidateID() {
 	fmt.Println(keys.ValidateID("outer.<locals>.fn"))
 	fmt.Println(keys.ValidateID("my fn"))
-	// Output:
-	// <nil>
-	// invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2; choose an id of letters, digits, "-", "_", ".", "/"
+	// Output: <nil> invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2;
+	// choose an id of letters, digits, "-", "_", ".", "/"
 }

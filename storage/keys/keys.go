@@ -31,8 +31,8 @@ const (
 )
 
 var (
-	// Slashes separate handlers from sub-handlers and fields, angle brackets come from names of local functions in Python.
-	// Nothing else is replaced, even if Kubernetes will refuse it: see ValidateID.
+	// Slashes separate handlers from sub-handlers and fields, angle brackets come from names of local functions in
+	// Python. Nothing else is replaced, even if Kubernetes will refuse it: see ValidateID.
 	safe = strings.NewReplacer("/", ".", "<", "_", ">", "_")
 
 	// The usual alphabet with the two characters that annotations do not allow replaced by two that they do.
@@ -54,8 +54,8 @@ func Names(prefix, key string, v1 bool) []string {
 }
 
 // V2 returns the full annotation key of the current form: the key as the name, with "/" as ".", "<" and ">" as "_"; one
-// longer than 63 characters is cut to 56 and a digest of it appended: "-" and 6 characters. The prefix has no influence on the name.
-// Keys that differ only in the characters replaced get the same name.
+// longer than 63 characters is cut to 56 and a digest of it appended: "-" and 6 characters. The prefix has no influence
+// on the name. Keys that differ only in the characters replaced get the same name.
 func V2(prefix, key string) string {
 	key = valid(key)
 	name := safe.Replace(key)
@@ -77,7 +77,8 @@ func V1(prefix, key string) string {
 	return prefix + "/" + name
 }
 
-// valid replaces broken UTF-8 the way JSON encoders do: otherwise, what is written would be read back under another key.
+// valid replaces broken UTF-8 the way JSON encoders do: otherwise, what is written would be read back under another
+// key.
 func valid(key string) string {
 	return strings.ToValidUTF8(key, "\uFFFD")
 }

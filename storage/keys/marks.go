@@ -27,8 +27,8 @@ func MarkerKey(prefix string) string {
 	return prefix + "/" + ManagedMarker
 }
 
-// Mark returns the key as it is to be used on the object: with "-ofDRS" appended on a ReplicaSet that a Deployment owns,
-// unchanged otherwise. A malformed body counts as not owned.
+// Mark returns the key as it is to be used on the object: with "-ofDRS" appended on a ReplicaSet that a Deployment
+// owns, unchanged otherwise. A malformed body counts as not owned.
 func Mark(body map[string]any, key string) string {
 	if kind, _ := body["kind"].(string); kind != "ReplicaSet" {
 		return key

@@ -18,12 +18,18 @@ func TestMark(t *testing.T) {
 		body   map[string]any
 		want   string
 	}{
-		"NilBody":       {reason: "no object, no owner", want: "fn"},
-		"NoMetadata":    {reason: "no owners at all", body: map[string]any{"kind": "ReplicaSet"}, want: "fn"},
-		"Malformed":     {reason: "not a mapping is no owner", body: owned("Deployment", nil), want: "fn"},
-		"OtherOwner":    {reason: "only deployments copy annotations", body: owned(map[string]any{"kind": "Rollout"}), want: "fn"},
-		"SecondOwner":   {reason: "any owner counts, of any API version", body: owned(nil, deployment), want: "fn-ofDRS"},
-		"KindMalformed": {reason: "a kind of another type is no kind", body: map[string]any{"kind": int64(1)}, want: "fn"},
+		"NilBody":    {reason: "no object, no owner", want: "fn"},
+		"NoMetadata": {reason: "no owners at all", body: map[string]any{"kind": "ReplicaSet"}, want: "fn"},
+		"Malformed":  {reason: "not a mapping is no owner", body: owned("Deployment", nil), want: "fn"},
+		"OtherOwner": {
+			reason: "only deployments copy annotations", body: owned(map[string]any{"kind": "Rollout"}), want: "fn",
+		},
+		"SecondOwner": {
+			reason: "any owner counts, of any API version", body: owned(nil, deployment), want: "fn-ofDRS",
+		},
+		"KindMalformed": {
+			reason: "a kind of another type is no kind", body: map[string]any{"kind": int64(1)}, want: "fn",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,14 +46,39 @@ func TestMarkedPrefixes(t *testing.T) {
 		annotations map[string]any
 		want        keys.Prefixes
 	}{
-		"Nil":          {reason: "no annotations, no prefixes"},
-		"NoSlash":      {reason: "a key without a slash has no prefix", annotations: map[string]any{"kopf-managed": "yes", "kopf.zalando.org": "x"}},
-		"OtherName":    {reason: "the name is to be exactly the marker", annotations: map[string]any{"a.org/kopf-managed-x": "", "a.org/x/kopf-managed": ""}},
-		"LookAlike":    {reason: "a domain that only ends alike is someone else's", annotations: map[string]any{"xkopf.zalando.org/fn": ""}},
-		"AnyValue":     {reason: "the marker's value is irrelevant", annotations: map[string]any{"a.org/kopf-managed": nil}, want: keys.Prefixes{"a.org"}},
-		"EmptyPrefix":  {reason: "what is before the slash may be nothing", annotations: map[string]any{"/kopf-managed": ""}, want: keys.Prefixes{""}},
-		"KnownDomains": {reason: "Kopf's own domain needs no marker", annotations: map[string]any{"kopf.zalando.org/a": "", "x.kopf.zalando.org/b": ""}, want: keys.Prefixes{"kopf.zalando.org", "x.kopf.zalando.org"}},
-		"SortedOnce":   {reason: "each prefix is there once, in order", annotations: map[string]any{"b.org/kopf-managed": "", "a.org/kopf-managed": "", "kopf.zalando.org/a": "", "kopf.zalando.org/b": ""}, want: keys.Prefixes{"a.org", "b.org", "kopf.zalando.org"}},
+		"Nil": {reason: "no annotations, no prefixes"},
+		"NoSlash": {
+			reason:      "a key without a slash has no prefix",
+			annotations: map[string]any{"kopf-managed": "yes", "kopf.zalando.org": "x"},
+		},
+		"OtherName": {
+			reason:      "the name is to be exactly the marker",
+			annotations: map[string]any{"a.org/kopf-managed-x": "", "a.org/x/kopf-managed": ""},
+		},
+		"LookAlike": {
+			reason:      "a domain that only ends alike is someone else's",
+			annotations: map[string]any{"xkopf.zalando.org/fn": ""},
+		},
+		"AnyValue": {
+			reason: "the marker's value is irrelevant", annotations: map[string]any{"a.org/kopf-managed": nil},
+			want: keys.Prefixes{"a.org"},
+		},
+		"EmptyPrefix": {
+			reason: "what is before the slash may be nothing", annotations: map[string]any{"/kopf-managed": ""},
+			want: keys.Prefixes{""},
+		},
+		"KnownDomains": {
+			reason:      "Kopf's own domain needs no marker",
+			annotations: map[string]any{"kopf.zalando.org/a": "", "x.kopf.zalando.org/b": ""},
+			want:        keys.Prefixes{"kopf.zalando.org", "x.kopf.zalando.org"},
+		},
+		"SortedOnce": {
+			reason: "each prefix is there once, in order",
+			annotations: map[string]any{
+				"b.org/kopf-managed": "", "a.org/kopf-managed": "", "kopf.zalando.org/a": "", "kopf.zalando.org/b": "",
+			},
+			want: keys.Prefixes{"a.org", "b.org", "kopf.zalando.org"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,10 +127,13 @@ func TestNeedsMarker(t *testing.T) {
 		prefix string
 		want   bool
 	}{
-		"Kopf":       {reason: "everyone knows Kopf's own prefix", prefix: "kopf.zalando.org"},
-		"Subdomain":  {reason: "only exactly that prefix is left out", prefix: "x.kopf.zalando.org", want: true},
-		"KopfDomain": {reason: "unlike in Kopf, such prefixes are marked, as nobody knows them", prefix: "kopf.example.com", want: true},
-		"Custom":     {reason: "custom prefixes are marked", prefix: "example.com", want: true},
+		"Kopf":      {reason: "everyone knows Kopf's own prefix", prefix: "kopf.zalando.org"},
+		"Subdomain": {reason: "only exactly that prefix is left out", prefix: "x.kopf.zalando.org", want: true},
+		"KopfDomain": {
+			reason: "unlike in Kopf, such prefixes are marked, as nobody knows them", prefix: "kopf.example.com",
+			want: true,
+		},
+		"Custom": {reason: "custom prefixes are marked", prefix: "example.com", want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,9 @@ var reserved = []string{LastHandled, Handling, HandledUID, Touch, ManagedMarker}
 // digit. An empty prefix is an error.
 func ValidatePrefix(prefix string) error {
 	if err := checkSubdomain(prefix); err != nil {
-		return fmt.Errorf("invalid annotation prefix %q: %w; use a domain name such as \"databases.example.org\"", prefix, err)
+		return fmt.Errorf(
+			"invalid annotation prefix %q: %w; use a domain name such as \"databases.example.org\"", prefix, err,
+		)
 	}
 	return nil
 }
@@ -61,7 +63,9 @@ func checkID(id string) error {
 	}
 	for segment := range strings.SplitSeq(id, "/") {
 		if segment == "" || segment == "." || segment == ".." {
-			return fmt.Errorf("its part %q cannot be a segment of a URL path; give every part between slashes a name", segment)
+			return fmt.Errorf(
+				"its part %q cannot be a segment of a URL path; give every part between slashes a name", segment,
+			)
 		}
 	}
 	name := strings.TrimPrefix(V2("", id), "/")
@@ -69,7 +73,9 @@ func checkID(id string) error {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}
 	if err := checkName(name); err != nil {
-		return fmt.Errorf("it cannot be an annotation: %w; choose an id of letters, digits, \"-\", \"_\", \".\", \"/\"", err)
+		return fmt.Errorf(
+			"it cannot be an annotation: %w; choose an id of letters, digits, \"-\", \"_\", \".\", \"/\"", err,
+		)
 	}
 	return nil
 }
@@ -109,7 +115,9 @@ func checkSubdomain(domain string) error {
 		if bad := strings.IndexFunc(label, func(char rune) bool {
 			return char != '-' && (!isAlphanumeric(char) || unicode.IsUpper(char))
 		}); bad >= 0 {
-			return fmt.Errorf("the part %q of the prefix has other characters than lower-case letters, digits, dashes", label)
+			return fmt.Errorf(
+				"the part %q of the prefix has other characters than lower-case letters, digits, dashes", label,
+			)
 		}
 	}
 	return nil

@@ -35,21 +35,29 @@ func TestValidateID(t *testing.T) {
 		"Parent":        {reason: "routers resolve dots", id: "a/../b", want: `its part ".."`},
 		"Self":          {reason: "routers resolve dots", id: "a/./b", want: `its part "."`},
 		"BrokenUTF8":    {reason: "JSON cannot carry it", id: "a\xff", want: "UTF-8"},
-		"Control":       {reason: "unreadable, even after the cut", id: strings.Repeat("x", 64) + "\n", want: "control"},
-		"Lambda":        {reason: "a colon is not allowed", id: "lambda:/srv/app.py:12", want: "':' at position 6"},
-		"Space":         {reason: "a space is not allowed", id: "my fn", want: "' ' at position 2"},
-		"Letter":        {reason: "only ASCII is allowed", id: "über", want: "'ü' at position 0"},
-		"Underscored":   {reason: "Kubernetes wants a letter or a digit first", id: "_private", want: "begins or ends"},
-		"EndsWithSign":  {reason: "the bracket becomes an underscore, and that cannot be last", id: "Class.<lambda>", want: "begins or ends"},
-		"DiffBase":      {reason: "the record would overwrite the diff-base", id: "last-handled-configuration", want: "framework's own"},
-		"Marker":        {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
-		"Touch":         {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
-		"Remedy":        {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},
-		"Simple":        {reason: "a usual id", id: "create_fn"},
-		"Field":         {reason: "a handler of a field", id: "fn/spec.field"},
-		"Nested":        {reason: "a local function of Python", id: "outer.<locals>.fn"},
-		"Long":          {reason: "the digest makes it short enough", id: strings.Repeat("handler/", 30) + "fn"},
-		"LongTail":      {reason: "what the cut removes cannot be refused", id: strings.Repeat("x", 64) + "_"},
+		"Control": {
+			reason: "unreadable, even after the cut", id: strings.Repeat("x", 64) + "\n", want: "control",
+		},
+		"Lambda":      {reason: "a colon is not allowed", id: "lambda:/srv/app.py:12", want: "':' at position 6"},
+		"Space":       {reason: "a space is not allowed", id: "my fn", want: "' ' at position 2"},
+		"Letter":      {reason: "only ASCII is allowed", id: "über", want: "'ü' at position 0"},
+		"Underscored": {reason: "Kubernetes wants a letter or a digit first", id: "_private", want: "begins or ends"},
+		"EndsWithSign": {
+			reason: "the bracket becomes an underscore, and that cannot be last", id: "Class.<lambda>",
+			want: "begins or ends",
+		},
+		"DiffBase": {
+			reason: "the record would overwrite the diff-base", id: "last-handled-configuration",
+			want: "framework's own",
+		},
+		"Marker":   {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
+		"Touch":    {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
+		"Remedy":   {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},
+		"Simple":   {reason: "a usual id", id: "create_fn"},
+		"Field":    {reason: "a handler of a field", id: "fn/spec.field"},
+		"Nested":   {reason: "a local function of Python", id: "outer.<locals>.fn"},
+		"Long":     {reason: "the digest makes it short enough", id: strings.Repeat("handler/", 30) + "fn"},
+		"LongTail": {reason: "what the cut removes cannot be refused", id: strings.Repeat("x", 64) + "_"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,10 +103,18 @@ func TestValidateKey(t *testing.T) {
 		"NoName":     {reason: "the name is mandatory", key: "a.org/", want: "name is empty"},
 		"TwoSlashes": {reason: "the name has no slashes", key: "a.org/b/c", want: "'/' at position 1"},
 		"BadPrefix":  {reason: "both sides are checked", key: "-/fn", want: "the prefix"},
-		"LegacyDash": {reason: "the legacy form is nothing but a digest with such prefixes", key: keys.V1(strings.Repeat("a", 55), "update-fn"), want: "begins or ends"},
-		"LegacyLong": {reason: "the legacy form exceeds the limit with such prefixes", key: keys.V1(long, strings.Repeat("x", 64)), want: "more than 63"},
-		"Marker":     {reason: "what the framework writes is accepted", key: keys.MarkerKey("a.org")},
-		"Current":    {reason: "the current form is accepted with any prefix", key: keys.V2(long, strings.Repeat("x", 64))},
+		"LegacyDash": {
+			reason: "the legacy form is nothing but a digest with such prefixes",
+			key:    keys.V1(strings.Repeat("a", 55), "update-fn"), want: "begins or ends",
+		},
+		"LegacyLong": {
+			reason: "the legacy form exceeds the limit with such prefixes", key: keys.V1(long, strings.Repeat("x", 64)),
+			want: "more than 63",
+		},
+		"Marker": {reason: "what the framework writes is accepted", key: keys.MarkerKey("a.org")},
+		"Current": {
+			reason: "the current form is accepted with any prefix", key: keys.V2(long, strings.Repeat("x", 64)),
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // Annotations keeps each record in an annotation, "<prefix>/<id>" as [keys.Names] says, as JSON in ASCII without spaces
 // and without a newline. Kopf: AnnotationsProgressStorage.
 type Annotations struct {
-	// Prefix is that of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". For any other one, the
-	// marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	// Prefix is that of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". For any other one,
+	// the marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
 	Prefix string
 	// TouchKey is the rest of the key of the touch annotation. Default: "touch-dummy". Kopf: touch_key.
 	TouchKey string
@@ -137,6 +137,7 @@ func purge(patch, body map[string]any, path diff.Path) {
 		storage.Drop(patch, path)
 		return
 	}
-	// It fails only if the patch replaces or removes a place that the path leads through, and with it what is to be purged.
+	// It fails only if the patch replaces or removes a place that the path leads through, and with it what is to be
+	// purged.
 	_ = storage.Put(patch, path, nil)
 }

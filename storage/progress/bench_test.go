@@ -28,7 +28,8 @@ func realistic(b *testing.B, storage progress.Storage, record progress.Record) o
 
 func inProgress() progress.Record {
 	return progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)), Success: ptr.To(false),
+		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
+		Success: ptr.To(false),
 		Failure: ptr.To(false), Message: ptr.To("the cloud is not ready yet"),
 	}
 }

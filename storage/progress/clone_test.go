@@ -15,8 +15,9 @@ import (
 func TestCloneSharesNothing(t *testing.T) {
 	record := progress.Record{
 		Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
-		Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"a/x"}, Succeeded: []string{"y"},
-		Unknown: object{"future": list{"z"}},
+		Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"a/x"},
+		Succeeded: []string{"y"},
+		Unknown:   object{"future": list{"z"}},
 	}
 	clone := record.Clone()
 	if diff := cmp.Diff(record, clone, cmpopts.IgnoreUnexported(progress.Record{})); diff != "" {

@@ -12,8 +12,8 @@ import (
 
 // DecodeRecord reads a record from a JSON object, such as one of the status. Unknown keys are kept aside.
 //
-// It is an error, naming the key, if a value is not of the key's type: a string of ISO 8601 for times, an integer from 0
-// for retries (or a float that is one), a list of strings for subrefs; a null is good for each.
+// It is an error, naming the key, if a value is not of the key's type: a string of ISO 8601 for times, an integer from
+// 0 for retries (or a float that is one), a list of strings for subrefs; a null is good for each.
 func DecodeRecord(object map[string]any) (Record, error) {
 	var record Record
 	known := 0
@@ -38,7 +38,8 @@ func DecodeRecord(object map[string]any) (Record, error) {
 	return record, nil
 }
 
-// respelled tells whether a time was written otherwise than it would be here, given the pointer to it. Its offset is not minded.
+// respelled tells whether a time was written otherwise than it would be here, given the pointer to it. Its offset is
+// not minded.
 func respelled(field, value any) bool {
 	moment, isTime := field.(**time.Time)
 	return isTime && FormatTimestamp(**moment) != value

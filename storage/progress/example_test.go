@@ -9,13 +9,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// A handler has failed for the first time, and is to be retried. Its record is written, read after a restart, and purged
-// once all is done.
+// A handler has failed for the first time, and is to be retried. Its record is written, read after a restart, and
+// purged once all is done.
 func Example() {
 	storage := progress.Annotations{Prefix: "databases.example.org"}
 	started := time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)
 	record := progress.Record{
-		Started: &started, Delayed: ptr.To(started.Add(10 * time.Second)), Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
+		Started: &started, Delayed: ptr.To(
+			started.Add(10 * time.Second),
+		), Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
 		Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("later"),
 	}
 	patch := map[string]any{}
@@ -32,6 +34,5 @@ func Example() {
 	fmt.Println(removal)
 	// Output:
 	// {"started":"2024-05-06T07:08:09.123456+00:00","delayed":"2024-05-06T07:08:19.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"later"}
-	// 1 later true <nil>
-	// map[metadata:map[annotations:map[databases.example.org/provision:<nil>]]]
+	// 1 later true <nil> map[metadata:map[annotations:map[databases.example.org/provision:<nil>]]]
 }

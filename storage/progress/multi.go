@@ -2,8 +2,8 @@ package progress
 
 import "github.com/kopf-runtime/kopf-runtime/storage/diff"
 
-// Multi is several storages at once: all of them are written, purged, touched and cleared, and a record is read from the
-// first one that has any. Without storages, nothing is ever kept. Kopf: MultiProgressStorage.
+// Multi is several storages at once: all of them are written, purged, touched and cleared, and a record is read from
+// the first one that has any. Without storages, nothing is ever kept. Kopf: MultiProgressStorage.
 type Multi []Storage
 
 var _ Storage = Multi(nil)

@@ -42,9 +42,9 @@ type Writer interface {
 	Touch(patch, body map[string]any, value *string)
 }
 
-// MalformedError says that there is a record on the object, but what: text that is not JSON, JSON that is not an object,
-// or a key of a wrong type. Such an object cannot be handled, except for its deletion, until somebody repairs or removes
-// the place.
+// MalformedError says that there is a record on the object, but what: text that is not JSON, JSON that is not an
+// object, or a key of a wrong type. Such an object cannot be handled, except for its deletion, until somebody repairs
+// or removes the place.
 type MalformedError struct {
 	// Where is the place on the object, such as "annotation kopf.zalando.org/create_fn".
 	Where string

@@ -20,7 +20,8 @@ type Record struct {
 	Stopped *time.Time
 	// Delayed is before when the handler must not be called. Absent: it may be called at once. Key: delayed.
 	Delayed *time.Time
-	// Purpose is the cause that the record belongs to: create, update, delete, resume. Absent or empty: any. Key: purpose.
+	// Purpose is the cause that the record belongs to: create, update, delete, resume. Absent or empty: any. Key:
+	// purpose.
 	Purpose *string
 	// Retries is how many attempts were made, the last one included. Absent: 0. Key: retries.
 	Retries *int64
@@ -32,19 +33,22 @@ type Record struct {
 	Message *string
 	// Subrefs are the ids of all sub-handlers ever executed by the handler, at all levels, sorted. Key: subrefs.
 	Subrefs []string
-	// Succeeded is the sub-handlers that succeeded and have no records of their own: their ids without that of the handler
-	// and the slash, sorted. Kopf does not know it; where it is nil, it is not written, not even as a null. Key: succeeded.
+	// Succeeded is the sub-handlers that succeeded and have no records of their own: their ids without that of the
+	// handler and the slash, sorted. Kopf does not know it; where it is nil, it is not written, not even as a null.
+	// Key: succeeded.
 	Succeeded []string
 
-	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of [Record.Equal].
+	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of
+	// [Record.Equal].
 	Unknown map[string]any
 
 	lacking keySet // the keys that were not even null when the record was read
 	foreign bool   // it was read in another form than it would be written in
 }
 
-// Foreign tells whether the record was read in another form than it is written in: with times that are spelled otherwise, or, in
-// an annotation, with unknown keys. Whoever goes on with it writes it anew, as Kopf does, even if it says the same.
+// Foreign tells whether the record was read in another form than it is written in: with times that are spelled
+// otherwise, or, in an annotation, with unknown keys. Whoever goes on with it writes it anew, as Kopf does, even if it
+// says the same.
 func (r Record) Foreign() bool { return r.foreign }
 
 // keySet is a set of places in the list of fields: a bit for each.
@@ -83,8 +87,8 @@ func (r Record) omits(place int) bool {
 }
 
 // Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are
-// compared as they are stored, in microseconds; an absent key is not the same as its default. Unknown keys do not count,
-// and neither does the difference of null and absence.
+// compared as they are stored, in microseconds; an absent key is not the same as its default. Unknown keys do not
+// count, and neither does the difference of null and absence.
 func (r Record) Equal(other Record) bool {
 	return sameTime(r.Started, other.Started) &&
 		sameTime(r.Stopped, other.Stopped) &&

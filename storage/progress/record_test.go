@@ -60,7 +60,9 @@ func TestDecodeRecord(t *testing.T) {
 		"Empty": {reason: "Every key is optional.", fields: object{}},
 		"Nulls": {
 			reason: "A null says nothing.",
-			fields: object{"started": nil, "purpose": nil, "retries": nil, "success": nil, "message": nil, "subrefs": nil},
+			fields: object{
+				"started": nil, "purpose": nil, "retries": nil, "success": nil, "message": nil, "subrefs": nil,
+			},
 		},
 		"Full": {
 			reason: "All keys are known.",
@@ -70,8 +72,11 @@ func TestDecodeRecord(t *testing.T) {
 				"failure": false, "message": "later", "subrefs": list{"fn/a", "fn/b"},
 			},
 			want: progress.Record{
-				Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(3)),
-				Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"fn/a", "fn/b"},
+				Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"),
+				Retries: ptr.To(int64(3)),
+				Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{
+					"fn/a", "fn/b",
+				},
 			},
 		},
 		"Float": {
@@ -83,7 +88,8 @@ func TestDecodeRecord(t *testing.T) {
 			reason: "They are there, unlike absent keys.",
 			fields: object{"retries": int64(0), "success": false, "purpose": "", "message": "", "subrefs": list{}},
 			want: progress.Record{
-				Retries: ptr.To(int64(0)), Success: ptr.To(false), Purpose: ptr.To(""), Message: ptr.To(""), Subrefs: []string{},
+				Retries: ptr.To(int64(0)), Success: ptr.To(false), Purpose: ptr.To(""), Message: ptr.To(""),
+				Subrefs: []string{},
 			},
 		},
 		"Unknown": {
@@ -124,7 +130,9 @@ func TestRecordFields(t *testing.T) {
 		t.Errorf("a record that was read is as it came, -want, +got:\n%s", delta)
 	}
 	local := moment.In(time.FixedZone("east", 2*60*60)).Add(999)
-	if delta := cmp.Diff("2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).Fields()["started"]); delta != "" {
+	if delta := cmp.Diff(
+		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).Fields()["started"],
+	); delta != "" {
 		t.Errorf("times are in UTC, to the microsecond, -want, +got:\n%s", delta)
 	}
 }
@@ -141,21 +149,47 @@ func TestRecordEqual(t *testing.T) {
 		a, b   progress.Record
 		want   bool
 	}{
-		"Started":   {reason: "It tells when time is up.", a: progress.Record{Started: &moment}, b: progress.Record{Started: &later}},
+		"Started": {
+			reason: "It tells when time is up.", a: progress.Record{Started: &moment},
+			b: progress.Record{Started: &later},
+		},
 		"NoStarted": {reason: "Absent is now.", a: progress.Record{Started: &moment}},
 		"Stopped":   {reason: "It is told.", a: progress.Record{Stopped: &moment}, b: progress.Record{Stopped: &later}},
-		"Delayed":   {reason: "The call is at another time.", a: progress.Record{Delayed: &moment}, b: progress.Record{Delayed: &later}},
-		"Purpose":   {reason: "It is another cause.", a: progress.Record{Purpose: ptr.To("create")}, b: progress.Record{Purpose: ptr.To("update")}},
-		"Retries":   {reason: "There was an attempt.", a: progress.Record{Retries: ptr.To(int64(1))}, b: progress.Record{Retries: ptr.To(int64(2))}},
+		"Delayed": {
+			reason: "The call is at another time.", a: progress.Record{Delayed: &moment},
+			b: progress.Record{Delayed: &later},
+		},
+		"Purpose": {
+			reason: "It is another cause.", a: progress.Record{Purpose: ptr.To("create")},
+			b: progress.Record{Purpose: ptr.To("update")},
+		},
+		"Retries": {
+			reason: "There was an attempt.", a: progress.Record{Retries: ptr.To(int64(1))},
+			b: progress.Record{Retries: ptr.To(int64(2))},
+		},
 		"NoRetries": {reason: "A default is not absent.", a: progress.Record{Retries: ptr.To(int64(0))}},
-		"Success":   {reason: "It is done.", a: progress.Record{Success: ptr.To(false)}, b: progress.Record{Success: ptr.To(true)}},
-		"Failure":   {reason: "It is given up.", a: progress.Record{Failure: ptr.To(false)}, b: progress.Record{Failure: ptr.To(true)}},
-		"Message":   {reason: "It is told.", a: progress.Record{Message: ptr.To("a")}, b: progress.Record{Message: ptr.To("b")}},
-		"Subrefs":   {reason: "There is more to be purged.", a: progress.Record{Subrefs: []string{"a"}}, b: progress.Record{Subrefs: []string{"a", "b"}}},
+		"Success": {
+			reason: "It is done.", a: progress.Record{Success: ptr.To(false)},
+			b: progress.Record{Success: ptr.To(true)},
+		},
+		"Failure": {
+			reason: "It is given up.", a: progress.Record{Failure: ptr.To(false)},
+			b: progress.Record{Failure: ptr.To(true)},
+		},
+		"Message": {
+			reason: "It is told.", a: progress.Record{Message: ptr.To("a")}, b: progress.Record{Message: ptr.To("b")},
+		},
+		"Subrefs": {
+			reason: "There is more to be purged.", a: progress.Record{Subrefs: []string{"a"}},
+			b: progress.Record{Subrefs: []string{"a", "b"}},
+		},
 		"NoSubrefs": {reason: "An empty list is not absent.", a: progress.Record{Subrefs: []string{}}},
 		"Nothing":   {reason: "Neither says anything.", want: true},
 		"Unknown":   {reason: "What is unknown, or null, says nothing.", a: unknown, want: true},
-		"Nearly":    {reason: "What is below a microsecond is not stored, and the offset means nothing.", a: progress.Record{Started: &moment}, b: progress.Record{Started: &nearly}, want: true},
+		"Nearly": {
+			reason: "What is below a microsecond is not stored, and the offset means nothing.",
+			a:      progress.Record{Started: &moment}, b: progress.Record{Started: &nearly}, want: true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,8 @@ var _ Storage = Status{}
 
 var errNotMapping = errors.New("it is not a mapping")
 
-// Fetch reads the id's object: see [Reader]. If the field is out of reach because there is something else than a mapping
-// on the way, there is none; so it is with a null in place of the record.
+// Fetch reads the id's object: see [Reader]. If the field is out of reach because there is something else than a
+// mapping on the way, there is none; so it is with a null in place of the record.
 func (s Status) Fetch(body map[string]any, id string) (*Record, error) {
 	field := s.field()
 	records, ok := diff.Resolve(body, field)

@@ -74,9 +74,12 @@ func TestFetchMalformed(t *testing.T) {
 		"NotFirst": {
 			reason:  "A malformed one is not passed over in favour of another one.",
 			storage: progress.Multi{progress.Annotations{}, progress.Status{}},
-			body:    object{"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"], "status": inStatus(object{"fn": object{}})["status"]},
-			where:   "annotation kopf.zalando.org/fn",
-			names:   "empty",
+			body: object{
+				"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"],
+				"status":   inStatus(object{"fn": object{}})["status"],
+			},
+			where: "annotation kopf.zalando.org/fn",
+			names: "empty",
 		},
 		"NoRecords": {
 			reason:  "There is no telling whether there was a record.",
@@ -110,7 +113,9 @@ func TestFetchMalformed(t *testing.T) {
 			if delta := cmp.Diff(tc.where, malformed.Where); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
-			if !errors.Is(err, malformed.Err) || !strings.Contains(err.Error(), tc.where) || !strings.Contains(err.Error(), tc.names) {
+			if !errors.Is(err, malformed.Err) || !strings.Contains(
+				err.Error(), tc.where,
+			) || !strings.Contains(err.Error(), tc.names) {
 				t.Errorf("%s\nthe error %q does not tell %q and %q", tc.reason, err, tc.where, tc.names)
 			}
 		})
@@ -135,10 +140,22 @@ func TestStoreErrors(t *testing.T) {
 		record  progress.Record
 		names   string
 	}{
-		"Unencodable":     {reason: "It is not JSON.", storage: progress.Annotations{}, patch: object{}, record: unencodable, names: "ratio"},
-		"OneOfMany":       {reason: "One place fails, so all do.", storage: progress.Multi{progress.Smart{}}, patch: object{}, record: unencodable, names: "ratio"},
-		"NoPlace":         {reason: "The patch removes all annotations.", storage: progress.Annotations{}, patch: object{"metadata": object{"annotations": nil}}, names: "annotations"},
-		"NoPlaceInStatus": {reason: "The patch replaces the status.", storage: progress.Status{}, patch: object{"status": "x"}, names: "status"},
+		"Unencodable": {
+			reason: "It is not JSON.", storage: progress.Annotations{}, patch: object{}, record: unencodable,
+			names: "ratio",
+		},
+		"OneOfMany": {
+			reason: "One place fails, so all do.", storage: progress.Multi{progress.Smart{}}, patch: object{},
+			record: unencodable, names: "ratio",
+		},
+		"NoPlace": {
+			reason: "The patch removes all annotations.", storage: progress.Annotations{},
+			patch: object{"metadata": object{"annotations": nil}}, names: "annotations",
+		},
+		"NoPlaceInStatus": {
+			reason: "The patch replaces the status.", storage: progress.Status{}, patch: object{"status": "x"},
+			names: "status",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +196,8 @@ func TestStoredIsFetched(t *testing.T) {
 		"Smart":       progress.Smart{},
 	}
 	record := progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(2)), Success: ptr.To(false),
+		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(2)),
+		Success: ptr.To(false),
 		Failure: ptr.To(false), Message: ptr.To("ünï \"<&>\" 😀\n"), Subrefs: []string{"fn/a", "fn/b"},
 	}
 	for name, storage := range storages {
@@ -274,7 +292,9 @@ func TestClearOfNothingAllocatesNothing(t *testing.T) {
 		"status":   object{"kopf": object{"dummy": "x"}},
 	}
 	for name, storage := range map[string]progress.Reader{
-		"Default": progress.Smart{}, "Prefixed": progress.Annotations{Prefix: "databases.of.a.long.domain.example.org"}, "Status": progress.Status{},
+		"Default": progress.Smart{}, "Prefixed": progress.Annotations{
+			Prefix: "databases.of.a.long.domain.example.org",
+		}, "Status": progress.Status{},
 	} {
 		if got := testing.AllocsPerRun(100, func() { storage.Clear(essence) }); got != 0 {
 			t.Errorf("%s: got %v allocations, want none", name, got)
@@ -284,7 +304,8 @@ func TestClearOfNothingAllocatesNothing(t *testing.T) {
 
 func TestClearOfNil(t *testing.T) {
 	for name, storage := range map[string]progress.Reader{
-		"Annotations": progress.Annotations{}, "Status": progress.Status{}, "Smart": progress.Smart{}, "Multi": progress.Multi{},
+		"Annotations": progress.Annotations{}, "Status": progress.Status{}, "Smart": progress.Smart{},
+		"Multi": progress.Multi{},
 	} {
 		if got := storage.Clear(nil); got != nil {
 			t.Errorf("%s: got %v, but what was never handled has no essence", name, got)

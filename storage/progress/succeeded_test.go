@@ -26,7 +26,9 @@ func TestSucceeded(t *testing.T) {
 				t.Errorf("the names are not kept: %+v, %v", again, err)
 			}
 			empty, without := m{}, progress.Record{Purpose: read.Purpose}
-			if err := storage.Store(empty, m{}, "fn", without); err != nil || cmp.Equal(patch, empty) || without.Equal(*read) {
+			if err := storage.Store(
+				empty, m{}, "fn", without,
+			); err != nil || cmp.Equal(patch, empty) || without.Equal(*read) {
 				t.Errorf("a record with names is the same as one without: %v", err)
 			}
 		})

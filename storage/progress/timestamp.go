@@ -18,8 +18,8 @@ func FormatTimestamp(t time.Time) string {
 	return t.Format(microseconds)
 }
 
-// FormatTouch returns the time in the form of touches, peers and events: as [FormatTimestamp] does, but always in UTC, and
-// with no fraction if that is zero, such as "2024-05-06T07:08:09+00:00".
+// FormatTouch returns the time in the form of touches, peers and events: as [FormatTimestamp] does, but always in UTC,
+// and with no fraction if that is zero, such as "2024-05-06T07:08:09+00:00".
 func FormatTouch(t time.Time) string {
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Nanosecond() == 0 {
@@ -33,13 +33,13 @@ var (
 	errNoSuchTime   = errors.New("there is no such time")
 )
 
-// ParseTimestamp reads a timestamp in all forms of ISO 8601 that Kopf reads: a date, or a date and a time after a "T" or
-// a space; dashes and colons may be missing, and so may the parts from the month and from the minute on; a fraction of
-// the second may follow a dot or a comma, of which six digits are taken; the offset is "Z", "+hh", "+hhmm" or "+hh:mm". A
-// timestamp without an offset is in UTC (deviation D-timestamp-utc; in Kopf, the object is blocked by it).
+// ParseTimestamp reads a timestamp in all forms of ISO 8601 that Kopf reads: a date, or a date and a time after a "T"
+// or a space; dashes and colons may be missing, and so may the parts from the month and from the minute on; a fraction
+// of the second may follow a dot or a comma, of which six digits are taken; the offset is "Z", "+hh", "+hhmm" or
+// "+hh:mm". A timestamp without an offset is in UTC (deviation D-timestamp-utc; in Kopf, the object is blocked by it).
 //
-// The result is in UTC if the offset is zero, otherwise in a location of that offset. It is an error if there is no such
-// time in the calendar, or if it is outside of the years 1 to 9999 in UTC.
+// The result is in UTC if the offset is zero, otherwise in a location of that offset. It is an error if there is no
+// such time in the calendar, or if it is outside of the years 1 to 9999 in UTC.
 func ParseTimestamp(text string) (time.Time, error) {
 	s := scanner{rest: text}
 	var hour, minute, second, micro, offset int

@@ -67,26 +67,69 @@ func TestParseTimestamp(t *testing.T) {
 		text   string
 		want   string
 	}{
-		"Record":      {reason: "It is how records are written.", text: "2020-01-02T03:04:05.123456+00:00", want: "2020-01-02T03:04:05.123456+00:00"},
-		"Zulu":        {reason: "It is how Go writes.", text: "2020-01-02T03:04:05Z", want: "2020-01-02T03:04:05.000000+00:00"},
-		"Nano":        {reason: "What is below a microsecond is cut, not rounded.", text: "2020-01-02T03:04:05.999999999Z", want: "2020-01-02T03:04:05.999999+00:00"},
-		"Comma":       {reason: "ISO prefers it.", text: "2020-01-02T03:04:05,5Z", want: "2020-01-02T03:04:05.500000+00:00"},
-		"Compact":     {reason: "Dashes and colons may be missing.", text: "20200102T030405Z", want: "2020-01-02T03:04:05.000000+00:00"},
-		"Mixed":       {reason: "Some of them, too.", text: "20200102T03:0405+0230", want: "2020-01-02T03:04:05.000000+02:30"},
-		"Space":       {reason: "It is how people write.", text: "2020-01-02 03:04:05-02", want: "2020-01-02T03:04:05.000000-02:00"},
-		"SingleDigit": {reason: "Kopf reads them after a dash.", text: "2020-1-2T03:04:5Z", want: "2020-01-02T03:04:05.000000+00:00"},
-		"Minutes":     {reason: "Seconds may be missing.", text: "2020-01-02T03:04+23:59", want: "2020-01-02T03:04:00.000000+23:59"},
-		"Hours":       {reason: "So may the minutes.", text: "2020-01-02T03Z", want: "2020-01-02T03:00:00.000000+00:00"},
-		"Naive":       {reason: "Without an offset, it is UTC.", text: "2020-01-02T03:04:05", want: "2020-01-02T03:04:05.000000+00:00"},
-		"Date":        {reason: "The day begins at midnight, in UTC.", text: "2020-01-02", want: "2020-01-02T00:00:00.000000+00:00"},
+		"Record": {
+			reason: "It is how records are written.", text: "2020-01-02T03:04:05.123456+00:00",
+			want: "2020-01-02T03:04:05.123456+00:00",
+		},
+		"Zulu": {
+			reason: "It is how Go writes.", text: "2020-01-02T03:04:05Z", want: "2020-01-02T03:04:05.000000+00:00",
+		},
+		"Nano": {
+			reason: "What is below a microsecond is cut, not rounded.", text: "2020-01-02T03:04:05.999999999Z",
+			want: "2020-01-02T03:04:05.999999+00:00",
+		},
+		"Comma": {
+			reason: "ISO prefers it.", text: "2020-01-02T03:04:05,5Z", want: "2020-01-02T03:04:05.500000+00:00",
+		},
+		"Compact": {
+			reason: "Dashes and colons may be missing.", text: "20200102T030405Z",
+			want: "2020-01-02T03:04:05.000000+00:00",
+		},
+		"Mixed": {
+			reason: "Some of them, too.", text: "20200102T03:0405+0230", want: "2020-01-02T03:04:05.000000+02:30",
+		},
+		"Space": {
+			reason: "It is how people write.", text: "2020-01-02 03:04:05-02", want: "2020-01-02T03:04:05.000000-02:00",
+		},
+		"SingleDigit": {
+			reason: "Kopf reads them after a dash.", text: "2020-1-2T03:04:5Z",
+			want: "2020-01-02T03:04:05.000000+00:00",
+		},
+		"Minutes": {
+			reason: "Seconds may be missing.", text: "2020-01-02T03:04+23:59", want: "2020-01-02T03:04:00.000000+23:59",
+		},
+		"Hours": {
+			reason: "So may the minutes.", text: "2020-01-02T03Z", want: "2020-01-02T03:00:00.000000+00:00",
+		},
+		"Naive": {
+			reason: "Without an offset, it is UTC.", text: "2020-01-02T03:04:05",
+			want: "2020-01-02T03:04:05.000000+00:00",
+		},
+		"Date": {
+			reason: "The day begins at midnight, in UTC.", text: "2020-01-02", want: "2020-01-02T00:00:00.000000+00:00",
+		},
 		"CompactDate": {reason: "Dashes may be missing.", text: "20200102", want: "2020-01-02T00:00:00.000000+00:00"},
 		"HalfDate":    {reason: "Or some of them.", text: "2020-0102", want: "2020-01-02T00:00:00.000000+00:00"},
-		"Month":       {reason: "The month begins with its first day.", text: "2020-02", want: "2020-02-01T00:00:00.000000+00:00"},
-		"Year":        {reason: "The year begins with its first month.", text: "2020", want: "2020-01-01T00:00:00.000000+00:00"},
-		"Leap":        {reason: "Leap years have that day.", text: "2020-02-29T00:00:00Z", want: "2020-02-29T00:00:00.000000+00:00"},
-		"MinusZero":   {reason: "It is UTC all the same.", text: "2020-01-02T03:04:05-00:00", want: "2020-01-02T03:04:05.000000+00:00"},
-		"First":       {reason: "It is the first one ever.", text: "0001-01-01T00:00:00Z", want: "0001-01-01T00:00:00.000000+00:00"},
-		"Last":        {reason: "It is the last one ever.", text: "9999-12-31T23:59:59.999999Z", want: "9999-12-31T23:59:59.999999+00:00"},
+		"Month": {
+			reason: "The month begins with its first day.", text: "2020-02", want: "2020-02-01T00:00:00.000000+00:00",
+		},
+		"Year": {
+			reason: "The year begins with its first month.", text: "2020", want: "2020-01-01T00:00:00.000000+00:00",
+		},
+		"Leap": {
+			reason: "Leap years have that day.", text: "2020-02-29T00:00:00Z", want: "2020-02-29T00:00:00.000000+00:00",
+		},
+		"MinusZero": {
+			reason: "It is UTC all the same.", text: "2020-01-02T03:04:05-00:00",
+			want: "2020-01-02T03:04:05.000000+00:00",
+		},
+		"First": {
+			reason: "It is the first one ever.", text: "0001-01-01T00:00:00Z", want: "0001-01-01T00:00:00.000000+00:00",
+		},
+		"Last": {
+			reason: "It is the last one ever.", text: "9999-12-31T23:59:59.999999Z",
+			want: "9999-12-31T23:59:59.999999+00:00",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +153,9 @@ func TestFormatTouchIsInUTC(t *testing.T) {
 	}{
 		{"It is the same moment everywhere.", time.Date(2020, 1, 2, 3, 4, 5, 0, east), "2020-01-02T01:04:05+00:00"},
 		{"Nanoseconds are no fraction.", time.Date(2020, 1, 2, 3, 4, 5, 999, east), "2020-01-02T01:04:05+00:00"},
-		{"All six digits are written.", time.Date(2020, 1, 2, 3, 4, 5, 120_000_999, east), "2020-01-02T01:04:05.120000+00:00"},
+		{"All six digits are written.", time.Date(
+			2020, 1, 2, 3, 4, 5, 120_000_999, east,
+		), "2020-01-02T01:04:05.120000+00:00"},
 	} {
 		if delta := cmp.Diff(tc.want, progress.FormatTouch(tc.moment)); delta != "" {
 			t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
@@ -119,7 +164,9 @@ func TestFormatTouchIsInUTC(t *testing.T) {
 }
 
 func FuzzParseTimestamp(f *testing.F) {
-	for _, seed := range []string{"2020-01-02T03:04:05.123456+00:00", "20200102T0304Z", "2020-1-2 03", "9999-12-31T23:59:59-23:59", "2020"} {
+	for _, seed := range []string{
+		"2020-01-02T03:04:05.123456+00:00", "20200102T0304Z", "2020-1-2 03", "9999-12-31T23:59:59-23:59", "2020",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

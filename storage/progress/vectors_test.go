@@ -84,7 +84,9 @@ func TestVectorsTimestamps(t *testing.T) {
 		switch v.input["op"] {
 		case "epoch":
 			moment := time.UnixMicro(v.input["value"].(int64)).UTC()
-			return map[string]any{"record": progress.FormatTimestamp(moment), "touch": progress.FormatTouch(moment)}, nil
+			return map[string]any{
+				"record": progress.FormatTimestamp(moment), "touch": progress.FormatTouch(moment),
+			}, nil
 		case "format":
 			return formatted(v.text("value"), 0)
 		case "add":

@@ -1,6 +1,6 @@
-// Command bench is the operator by which the framework is compared with others that do the same: it handles kopfexamples.kopf.dev, stores
-// status.create_fn and status.update_fn, and, with BENCH_MODE=timers, has a timer for every object that does nothing every five seconds.
-// BENCH_WORKERS is the number of workers, 10 by default.
+// Command bench is the operator by which the framework is compared with others that do the same: it handles
+// kopfexamples.kopf.dev, stores status.create_fn and status.update_fn, and, with BENCH_MODE=timers, has a timer for
+// every object that does nothing every five seconds. BENCH_WORKERS is the number of workers, 10 by default.
 package main
 
 import (
@@ -64,7 +64,9 @@ func register(op *facade.Operator, timers bool) {
 		return nil
 	})
 	if timers {
-		examples.Timer("tick", 5*time.Second, func(context.Context, *facade.Run[*unstructured.Unstructured]) error { return nil })
+		examples.Timer(
+			"tick", 5*time.Second, func(context.Context, *facade.Run[*unstructured.Unstructured]) error { return nil },
+		)
 		return
 	}
 	examples.OnDelete("delete_fn", func(context.Context, *change) error { return nil })

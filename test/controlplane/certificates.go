@@ -77,7 +77,8 @@ func (a *authority) sign(t *x509.Certificate) (pair, error) {
 }
 
 func template(subject pkix.Name) *x509.Certificate {
-	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // crypto/rand ends the program rather than fail
+	// crypto/rand ends the program rather than fail
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,

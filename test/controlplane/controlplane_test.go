@@ -53,7 +53,9 @@ func program(t *testing.T, path, code string) {
 
 func kubectl(t *testing.T, found assets.Assets, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), found.Path("kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	cmd := exec.CommandContext(
+		t.Context(), found.Path("kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...,
+	)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -153,7 +155,8 @@ func TestServerLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	crashing := "#!/bin/sh\nmkfifo '" + sign + "'\n'" + found.Path("etcd") + "' \"$@\" &\nread line <'" + sign + "'\necho bad block\nexit 5\n"
+	crashing := "#!/bin/sh\nmkfifo '" + sign + "'\n'" + found.Path("etcd") + "' \"$@\" &\nread line <'" + sign +
+		"'\necho bad block\nexit 5\n"
 	program(t, filepath.Join(dir, "etcd"), crashing)
 	c := begin(t, assets.Assets{Dir: dir}, controlplane.Options{})
 	if err := os.WriteFile(sign, []byte("now\n"), 0); err != nil {
@@ -173,9 +176,13 @@ func TestServerLost(t *testing.T) {
 }
 
 func TestControllerManager(t *testing.T) {
-	found, err := assets.Resolve(t.Context(), assets.Options{Extra: []string{assets.ControllerManager}, Sources: []assets.Source{}})
+	found, err := assets.Resolve(
+		t.Context(), assets.Options{Extra: []string{assets.ControllerManager}, Sources: []assets.Source{}},
+	)
 	if err != nil {
-		t.Skipf("the program is not there; run \"go run ./cmd/controlplane assets --controller-manager\" first: %v", err)
+		t.Skipf(
+			"the program is not there; run \"go run ./cmd/controlplane assets --controller-manager\" first: %v", err,
+		)
 	}
 	c := begin(t, found, controlplane.Options{ControllerManager: true})
 	for _, args := range [][]string{

@@ -33,7 +33,9 @@ var _ = Describe("Bad input", func() {
 			bad.SetFinalizers([]string{operator + finalizerOf})
 			create(ctx, bad)
 			running := start(recorder(operator, ns, seen))
-			Eventually(running.logs).Should(gbytes.Say(`cannot be handled until it is changed.*"name":"bad".*on-create.*` + complaint))
+			Eventually(running.logs).Should(
+				gbytes.Say(`cannot be handled until it is changed.*"name":"bad".*on-create.*` + complaint),
+			)
 			othersAreServed(ctx, ns, operator)
 			Expect(running.requests.of("bad")).To(BeEmpty(), "there is nothing to write, and nothing is")
 			Expect(strings.Count(string(running.logs.Contents()), "cannot be handled until")).To(Equal(1), "said once")
@@ -41,8 +43,14 @@ var _ = Describe("Bad input", func() {
 			Eventually(now(ctx, bad)).Should(BeNil())
 			Expect(seen.list()).To(ContainElement(HavePrefix("delete bad")))
 		},
-		Entry("a last-handled configuration that is not JSON", "notjson.example.org", lastHandled, "{oops", "last-handled-configuration"),
-		Entry("a last-handled configuration that is not an object", "nomap.example.org", lastHandled, "[1]", "last-handled-configuration"),
+		Entry(
+			"a last-handled configuration that is not JSON", "notjson.example.org", lastHandled, "{oops",
+			"last-handled-configuration",
+		),
+		Entry(
+			"a last-handled configuration that is not an object", "nomap.example.org", lastHandled, "[1]",
+			"last-handled-configuration",
+		),
 		Entry("a record that is not JSON", "recordjson.example.org", "/on-create", "oops", "on-create"),
 		Entry("a record with wrong types", "recordtypes.example.org", "/on-create", `{"retries":"three"}`, "retries"),
 	)
@@ -56,9 +64,13 @@ var _ = Describe("Bad input", func() {
 		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).ShouldNot(BeNil())
 		first.stop()
 		second := start(recorder("large.example.org", ns, seen))
-		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume")), "it is not created again")
+		Eventually(seen.list).Should(
+			HaveExactElements(HavePrefix("create"), HavePrefix("resume")), "it is not created again",
+		)
 		merge(ctx, obj, `{"spec":{"size":2}}`)
-		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")))
+		Eventually(seen.list).Should(
+			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
+		)
 		othersAreServed(ctx, ns, "large.example.org")
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())

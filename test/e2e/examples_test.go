@@ -61,7 +61,8 @@ func steps(expected string) []step {
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
 		line = strings.TrimSpace(line)
 		switch verb, patch, _ := strings.Cut(line, " "); {
-		case verb == "create" || verb == "delete" || verb == "restart" || verb == "update" && strings.HasPrefix(patch, "{"):
+		case verb == "create" || verb == "delete" || verb == "restart" || verb == "update" &&
+			strings.HasPrefix(patch, "{"):
 			all = append(all, step{verb: verb, patch: patch})
 		default:
 			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
@@ -93,7 +94,9 @@ func play(ctx context.Context, folder string, steps []step) {
 			Eventually(now(ctx, obj)).Should(BeNil())
 		}
 		for _, line := range s.lines {
-			Eventually(func() string { return string(session.Err.Contents()[from:]) }).Should(MatchRegexp(line), "after: "+s.verb)
+			Eventually(
+				func() string { return string(session.Err.Contents()[from:]) },
+			).Should(MatchRegexp(line), "after: "+s.verb)
 		}
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))

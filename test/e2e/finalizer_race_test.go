@@ -60,14 +60,16 @@ func race(ctx context.Context, obj *unstructured.Unstructured, later time.Durati
 	return left == nil && heldErr == nil && held.GetDeletionTimestamp() == nil
 }
 
-// A deletion that has found no finalizer asks the storage to delete, on the conditions of the caller alone. If the object
-// changes meanwhile, the server tries again with the new version, and does not look for finalizers any more.
+// A deletion that has found no finalizer asks the storage to delete, on the conditions of the caller alone. If the
+// object changes meanwhile, the server tries again with the new version, and does not look for finalizers any more.
 var _ = Describe("A finalizer that is added while the deletion is under way", func() {
 	closed := map[string]struct {
 		finalizers []string
 		how        deletion
 	}{
-		"set at admission, before anything else is": {[]string{holder}, func(*unstructured.Unstructured) []client.DeleteOption { return nil }},
+		"set at admission, before anything else is": {
+			[]string{holder}, func(*unstructured.Unstructured) []client.DeleteOption { return nil },
+		},
 		"deleted in the foreground": {nil, func(*unstructured.Unstructured) []client.DeleteOption {
 			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
 		}},
@@ -75,7 +77,10 @@ var _ = Describe("A finalizer that is added while the deletion is under way", fu
 			return []client.DeleteOption{client.Preconditions{ResourceVersion: ptr.To(obj.GetResourceVersion())}}
 		}},
 	}
-	offsets := []time.Duration{-2 * time.Millisecond, -time.Millisecond, 0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
+	offsets := []time.Duration{
+		-2 * time.Millisecond, -time.Millisecond, 0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
+		20 * time.Millisecond,
+	}
 
 	It("may hold nothing: the figures", func(ctx context.Context) {
 		ns := namespace(ctx)

@@ -77,9 +77,15 @@ var _ = Describe("An operator that is killed", func() {
 			obj := object(ns, "slow", map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(first).Should(gbytes.Say("CALL second slow retry=0"))
-			Eventually(first).Should(gbytes.Say("WAITED second slow"), "for longer than it takes to write what the first one did")
-			Expect(record(ctx, obj, "first")()).To(HaveKeyWithValue("success", true), "written while the second one is running")
-			Expect(record(ctx, obj, "second")()).To(HaveKeyWithValue("retries", BeEquivalentTo(0)), "it has not returned yet")
+			Eventually(first).Should(
+				gbytes.Say("WAITED second slow"), "for longer than it takes to write what the first one did",
+			)
+			Expect(record(ctx, obj, "first")()).To(
+				HaveKeyWithValue("success", true), "written while the second one is running",
+			)
+			Expect(record(ctx, obj, "second")()).To(
+				HaveKeyWithValue("retries", BeEquivalentTo(0)), "it has not returned yet",
+			)
 			merge(ctx, obj, `{"spec":{"size":2}}`)
 			first.Kill().Wait()
 
@@ -87,7 +93,9 @@ var _ = Describe("An operator that is killed", func() {
 			Eventually(second).Should(gbytes.Say("CALL second slow retry=0"))
 			Eventually(second).Should(gbytes.Say(`CALL changed slow \[change spec.size: 1 -> 2\]`),
 				"the edit was not seen by the first handler, so it follows as an update")
-			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
+			Eventually(
+				annotation(ctx, obj, "killed.example.org"+lastHandled),
+			).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 			Eventually(record(ctx, obj, "first")).Should(BeNil())
 			Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1), "no result is lost")
 			Expect(field(ctx, obj, "status", "second", "call")()).To(BeEquivalentTo(1))
@@ -128,7 +136,9 @@ var _ = Describe("An operator that is killed", func() {
 		second := process(ns)
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=2"))
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=3"))
-		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil(), "it failed for good after 4 attempts")
+		Eventually(
+			annotation(ctx, obj, "killed.example.org"+lastHandled),
+		).ShouldNot(BeNil(), "it failed for good after 4 attempts")
 		Expect(string(first.Out.Contents()) + string(second.Out.Contents())).To(Equal(
 			"CALL flaky flaky retry=0\nCALL flaky flaky retry=1\nCALL flaky flaky retry=2\nCALL flaky flaky retry=3\n"))
 	})
@@ -142,6 +152,8 @@ var _ = Describe("An operator that is killed", func() {
 		first.Terminate()
 		Eventually(first).Should(gexec.Exit(0))
 		Expect(record(ctx, obj, "first")()).To(HaveKeyWithValue("success", true))
-		Expect(record(ctx, obj, "second")()).To(HaveKeyWithValue("retries", BeEquivalentTo(0)), "an interrupted attempt does not count")
+		Expect(record(ctx, obj, "second")()).To(
+			HaveKeyWithValue("retries", BeEquivalentTo(0)), "an interrupted attempt does not count",
+		)
 	})
 })

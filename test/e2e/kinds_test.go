@@ -29,7 +29,9 @@ var _ = Describe("Kinds and operators beside each other", func() {
 			return nil
 		})
 		running := start(op)
-		w, g := widget(ns, "with", map[string]any{"size": int64(1)}), gadget(ns, "without", map[string]any{"size": int64(1)})
+		w, g := widget(ns, "with", map[string]any{"size": int64(1)}), gadget(
+			ns, "without", map[string]any{"size": int64(1)},
+		)
 		create(ctx, w)
 		create(ctx, g)
 		for _, obj := range []*unstructured.Unstructured{w, g} {
@@ -38,7 +40,9 @@ var _ = Describe("Kinds and operators beside each other", func() {
 			Expect(field(ctx, obj, "status", "c")()).To(Equal("made"))
 		}
 		Expect(seen.list()).To(ConsistOf("widget with", "gadget without"))
-		Expect(running.requests.of("with")).To(Equal([]string{"PATCH status", "PATCH"}), "the status first, then what closes the cause")
+		Expect(running.requests.of("with")).To(
+			Equal([]string{"PATCH status", "PATCH"}), "the status first, then what closes the cause",
+		)
 		Expect(running.requests.of("without")).To(Equal([]string{"PATCH"}))
 	})
 
@@ -63,45 +67,55 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		}).Should(Equal(8), "conflicts over the finalizers aside")
 	})
 
-	It("handles typed and dynamic selections of one kind together, in the order of registration", func(ctx context.Context) {
-		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("selections.example.org", facade.InNamespaces(ns))
-		facade.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
-			func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
-				size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")
-				seen.add("dynamic %d", size)
-				c.Patch(func(u *unstructured.Unstructured) {
-					_ = unstructured.SetNestedField(u.Object, "by-dynamic", "status", "host")
+	It("handles typed and dynamic selections of one kind together, in the order of registration",
+		func(ctx context.Context) {
+			ns, seen := namespace(ctx), &calls{}
+			op := facade.New("selections.example.org", facade.InNamespaces(ns))
+			facade.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
+				func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+					size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")
+					seen.add("dynamic %d", size)
+					c.Patch(func(u *unstructured.Unstructured) {
+						_ = unstructured.SetNestedField(u.Object, "by-dynamic", "status", "host")
+					})
+					return nil
 				})
-				return nil
-			})
-		facade.For(op, &v1.Gadget{}).Labelled("tier in (prod,stage),!paused").OnCreate("typed",
-			func(_ context.Context, c *gadgetChange) error {
-				seen.add("typed after %s", c.Object.Status.Host)
-				return nil
-			})
-		facade.For(op, &v1.Gadget{}).When(func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 100 }).OnCreate("large",
-			func(context.Context, *gadgetChange) error { seen.add("large"); return nil })
-		start(op)
-		obj := gadget(ns, "selected", map[string]any{"size": int64(5)})
-		obj.SetLabels(map[string]string{"tier": "prod"})
-		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "selections.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(seen.list()).To(Equal([]string{"dynamic 5", "typed after by-dynamic"}), "the working copy has the changes of the handlers before")
-	})
+			facade.For(op, &v1.Gadget{}).Labelled("tier in (prod,stage),!paused").OnCreate("typed",
+				func(_ context.Context, c *gadgetChange) error {
+					seen.add("typed after %s", c.Object.Status.Host)
+					return nil
+				})
+			facade.For(op, &v1.Gadget{}).When(
+				func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 100 },
+			).OnCreate("large",
+				func(context.Context, *gadgetChange) error { seen.add("large"); return nil })
+			start(op)
+			obj := gadget(ns, "selected", map[string]any{"size": int64(5)})
+			obj.SetLabels(map[string]string{"tier": "prod"})
+			create(ctx, obj)
+			Eventually(annotation(ctx, obj, "selections.example.org"+lastHandled)).ShouldNot(BeNil())
+			Expect(seen.list()).To(
+				Equal([]string{"dynamic 5", "typed after by-dynamic"}),
+				"the working copy has the changes of the handlers before",
+			)
+		})
 
 	It("leaves alone the one object that does not decode, until it is mended", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		running := start(recorder("decoding.example.org", ns, seen))
 		bad := gadget(ns, "bad", map[string]any{"size": "three"})
 		create(ctx, bad)
-		Eventually(running.logs).Should(gbytes.Say(`cannot be called with this object.*"name":"bad".*"handler":"on-create".*size`))
+		Eventually(running.logs).Should(
+			gbytes.Say(`cannot be called with this object.*"name":"bad".*"handler":"on-create".*size`),
+		)
 		good := gadget(ns, "good", map[string]any{"size": int64(3)})
 		create(ctx, good)
 		Eventually(annotation(ctx, good, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
 		merge(ctx, bad, `{"spec":{"size":3}}`)
 		Eventually(annotation(ctx, bad, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create good"), HavePrefix("create bad")))
-		Expect(running.requests.of("bad")).To(HaveLen(3), "a finalizer, the progress, and what closed the creation: nothing was tried in vain")
+		Expect(running.requests.of("bad")).To(
+			HaveLen(3), "a finalizer, the progress, and what closed the creation: nothing was tried in vain",
+		)
 	})
 })

@@ -39,7 +39,9 @@ var _ = Describe("The life of an object", func() {
 
 		create(ctx, obj)
 		Eventually(seen.list).Should(Equal([]string{`create life [add: {"spec":{"owner":"me","size":1}}]`}))
-		Eventually(annotation(ctx, obj, "life.example.org"+lastHandled)).Should(Equal(`{"spec":{"owner":"me","size":1}}` + "\n"))
+		Eventually(
+			annotation(ctx, obj, "life.example.org"+lastHandled),
+		).Should(Equal(`{"spec":{"owner":"me","size":1}}` + "\n"))
 
 		merge(ctx, obj, `{"spec":{"size":2,"owner":null,"tags":["a"]}}`)
 		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"),
@@ -58,8 +60,18 @@ var _ = Describe("The life of an object", func() {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("optional.example.org", facade.InNamespaces(ns))
 		gadgets := facade.For(op, &v1.Gadget{})
-		gadgets.OnCreate("c", func(context.Context, *facade.Change[*v1.Gadget]) error { seen.add("create"); return nil })
-		gadgets.OnDelete("d", func(context.Context, *facade.Change[*v1.Gadget]) error { seen.add("delete"); return nil }, facade.Optional())
+		gadgets.OnCreate("c", func(
+			context.Context, *facade.Change[*v1.Gadget],
+		) error {
+			seen.add("create")
+			return nil
+		})
+		gadgets.OnDelete("d", func(
+			context.Context, *facade.Change[*v1.Gadget],
+		) error {
+			seen.add("delete")
+			return nil
+		}, facade.Optional())
 		running := start(op)
 		obj := gadget(ns, "optional", map[string]any{"size": int64(1)})
 		create(ctx, obj)
@@ -67,7 +79,9 @@ var _ = Describe("The life of an object", func() {
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
-		Expect(running.requests.of("optional")).To(Equal([]string{"PATCH"}), "one write for a creation that need not be held")
+		Expect(running.requests.of("optional")).To(
+			Equal([]string{"PATCH"}), "one write for a creation that need not be held",
+		)
 		Expect(seen.list()).To(Equal([]string{"create"}), "nobody holds the object, so there is nobody to call")
 	})
 
@@ -82,7 +96,9 @@ var _ = Describe("The life of an object", func() {
 		second := start(recorder("resume.example.org", ns, seen))
 		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), "resume resume []"))
 		merge(ctx, obj, `{"metadata":{"labels":{"a":"b"}}}`)
-		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")))
+		Eventually(seen.list).Should(
+			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
+		)
 		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).Should(ContainSubstring("labels"))
 		Expect(second.requests.of("resume")).To(Equal([]string{"PATCH"}), "the update alone is written")
 	})

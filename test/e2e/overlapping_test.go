@@ -43,7 +43,9 @@ var _ = Describe("What happens while an object is being handled", func() {
 		start(op)
 		obj := gadget(ns, "superseded", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "superseded.example.org/c")).Should(ContainSubstring(`"message":"the cloud is not ready"`))
+		Eventually(annotation(ctx, obj, "superseded.example.org/c")).Should(
+			ContainSubstring(`"message":"the cloud is not ready"`),
+		)
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(Equal([]string{"create", "delete"}))
@@ -90,7 +92,9 @@ var _ = Describe("What happens while an object is being handled", func() {
 		remove(ctx, obj)
 		again := gadget(ns, "anew", map[string]any{"size": int64(2), "owner": "new"})
 		create(ctx, again)
-		Consistently(seen.list, "300ms").Should(Equal([]string{"create 1"}), "one name is handled by one function at a time")
+		Consistently(seen.list, "300ms").Should(
+			Equal([]string{"create 1"}), "one name is handled by one function at a time",
+		)
 		close(first.opened)
 		Eventually(seen.list).Should(Equal([]string{"create 1", "create 2"}))
 		Eventually(field(ctx, again, "status", "host")).Should(Equal("host of new"))
@@ -101,8 +105,18 @@ var _ = Describe("What happens while an object is being handled", func() {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("copy.example.org", facade.InNamespaces(ns))
 		gadgets := facade.For(op, &v1.Gadget{})
-		gadgets.OnCreate("c", func(_ context.Context, c *gadgetChange) error { seen.add("create %s", c.Object.Name); return nil })
-		gadgets.OnUpdate("u", func(_ context.Context, c *gadgetChange) error { seen.add("update %s", c.Object.Name); return nil })
+		gadgets.OnCreate("c", func(
+			_ context.Context, c *gadgetChange,
+		) error {
+			seen.add("create %s", c.Object.Name)
+			return nil
+		})
+		gadgets.OnUpdate("u", func(
+			_ context.Context, c *gadgetChange,
+		) error {
+			seen.add("update %s", c.Object.Name)
+			return nil
+		})
 		start(op)
 		obj := gadget(ns, "original", map[string]any{"size": int64(1)})
 		create(ctx, obj)
@@ -116,6 +130,8 @@ var _ = Describe("What happens while an object is being handled", func() {
 		create(ctx, duplicate)
 		Eventually(seen.list).Should(Equal([]string{"create original", "create duplicate"}))
 		Eventually(annotation(ctx, duplicate, "copy.example.org/handled-uid")).Should(Equal(string(duplicate.GetUID())))
-		Expect(annotation(ctx, duplicate, "copy.example.org/kopf-managed")()).To(Equal("yes"), "other operators still know whose annotations these are")
+		Expect(annotation(ctx, duplicate, "copy.example.org/kopf-managed")()).To(
+			Equal("yes"), "other operators still know whose annotations these are",
+		)
 	})
 })

@@ -31,27 +31,34 @@ var _ = Describe("What handlers patch", func() {
 	same := func(c *unstructuredChange) { c.Patch(put(int64(1), "spec", "size")) }
 
 	// What changes the essence follows as an update, as in Kopf, be there handlers for it or not: one more request.
-	DescribeTable("goes in as few requests as the kind demands, beside our own memory", func(ctx context.Context, handle func(*unstructuredChange), without, with []string) {
-		ns := namespace(ctx)
-		for _, kind := range []struct {
-			plural string
-			make   func(ns, name string, spec map[string]any) *unstructuredObject
-			want   []string
-		}{{"gadgets", gadget, without}, {"widgets", widget, with}} {
-			name := "patching-" + kind.plural + ".example.org"
-			op := facade.New(name, facade.InNamespaces(ns))
-			facade.ForResource(op, "e2e.example.org/v1", kind.plural).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
-				handle(c)
-				return nil
-			})
-			running := start(op)
-			obj := kind.make(ns, kind.plural, map[string]any{"size": int64(1)})
-			create(ctx, obj)
-			Eventually(annotation(ctx, obj, name+lastHandled)).ShouldNot(BeNil())
-			Eventually(func() []string { return running.requests.of(kind.plural) }).Should(Equal(kind.want), kind.plural)
-			Consistently(func() []string { return running.requests.of(kind.plural) }, "200ms").Should(Equal(kind.want), kind.plural)
-		}
-	},
+	DescribeTable("goes in as few requests as the kind demands, beside our own memory",
+		func(ctx context.Context, handle func(*unstructuredChange), without, with []string) {
+			ns := namespace(ctx)
+			for _, kind := range []struct {
+				plural string
+				make   func(ns, name string, spec map[string]any) *unstructuredObject
+				want   []string
+			}{{"gadgets", gadget, without}, {"widgets", widget, with}} {
+				name := "patching-" + kind.plural + ".example.org"
+				op := facade.New(name, facade.InNamespaces(ns))
+				facade.ForResource(
+					op, "e2e.example.org/v1", kind.plural,
+				).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
+					handle(c)
+					return nil
+				})
+				running := start(op)
+				obj := kind.make(ns, kind.plural, map[string]any{"size": int64(1)})
+				create(ctx, obj)
+				Eventually(annotation(ctx, obj, name+lastHandled)).ShouldNot(BeNil())
+				Eventually(
+					func() []string { return running.requests.of(kind.plural) },
+				).Should(Equal(kind.want), kind.plural)
+				Consistently(
+					func() []string { return running.requests.of(kind.plural) }, "200ms",
+				).Should(Equal(kind.want), kind.plural)
+			}
+		},
 		Entry("the main part", specOnly, []string{main, main}, []string{main, main}),
 		Entry("the status", statusOnly, []string{main}, []string{status, main}),
 		Entry("both", both, []string{main, main}, []string{status, main, main}),
@@ -70,11 +77,19 @@ var _ = Describe("What handlers patch", func() {
 			c.Patch(put("ours", "spec", "ours"))
 			c.SetResult("done")
 			fresh := c.Object.DeepCopy()
-			err := c.Client.Patch(ctx, fresh, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"past":"us"},"metadata":{"finalizers":["example.org/theirs"]}}`)))
+			err := c.Client.Patch(
+				ctx, fresh,
+				client.RawPatch(
+					types.MergePatchType,
+					[]byte(`{"spec":{"past":"us"},"metadata":{"finalizers":["example.org/theirs"]}}`),
+				),
+			)
 			if err != nil {
 				return err
 			}
-			return c.Client.Status().Patch(ctx, fresh, client.RawPatch(types.MergePatchType, []byte(`{"status":{"past":"us"}}`)))
+			return c.Client.Status().Patch(
+				ctx, fresh, client.RawPatch(types.MergePatchType, []byte(`{"status":{"past":"us"}}`)),
+			)
 		})
 		widgets.OnUpdate("u", func(_ context.Context, c *unstructuredChange) error {
 			for _, change := range c.Diff {
@@ -94,7 +109,10 @@ var _ = Describe("What handlers patch", func() {
 		Expect(field(ctx, obj, "spec", "ours")()).To(Equal("ours"))
 		Expect(field(ctx, obj, "status", "c")()).To(Equal("done"))
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(ContainElement("example.org/theirs"))
-		Expect(seen.list()).To(HaveExactElements("create", "update spec.ours", "update spec.past"), "an update, once, by what the handler had not seen")
+		Expect(seen.list()).To(
+			HaveExactElements("create", "update spec.ours", "update spec.past"),
+			"an update, once, by what the handler had not seen",
+		)
 		merge(ctx, obj, `{"metadata":{"finalizers":[]}}`)
 	})
 
@@ -104,7 +122,9 @@ var _ = Describe("What handlers patch", func() {
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
 		installed(definition)
 		op := facade.New("schematic.example.org", facade.InNamespaces(ns))
-		facade.ForResource(op, "robustness.example.org/v1", "schematics").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
+		facade.ForResource(
+			op, "robustness.example.org/v1", "schematics",
+		).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 			c.SetResult(map[string]any{"a": "b"})
 			return nil
 		})
@@ -113,7 +133,9 @@ var _ = Describe("What handlers patch", func() {
 			obj := raw("robustness.example.org/v1", "Schematic", ns, name, nil)
 			delete(obj.Object, "spec")
 			create(ctx, obj)
-			Eventually(annotation(ctx, obj, "schematic.example.org"+lastHandled)).ShouldNot(BeNil(), "the rest is as it should be")
+			Eventually(
+				annotation(ctx, obj, "schematic.example.org"+lastHandled),
+			).ShouldNot(BeNil(), "the rest is as it should be")
 		}
 		logs := string(running.logs.Contents())
 		Expect(strings.Count(logs, "does not keep a field")).To(Equal(1))

@@ -38,27 +38,32 @@ func allow(ctx context.Context, user string, verbs ...string) (grant *rbacv1.Clu
 }
 
 var _ = Describe("What the cluster withholds", func() {
-	It("the permission to patch: handlers are not called in vain, and all goes on when it is granted", func(ctx context.Context) {
-		ns, seen := namespace(ctx), &calls{}
-		role := allow(ctx, "reader", "get", "list", "watch")
-		user, err := environment.AddUser(envtest.User{Name: "reader"}, nil)
-		Expect(err).NotTo(HaveOccurred())
-		op := facade.New("reader.example.org", facade.InNamespaces(ns))
-		facade.For(op, &v1.Gadget{}).OnCreate("c", func(context.Context, *gadgetChange) error { seen.add("call"); return nil })
-		running := startAs(user.Config(), op)
-		obj := gadget(ns, "unwritable", map[string]any{"size": int64(1)})
-		create(ctx, obj)
-		Eventually(running.logs).Should(gbytes.Say(`cannot be handled now.*"name":"unwritable".*"handlers":\["c"\].*forbidden`))
-		Eventually(func() int { return running.requests.refusedOf("unwritable") }).Should(BeNumerically(">=", 3))
-		Expect(seen.list()).To(HaveLen(1), "what was done is kept until it can be written")
-		Expect(running.requests.refusedOf("unwritable")).To(BeNumerically("<", 10), "no hot loop")
-		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
-		Expect(api.Update(ctx, role)).To(Succeed())
-		Eventually(annotation(ctx, obj, "reader.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(seen.list()).To(HaveLen(1))
-		remove(ctx, obj)
-		Eventually(now(ctx, obj)).Should(BeNil())
-	})
+	It("the permission to patch: handlers are not called in vain, and all goes on when it is granted",
+		func(ctx context.Context) {
+			ns, seen := namespace(ctx), &calls{}
+			role := allow(ctx, "reader", "get", "list", "watch")
+			user, err := environment.AddUser(envtest.User{Name: "reader"}, nil)
+			Expect(err).NotTo(HaveOccurred())
+			op := facade.New("reader.example.org", facade.InNamespaces(ns))
+			facade.For(
+				op, &v1.Gadget{},
+			).OnCreate("c", func(context.Context, *gadgetChange) error { seen.add("call"); return nil })
+			running := startAs(user.Config(), op)
+			obj := gadget(ns, "unwritable", map[string]any{"size": int64(1)})
+			create(ctx, obj)
+			Eventually(running.logs).Should(
+				gbytes.Say(`cannot be handled now.*"name":"unwritable".*"handlers":\["c"\].*forbidden`),
+			)
+			Eventually(func() int { return running.requests.refusedOf("unwritable") }).Should(BeNumerically(">=", 3))
+			Expect(seen.list()).To(HaveLen(1), "what was done is kept until it can be written")
+			Expect(running.requests.refusedOf("unwritable")).To(BeNumerically("<", 10), "no hot loop")
+			role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
+			Expect(api.Update(ctx, role)).To(Succeed())
+			Eventually(annotation(ctx, obj, "reader.example.org"+lastHandled)).ShouldNot(BeNil())
+			Expect(seen.list()).To(HaveLen(1))
+			remove(ctx, obj)
+			Eventually(now(ctx, obj)).Should(BeNil())
+		})
 
 	It("a custom kind: the others are served, and it is as soon as its CRD is installed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
@@ -72,10 +77,14 @@ var _ = Describe("What the cluster withholds", func() {
 		running := start(op)
 		Eventually(running.logs).Should(gbytes.Say(`kind is not served.*late.example.org/v1 latecomers`))
 		othersAreServed(ctx, ns, "late.example.org")
-		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "late.yaml")}})
+		_, err := envtest.InstallCRDs(
+			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "late.yaml")}},
+		)
 		Expect(err).NotTo(HaveOccurred())
 		create(ctx, raw("late.example.org/v1", "Latecomer", ns, "at-last", map[string]any{"size": int64(1)}))
 		Eventually(seen.list).Should(Equal([]string{"late at-last"}))
-		Expect(strings.Count(string(running.logs.Contents()), "kind is not served")).To(BeNumerically("<=", 2), "said once for each reason")
+		Expect(
+			strings.Count(string(running.logs.Contents()), "kind is not served"),
+		).To(BeNumerically("<=", 2), "said once for each reason")
 	})
 })

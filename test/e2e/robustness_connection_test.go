@@ -43,7 +43,9 @@ var _ = Describe("A bad connection", func() {
 		Expect(seen.list()).To(HaveLen(4), "nobody was told yet")
 
 		line.answering(nil)
-		Eventually(annotation(ctx, objects["edited"], "cut.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+		Eventually(
+			annotation(ctx, objects["edited"], "cut.example.org"+lastHandled),
+		).Should(ContainSubstring(`"size":2`))
 		Eventually(now(ctx, objects["deleted"])).Should(BeNil())
 		Eventually(annotation(ctx, again, "cut.example.org"+lastHandled)).Should(ContainSubstring(`"size":3`))
 		Eventually(annotation(ctx, late, "cut.example.org"+lastHandled)).ShouldNot(BeNil())
@@ -102,7 +104,9 @@ var _ = Describe("A bad connection", func() {
 		}
 		var want []any
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "trouble.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`), obj.GetName())
+			Eventually(
+				annotation(ctx, obj, "trouble.example.org"+lastHandled),
+			).Should(ContainSubstring(`"size":2`), obj.GetName())
 			want = append(want, HavePrefix("create "+obj.GetName()), HavePrefix("update "+obj.GetName()))
 		}
 		Expect(seen.list()).To(ConsistOf(want...), "each handler once for each change")
@@ -150,7 +154,9 @@ var _ = Describe("A bad connection", func() {
 			line.cut()
 		}
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "flaky.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":4}}` + "\n"))
+			Eventually(
+				annotation(ctx, obj, "flaky.example.org"+lastHandled),
+			).Should(Equal(`{"spec":{"size":4}}` + "\n"))
 			var creations, last int
 			for _, call := range seen.list() {
 				if ok, _ := HavePrefix("create " + obj.GetName() + " ").Match(call); ok {

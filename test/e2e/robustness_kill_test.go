@@ -89,7 +89,9 @@ var _ = Describe("An operator that is killed again and again", func() {
 		}
 		Eventually(created).Should(BeClosed())
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":1}}` + "\n"))
+			Eventually(
+				annotation(ctx, obj, "killed.example.org"+lastHandled),
+			).Should(Equal(`{"spec":{"size":1}}` + "\n"))
 		}
 		Eventually(live.Terminate()).Should(gexec.Exit(0))
 		finish()
@@ -98,7 +100,9 @@ var _ = Describe("An operator that is killed again and again", func() {
 		for _, obj := range gadgetsIn(ctx, ns) {
 			for _, id := range []string{"first", "second"} {
 				count := calls[id+" "+obj.GetName()]
-				Expect(count).To(And(BeNumerically(">=", 1), BeNumerically("<=", len(killedAt)+1)), id+" of "+obj.GetName())
+				Expect(count).To(
+					And(BeNumerically(">=", 1), BeNumerically("<=", len(killedAt)+1)), id+" of "+obj.GetName(),
+				)
 				repeated += count - 1
 				Expect(obj.Object["status"]).To(HaveKey(id), obj.GetName())
 			}

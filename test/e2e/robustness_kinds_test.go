@@ -31,12 +31,15 @@ func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
 		},
 	}
 	if status {
-		version.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+		version.Subresources = &apiextensionsv1.CustomResourceSubresources{
+			Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+		}
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: singular + "s.robustness.example.org"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "robustness.example.org", Scope: apiextensionsv1.NamespaceScoped, Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
+			Group: "robustness.example.org", Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
 				Kind: kind, ListKind: kind + "List", Plural: singular + "s", Singular: singular,
 			},
@@ -47,7 +50,9 @@ func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
 // installed waits until the kind is there.
 func installed(definition *apiextensionsv1.CustomResourceDefinition) {
 	GinkgoHelper()
-	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
+	_, err := envtest.InstallCRDs(
+		config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
+	)
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -76,7 +81,11 @@ var _ = Describe("Kinds of all kinds", func() {
 		Eventually(annotation(ctx, first, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(running.requests.of("halley")).NotTo(ContainElement("PATCH status"))
 
-		Expect(envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})).To(Succeed())
+		Expect(
+			envtest.UninstallCRDs(
+				config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
+			),
+		).To(Succeed())
 		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
 		Eventually(running.logs).Should(gbytes.Say("kind is not served.*robustness.example.org"))
 
@@ -85,7 +94,9 @@ var _ = Describe("Kinds of all kinds", func() {
 		create(ctx, again)
 		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(field(ctx, again, "status", "create")()).To(Equal("done"))
-		Expect(running.requests.of("hale-bopp")).To(ContainElement("PATCH status"), "the kind has a status subresource now")
+		Expect(running.requests.of("hale-bopp")).To(
+			ContainElement("PATCH status"), "the kind has a status subresource now",
+		)
 		remove(ctx, again)
 		Eventually(now(ctx, again)).Should(BeNil())
 		Expect(seen.list()[2:]).To(Equal([]string{"create " + ns + "/hale-bopp", "delete " + ns + "/hale-bopp"}))
@@ -117,7 +128,9 @@ var _ = Describe("Kinds of all kinds", func() {
 		Eventually(func() ([]corev1.Event, error) {
 			events := &corev1.EventList{}
 			err := api.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))
-			return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != obj.GetName() }), err
+			return slices.DeleteFunc(
+				events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != obj.GetName() },
+			), err
 		}).Should(HaveLen(3), "one for each call, in the namespace for what is in none")
 	})
 
@@ -150,21 +163,31 @@ var _ = Describe("Kinds of all kinds", func() {
 	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("apps.example.org", facade.InNamespaces(ns))
-		facade.For(op, &appsv1.Deployment{}).OnCreate("d", func(_ context.Context, c *facade.Change[*appsv1.Deployment]) error {
+		facade.For(
+			op, &appsv1.Deployment{},
+		).OnCreate("d", func(_ context.Context, c *facade.Change[*appsv1.Deployment]) error {
 			seen.add("deployment")
 			return nil
 		})
 		sets := facade.For(op, &appsv1.ReplicaSet{})
-		sets.OnCreate("r", func(context.Context, *facade.Change[*appsv1.ReplicaSet]) error { seen.add("replica set"); return nil })
+		sets.OnCreate("r", func(
+			context.Context, *facade.Change[*appsv1.ReplicaSet],
+		) error {
+			seen.add("replica set")
+			return nil
+		})
 		sets.OnUpdate("u", func(_ context.Context, c *facade.Change[*appsv1.ReplicaSet]) error {
 			seen.add("update %v", c.Diff)
 			return nil
 		})
 		start(op)
-		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{
-			"containers": []any{map[string]any{"name": "c", "image": "i"}},
-		}}
-		spec := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template}
+		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+			"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "c", "image": "i"}},
+			}}
+		spec := map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template,
+		}
 		deployment := raw("apps/v1", "Deployment", ns, "d", spec)
 		create(ctx, deployment)
 		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandled)).ShouldNot(BeNil())
@@ -174,7 +197,9 @@ var _ = Describe("Kinds of all kinds", func() {
 
 		set := raw("apps/v1", "ReplicaSet", ns, "r", spec)
 		set.SetAnnotations(copied)
-		set.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}})
+		set.SetOwnerReferences(
+			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}},
+		)
 		create(ctx, set)
 		Eventually(annotation(ctx, set, "apps.example.org"+lastHandled+"-ofDRS")).ShouldNot(BeNil())
 		for key, value := range copied {
@@ -215,10 +240,13 @@ var _ = Describe("Kinds of all kinds", func() {
 // allowIn gives a user what an operator needs, in one namespace.
 func allowIn(ctx context.Context, ns, user string) {
 	GinkgoHelper()
-	Expect(api.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"e2e.example.org"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-	}})).To(Succeed())
+	Expect(api.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"e2e.example.org"}, Resources: []string{"gadgets"}, Verbs: []string{
+				"get", "list", "watch", "patch",
+			}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+		}})).To(Succeed())
 	Expect(api.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},

@@ -42,7 +42,9 @@ func gadgetsNamed(ns, prefix string, n int) (all []*unstructured.Unstructured) {
 // connections are what an HTTP client keeps open for the next request: nobody waits for their end.
 func connections() []goleak.Option {
 	return []goleak.Option{
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction(
+			"net/http.(*persistConn).writeLoop",
+		),
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
 	}
 }
@@ -58,8 +60,12 @@ var _ = Describe("The end of an operator", func() {
 		first.stop()
 		Eventually(func() error { return goleak.Find(leaks...) }).Should(Succeed())
 		for _, obj := range objects {
-			Expect(annotation(ctx, obj, "stopped.example.org/first")()).To(ContainSubstring(`"success":true`), obj.GetName())
-			Expect(annotation(ctx, obj, "stopped.example.org/second")()).To(ContainSubstring(`"retries":0`), "an interrupted attempt does not count")
+			Expect(
+				annotation(ctx, obj, "stopped.example.org/first")(),
+			).To(ContainSubstring(`"success":true`), obj.GetName())
+			Expect(annotation(ctx, obj, "stopped.example.org/second")()).To(
+				ContainSubstring(`"retries":0`), "an interrupted attempt does not count",
+			)
 			Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))
 		}
 		close(second.opened)
@@ -72,37 +78,41 @@ var _ = Describe("The end of an operator", func() {
 			counts[call]++
 		}
 		for _, obj := range objects {
-			Expect([]int{counts["first "+obj.GetName()], counts["second "+obj.GetName()]}).To(Equal([]int{1, 2}), obj.GetName())
+			Expect(
+				[]int{counts["first "+obj.GetName()], counts["second "+obj.GetName()]},
+			).To(Equal([]int{1, 2}), obj.GetName())
 		}
 	})
 
-	It("is not held up for ever by a handler that does not listen, and saves what the others did", func(ctx context.Context) {
-		ns, seen, deaf := namespace(ctx), &calls{}, newGate()
-		patience := 5 * time.Second
-		running, last := managed(config, ctrl.Options{GracefulShutdownTimeout: &patience},
-			twoSteps("deaf.example.org", ns, seen, func(context.Context) error { return deaf.pass(context.Background()) }))
-		DeferCleanup(func() { close(deaf.opened) })
-		obj := gadget(ns, "deaf", map[string]any{"size": int64(1)})
-		create(ctx, obj)
-		Eventually(deaf.entered).Should(Receive())
-		Expect(last()).To(MatchError(ContainSubstring("grace period")), "the manager says that somebody did not end")
-		Expect(running.done).To(BeClosed())
-		Expect(annotation(ctx, obj, "deaf.example.org/first")()).To(ContainSubstring(`"success":true`))
-		Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))
-	})
+	It("is not held up for ever by a handler that does not listen, and saves what the others did",
+		func(ctx context.Context) {
+			ns, seen, deaf := namespace(ctx), &calls{}, newGate()
+			patience := 5 * time.Second
+			running, last := managed(config, ctrl.Options{GracefulShutdownTimeout: &patience},
+				twoSteps("deaf.example.org", ns, seen, func(context.Context) error { return deaf.pass(context.Background()) }))
+			DeferCleanup(func() { close(deaf.opened) })
+			obj := gadget(ns, "deaf", map[string]any{"size": int64(1)})
+			create(ctx, obj)
+			Eventually(deaf.entered).Should(Receive())
+			Expect(last()).To(MatchError(ContainSubstring("grace period")), "the manager says that somebody did not end")
+			Expect(running.done).To(BeClosed())
+			Expect(annotation(ctx, obj, "deaf.example.org/first")()).To(ContainSubstring(`"success":true`))
+			Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))
+		})
 
-	It("is not a manager's time limit for reconciliations: handlers have limits of their own", func(ctx context.Context) {
-		ns, seen, slow := namespace(ctx), &calls{}, newGate()
-		managed(config, ctrl.Options{Controller: ctrlconfig.Controller{ReconciliationTimeout: time.Millisecond}},
-			twoSteps("limited.example.org", ns, seen, slow.pass))
-		obj := gadget(ns, "limited", map[string]any{"size": int64(1)})
-		create(ctx, obj)
-		Eventually(slow.entered).Should(Receive())
-		Consistently(slow.entered, "200ms").ShouldNot(Receive())
-		close(slow.opened)
-		Eventually(annotation(ctx, obj, "limited.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(seen.list()).To(Equal([]string{"first limited", "second limited"}))
-	})
+	It("is not a manager's time limit for reconciliations: handlers have limits of their own",
+		func(ctx context.Context) {
+			ns, seen, slow := namespace(ctx), &calls{}, newGate()
+			managed(config, ctrl.Options{Controller: ctrlconfig.Controller{ReconciliationTimeout: time.Millisecond}},
+				twoSteps("limited.example.org", ns, seen, slow.pass))
+			obj := gadget(ns, "limited", map[string]any{"size": int64(1)})
+			create(ctx, obj)
+			Eventually(slow.entered).Should(Receive())
+			Consistently(slow.entered, "200ms").ShouldNot(Receive())
+			close(slow.opened)
+			Eventually(annotation(ctx, obj, "limited.example.org"+lastHandled)).ShouldNot(BeNil())
+			Expect(seen.list()).To(Equal([]string{"first limited", "second limited"}))
+		})
 
 	It("that leads makes another one lead: one of them handles, and nothing twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
@@ -116,8 +126,9 @@ var _ = Describe("The end of an operator", func() {
 			facade.For(op, &v1.Gadget{}).OnResume("resume", note)
 			lease, renew, retry := time.Minute, 40*time.Second, 200*time.Millisecond
 			return managed(config, ctrl.Options{
-				LeaderElection: true, LeaderElectionID: "elected", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true,
-				LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+				LeaderElection: true, LeaderElectionID: "elected", LeaderElectionNamespace: ns,
+				LeaderElectionReleaseOnCancel: true,
+				LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 			}, op)
 		}
 		_, stopFirst := candidate("first")

@@ -98,8 +98,11 @@ var errDown = errors.New("the connection is down, as the spec wants it")
 // status is an answer of the server, by its code alone.
 func status(request *http.Request, code int, headers ...string) *http.Response {
 	response := &http.Response{
-		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header: http.Header{"Content-Type": []string{"text/plain"}}, Body: io.NopCloser(strings.NewReader("the spec wants it")),
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Request: request,
+		Header: http.Header{
+			"Content-Type": []string{"text/plain"},
+		}, Body: io.NopCloser(strings.NewReader("the spec wants it")),
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		response.Header.Set(headers[i], headers[i+1])
@@ -112,8 +115,8 @@ func reads(request *http.Request, plural string) bool {
 	return request.Method == http.MethodGet && path.Base(request.URL.Path) == plural
 }
 
-// managed runs one operator in a manager with options of the spec's own. Unlike start, it leaves the end to the spec, and
-// gives the manager's last word.
+// managed runs one operator in a manager with options of the spec's own. Unlike start, it leaves the end to the spec,
+// and gives the manager's last word.
 func managed(config *rest.Config, options ctrl.Options, op *facade.Operator) (*running, func() error) {
 	GinkgoHelper()
 	r := &running{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}

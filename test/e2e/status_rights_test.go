@@ -32,7 +32,9 @@ var _ = Describe("A write to the status", func() {
 	It("reaches those of a built-in kind", func(ctx context.Context) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace(ctx), Name: "built-in"},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, AutomountServiceAccountToken: ptr.To(false)},
+			Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "c", Image: "i"}}, AutomountServiceAccountToken: ptr.To(false),
+			},
 		}
 		Expect(api.Create(ctx, pod)).To(Succeed())
 		write(ctx, pod)

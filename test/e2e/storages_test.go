@@ -45,7 +45,9 @@ var _ = Describe("The storages of an operator", func() {
 			return start(op)
 		}
 		first := moving()
-		done, unfinished := widget(ns, "done", map[string]any{"size": int64(1)}), widget(ns, "unfinished", map[string]any{"size": int64(1)})
+		done, unfinished := widget(ns, "done", map[string]any{"size": int64(1)}), widget(
+			ns, "unfinished", map[string]any{"size": int64(1)},
+		)
 		create(ctx, done)
 		create(ctx, unfinished)
 		Eventually(annotation(ctx, done, name+lastHandled)).ShouldNot(BeNil())
@@ -55,7 +57,9 @@ var _ = Describe("The storages of an operator", func() {
 		first.stop()
 
 		second := moving(
-			facade.DiffBase(diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}}),
+			facade.DiffBase(
+				diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
+			),
 			facade.Progress(progress.Multi{progress.Status{Name: "mover"}, progress.Annotations{Prefix: name, WithoutV1: true}}))
 		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
@@ -72,7 +76,9 @@ var _ = Describe("The storages of an operator", func() {
 	It("are told apart from a field that the API server drops", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("dropped.example.org", facade.InNamespaces(ns), facade.DiffBase(diffbase.Status{}))
-		facade.For(op, &corev1.ConfigMap{}).Labelled("dropped").OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error {
+		facade.For(
+			op, &corev1.ConfigMap{},
+		).Labelled("dropped").OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error {
 			seen.add("create")
 			return nil
 		})
@@ -89,7 +95,9 @@ var _ = Describe("The storages of an operator", func() {
 var _ = Describe("What is too large or secret to be remembered", func() {
 	It("is of a Secret everything", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("key of the operator")))
+		op := facade.New(
+			"secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("key of the operator")),
+		)
 		secrets := facade.For(op, &corev1.Secret{}).Labelled("handled")
 		note := func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
 			seen.add("%s: %q, was %q, %v", c.Reason, c.Object.Data["password"], c.Old.Data["password"], c.Diff)
@@ -107,7 +115,9 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		obj := raw("v1", "Secret", ns, "secret", nil)
 		delete(obj.Object, "spec")
 		obj.SetLabels(map[string]string{"handled": "yes"})
-		first, second := base64.StdEncoding.EncodeToString([]byte("hunter2")), base64.StdEncoding.EncodeToString([]byte("swordfish"))
+		first, second := base64.StdEncoding.EncodeToString([]byte("hunter2")), base64.StdEncoding.EncodeToString(
+			[]byte("swordfish"),
+		)
 		obj.Object["data"] = map[string]any{"password": first}
 		create(ctx, obj)
 		remembered := func() string {
@@ -121,7 +131,11 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		Expect(remembered()).NotTo(Or(ContainSubstring(first), ContainSubstring("hunter2")))
 		Eventually(annotation(ctx, obj, "secrets.example.org"+lastHandled)).Should(ContainSubstring(`"$digests":[[]]`))
 		merge(ctx, obj, `{"data":{"password":"`+second+`"}}`)
-		Eventually(seen.list).Should(HaveExactElements(HavePrefix(`create: "hunter2", was "", [add:`), `update: "swordfish", was "", [change data.password]`))
+		Eventually(seen.list).Should(
+			HaveExactElements(
+				HavePrefix(`create: "hunter2", was "", [add:`), `update: "swordfish", was "", [change data.password]`,
+			),
+		)
 		Eventually(annotation(ctx, obj, "secrets.example.org/handling-configuration")).Should(BeNil())
 		for _, secret := range []string{"hunter2", "swordfish", first, second} {
 			Expect(remembered()).NotTo(ContainSubstring(secret))
@@ -131,14 +145,21 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		running.stop()
 		start(op2(ns, seen))
 		merge(ctx, obj, `{"metadata":{"labels":{"again":"yes"}}}`)
-		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("update"), "again [add metadata.labels.again]"))
+		Eventually(seen.list).Should(
+			HaveExactElements(HavePrefix("create"), HavePrefix("update"), "again [add metadata.labels.again]"),
+		)
 	})
 
 	It("is the values of a ConfigMap of 150 KiB, not where they are", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("large.example.org", facade.InNamespaces(ns))
 		maps := facade.For(op, &corev1.ConfigMap{}).Labelled("large")
-		maps.OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error { seen.add("create"); return nil })
+		maps.OnCreate("c", func(
+			context.Context, *facade.Change[*corev1.ConfigMap],
+		) error {
+			seen.add("create")
+			return nil
+		})
 		maps.OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
 			seen.add("update %v, %d bytes of %d known", c.Diff, len(c.Old.Data["large"]), len(c.Object.Data["large"]))
 			return nil
@@ -149,20 +170,32 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		obj.SetLabels(map[string]string{"large": "yes"})
 		obj.Object["data"] = map[string]any{"large": strings.Repeat("x", 150*1024), "small": "one"}
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(And(ContainSubstring(`"$digests":[[]]`), HaveLen(len(
+		Eventually(
+			annotation(ctx, obj, "large.example.org"+lastHandled),
+		).Should(And(ContainSubstring(`"$digests":[[]]`), HaveLen(len(
 			`{"data":{"large":"0123456789abcdef","small":"0123456789abcdef"},"metadata":{"labels":{"large":"0123456789abcdef"}},"$digests":[[]]}`)+1)))
 		merge(ctx, obj, `{"data":{"small":"two"}}`)
-		Eventually(seen.list).Should(Equal([]string{"create", "update [change data.small], 153600 bytes of 153600 known"}))
+		Eventually(seen.list).Should(
+			Equal([]string{"create", "update [change data.small], 153600 bytes of 153600 known"}),
+		)
 		merge(ctx, obj, `{"data":{"large":"y"}}`)
-		Eventually(seen.list).Should(HaveExactElements("create", HavePrefix("update"), "update [change data.large], 0 bytes of 1 known"))
-		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(Equal(`{"data":{"large":"y","small":"two"},"metadata":{"labels":{"large":"yes"}}}` + "\n"))
+		Eventually(seen.list).Should(
+			HaveExactElements("create", HavePrefix("update"), "update [change data.large], 0 bytes of 1 known"),
+		)
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(
+			Equal(`{"data":{"large":"y","small":"two"},"metadata":{"labels":{"large":"yes"}}}` + "\n"),
+		)
 	})
 })
 
 // op2 is the same operator of secrets with another key, and the former one.
 func op2(ns string, seen *calls) *facade.Operator {
-	op := facade.New("secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("new"), []byte("key of the operator")))
-	facade.For(op, &corev1.Secret{}).Labelled("handled").OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+	op := facade.New(
+		"secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("new"), []byte("key of the operator")),
+	)
+	facade.For(
+		op, &corev1.Secret{},
+	).Labelled("handled").OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
 		seen.add("again %v", c.Diff)
 		return nil
 	})

@@ -121,7 +121,9 @@ var _ = Describe("An operator in a storm", func() {
 			size, _, err := unstructured.NestedInt64(obj.Object, "spec", "size")
 			Expect(err).NotTo(HaveOccurred())
 			for _, id := range []string{"steady", "shaky"} {
-				Expect(told.last[id+" "+obj.GetName()]).To(Equal(strconv.FormatInt(size, 10)), id+" of "+obj.GetName()+" saw the last change")
+				Expect(told.last[id+" "+obj.GetName()]).To(
+					Equal(strconv.FormatInt(size, 10)), id+" of "+obj.GetName()+" saw the last change",
+				)
 			}
 		}
 		GinkgoWriter.Println(stormObjects, "objects,", writes, "writes,", stormKills, "kills,", told.calls, "calls")
@@ -154,5 +156,6 @@ func handled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, 
 // sameJSON compares two texts by what they say.
 func sameJSON(a, b string) bool {
 	var left, right any
-	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
+	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil &&
+		reflect.DeepEqual(left, right)
 }

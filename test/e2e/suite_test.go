@@ -42,7 +42,9 @@ var _ = BeforeSuite(func() {
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml"), filepath.Join("testdata", "crds.yaml")},
+		CRDDirectoryPaths: []string{
+			filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml"), filepath.Join("testdata", "crds.yaml"),
+		},
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
 	}
 	var err error

@@ -32,7 +32,9 @@ var _ = Describe("What handlers are not for", func() {
 		acquainted := gadget(ns, "mine", map[string]any{"size": int64(1)})
 		acquainted.SetLabels(map[string]string{"mine": "yes"})
 		create(ctx, acquainted)
-		Eventually(annotation(ctx, acquainted, "stealth.example.org"+lastHandled)).ShouldNot(BeNil(), "the events before were seen by then")
+		Eventually(
+			annotation(ctx, acquainted, "stealth.example.org"+lastHandled),
+		).ShouldNot(BeNil(), "the events before were seen by then")
 		Expect(field(ctx, obj, "metadata", "annotations")()).To(BeNil())
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
 		remove(ctx, obj)
@@ -70,8 +72,12 @@ var _ = Describe("Raw events", func() {
 		for i := range edits {
 			expected = append(expected, fmt.Sprintf("MODIFIED %d", i+1))
 		}
-		Expect(seen.list()).To(Equal(append(expected, fmt.Sprintf("DELETED %d", edits))), "none is lost, or late, or comes twice")
+		Expect(seen.list()).To(
+			Equal(append(expected, fmt.Sprintf("DELETED %d", edits))), "none is lost, or late, or comes twice",
+		)
 		Expect(running.requests.of("quick")).To(BeEmpty(), "nothing of it is remembered")
-		Expect(strings.Count(string(running.logs.Contents()), "of no consequence")).To(Equal(1), "an error is a line, and no retry")
+		Expect(
+			strings.Count(string(running.logs.Contents()), "of no consequence"),
+		).To(Equal(1), "an error is a line, and no retry")
 	})
 })

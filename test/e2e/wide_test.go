@@ -33,13 +33,25 @@ var _ = Describe("Many kinds at once", func() {
 		op := facade.New("many.example.org", facade.InNamespaces(ns))
 		facade.ForResource(op, "e2e.example.org", facade.Everything).OnCreate("note", note(seen))
 		running := startAs(user.Config(), op)
-		Eventually(running.logs).Should(gbytes.Say(`cannot be listed or watched now.*"kind":"Widget".*"handlers":\["note"\].*widgets.e2e.example.org is forbidden`))
+		Eventually(running.logs).Should(
+			gbytes.Say(
+				`cannot be listed or watched now.*"kind":"Widget".*"handlers":\["note"\].*widgets.e2e.example.org ` +
+					`is forbidden`,
+			),
+		)
 		create(ctx, widget(ns, "unseen", map[string]any{"size": int64(1)}))
 		create(ctx, gadget(ns, "seen", map[string]any{"size": int64(1)}))
 		Eventually(seen.list).Should(Equal([]string{"Gadget seen"}))
-		Expect(strings.Count(string(running.logs.Contents()), "CRDs cannot be watched now")).To(Equal(1), "that is not allowed either")
+		Expect(
+			strings.Count(string(running.logs.Contents()), "CRDs cannot be watched now"),
+		).To(Equal(1), "that is not allowed either")
 
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"e2e.example.org"}, Resources: []string{"widgets"}, Verbs: role.Rules[0].Verbs})
+		role.Rules = append(
+			role.Rules,
+			rbacv1.PolicyRule{
+				APIGroups: []string{"e2e.example.org"}, Resources: []string{"widgets"}, Verbs: role.Rules[0].Verbs,
+			},
+		)
 		Expect(api.Update(ctx, role)).To(Succeed())
 		Eventually(seen.list).Should(Equal([]string{"Gadget seen", "Widget unseen"}), "it may, from now on")
 	})
@@ -47,7 +59,9 @@ var _ = Describe("Many kinds at once", func() {
 	It("come and go with their CRDs, at once", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("meteors.example.org", facade.InNamespaces(ns))
-		facade.ForResourceFunc(op, func(r facade.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" }).
+		facade.ForResourceFunc(
+			op, func(r facade.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" },
+		).
 			OnCreate("note", note(seen))
 		running := start(op)
 		Eventually(running.logs).Should(gbytes.Say("A kind is not served"))
@@ -56,7 +70,11 @@ var _ = Describe("Many kinds at once", func() {
 			installed(definition)
 			create(ctx, raw("robustness.example.org/v1", "Meteor", ns, name, map[string]any{"size": int64(1)}))
 			Eventually(seen.list).Should(ContainElement("Meteor " + name))
-			Expect(envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})).To(Succeed())
+			Expect(
+				envtest.UninstallCRDs(
+					config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
+				),
+			).To(Succeed())
 			Eventually(running.logs).Should(gbytes.Say("is no more.*Kind=Meteor"))
 			Eventually(func() error {
 				return api.Get(ctx, client.ObjectKeyFromObject(definition), &apiextensionsv1.CustomResourceDefinition{})
@@ -67,7 +85,9 @@ var _ = Describe("Many kinds at once", func() {
 	It("leave out Kubernetes events, which would be events on events", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := facade.New("everything.example.org", facade.InNamespaces(ns))
-		facade.ForResource(op, facade.Everything).OnEvent("note", func(_ context.Context, e *facade.Event[*unstructuredObject]) error {
+		facade.ForResource(
+			op, facade.Everything,
+		).OnEvent("note", func(_ context.Context, e *facade.Event[*unstructuredObject]) error {
 			if e.Object.GetNamespace() == ns {
 				seen.add("%s %s", e.Object.GetKind(), e.Object.GetName())
 			}
@@ -75,7 +95,10 @@ var _ = Describe("Many kinds at once", func() {
 			return nil
 		})
 		start(op)
-		for _, obj := range []*unstructuredObject{gadget(ns, "one", map[string]any{}), widget(ns, "two", map[string]any{}), raw("v1", "ConfigMap", ns, "three", nil)} {
+		for _, obj := range []*unstructuredObject{
+			gadget(ns, "one", map[string]any{}), widget(ns, "two", map[string]any{}),
+			raw("v1", "ConfigMap", ns, "three", nil),
+		} {
 			if obj.GetKind() == "ConfigMap" {
 				delete(obj.Object, "spec")
 			}

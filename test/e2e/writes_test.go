@@ -35,14 +35,18 @@ var _ = Describe("The writes to one object", func() {
 	const main, status = "PATCH", "PATCH status"
 
 	DescribeTable("are as few as can be",
-		func(ctx context.Context, kind string, object object, results, deletes bool, created, updated, deleted []string) {
+		func(
+			ctx context.Context, kind string, object object, results, deletes bool, created, updated, deleted []string,
+		) {
 			ns := namespace(ctx)
 			running := start(thrifty(ns, kind, results, deletes))
 			obj := object(ns, "thrifty", map[string]any{"size": int64(1)})
 			wrote := func() []string { return running.requests.of("thrifty") }
 			handled := func(size string) {
 				GinkgoHelper()
-				Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).Should(ContainSubstring(`"size":` + size))
+				Eventually(
+					annotation(ctx, obj, "thrifty.example.org"+lastHandled),
+				).Should(ContainSubstring(`"size":` + size))
 			}
 
 			create(ctx, obj)
@@ -53,7 +57,9 @@ var _ = Describe("The writes to one object", func() {
 			Eventually(wrote).Should(Equal(slices.Concat(created, updated)))
 			merge(ctx, obj, `{"metadata":{"managedFields":[{}]}}`)
 			merge(ctx, obj, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`)
-			Consistently(wrote, "2s").Should(Equal(slices.Concat(created, updated)), "nothing that matters has happened")
+			Consistently(wrote, "2s").Should(
+				Equal(slices.Concat(created, updated)), "nothing that matters has happened",
+			)
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
 			Eventually(wrote).Should(Equal(slices.Concat(created, updated, deleted)))

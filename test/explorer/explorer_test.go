@@ -11,7 +11,8 @@ import (
 // perScenario is how many courses of each scenario are played unless COURSES says otherwise: a number, or "all".
 const perScenario = 50
 
-// sampled gives as many courses as are wanted: spread over all of them, so that all points and disturbances have their share.
+// sampled gives as many courses as are wanted: spread over all of them, so that all points and disturbances have their
+// share.
 func sampled(t *testing.T, all []course) []course {
 	t.Helper()
 	wanted, number := os.Getenv("COURSES"), perScenario

@@ -12,8 +12,8 @@ import (
 
 var errLater = errors.New("not yet")
 
-// carries is a handler that takes its time, fails so often for the change, and then tells the outside what the object is like. Its
-// result, and a change of the status, say so on the object.
+// carries is a handler that takes its time, fails so often for the change, and then tells the outside what the object
+// is like. Its result, and a change of the status, say so on the object.
 func (l *life) carries(takes time.Duration, failures int) facade.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		return l.called(c, func() error {

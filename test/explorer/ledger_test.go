@@ -33,7 +33,9 @@ type ledger struct {
 func (l *life) enter(c *Change) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := key{uid: string(c.Object.GetUID()), id: c.ID, reason: string(c.Reason), seen: fmt.Sprint(c.Diff), retry: c.Retry}
+	k := key{
+		uid: string(c.Object.GetUID()), id: c.ID, reason: string(c.Reason), seen: fmt.Sprint(c.Diff), retry: c.Retry,
+	}
 	if l.scenario.resumes[c.ID] {
 		k.life = l.number
 	}
@@ -149,7 +151,9 @@ func (w *world) unsettled(object *unstructured.Unstructured) (found []string) {
 		}
 		result, _, _ := unstructured.NestedString(object.Object, "status", id, "told")
 		if result != state {
-			found = append(found, fmt.Sprintf("the result of handler %q is %q, and the object is %q", id, result, state))
+			found = append(
+				found, fmt.Sprintf("the result of handler %q is %q, and the object is %q", id, result, state),
+			)
 		}
 	}
 	for name := range object.GetAnnotations() {

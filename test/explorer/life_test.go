@@ -39,7 +39,11 @@ func explore(t *testing.T, s scenario, c course) *world {
 
 func (w *world) begin() {
 	w.server, w.died = memapi.New(), make(chan struct{})
-	w.server.Install(memapi.Resource{Group: group, Version: "v1", Kind: "Carrier", Plural: plural, Namespaced: true, StatusSubresource: true})
+	w.server.Install(
+		memapi.Resource{
+			Group: group, Version: "v1", Kind: "Carrier", Plural: plural, Namespaced: true, StatusSubresource: true,
+		},
+	)
 	direct, err := client.New(memapi.Config(w.server), client.Options{})
 	if err != nil {
 		w.t.Fatalf("making a client: %v", err)

@@ -67,9 +67,14 @@ func (l *link) write(r *http.Request) (*http.Response, error) {
 }
 
 func answer(r *http.Request, code int, reason string) *http.Response {
-	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"planned"}`, reason, code)
+	text := fmt.Sprintf(
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"planned"}`, reason,
+		code,
+	)
 	return &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(text)), ContentLength: int64(len(text)),
+		Header: http.Header{
+			"Content-Type": {"application/json"},
+		}, Body: io.NopCloser(bytes.NewBufferString(text)), ContentLength: int64(len(text)),
 	}
 }

@@ -28,9 +28,10 @@ func (p point) String() string {
 type disturbance string
 
 const (
-	nothing     disturbance = "nothing"
-	lostAnswer  disturbance = "lost-answer"  // a write is done, and its answer lost
-	delayedOne  disturbance = "delayed-by-1" // the watch shows an event only after one more has come, or after some time
+	nothing    disturbance = "nothing"
+	lostAnswer disturbance = "lost-answer" // a write is done, and its answer lost
+	// the watch shows an event only after one more has come, or after some time
+	delayedOne  disturbance = "delayed-by-1"
 	delayedMore disturbance = "delayed-by-3"
 	foreign     disturbance = "foreign-write" // somebody changes the object just before the write arrives
 	conflict    disturbance = "409"

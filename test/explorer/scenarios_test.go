@@ -98,7 +98,9 @@ var scenarios = map[string]scenario{
 			s.OnDelete("d", l.divides(2*time.Second, "x", "y"))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {after: 40 * time.Second, do: edit("z")},
+			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {
+				after: 40 * time.Second, do: edit("z"),
+			},
 			{after: 4 * time.Second, do: remove},
 		},
 		releases: []string{"d/x", "d/y"}, deleted: true, lasting: lasting,
@@ -134,7 +136,10 @@ var scenarios = map[string]scenario{
 			s.OnField("f", "spec.value", l.carries(2*time.Second, 1))
 			s.On("b", anyChange, l.carries(0, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")}, {after: 3 * time.Second, do: edit("z")}},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")},
+			{after: 3 * time.Second, do: edit("z")},
+		},
 		carriers: []string{"b"}, lasting: lasting,
 	},
 	"resume": {
@@ -147,11 +152,16 @@ var scenarios = map[string]scenario{
 	},
 	"shared-id": {
 		register: func(l *life, s Selection) {
-			s.On("a", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, l.carries(2*time.Second, 1))
+			s.On(
+				"a", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete},
+				l.carries(2*time.Second, 1),
+			)
 			s.On("b", anyChange, l.carries(0, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {after: 30 * time.Second, do: edit("z")},
+			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {
+				after: 30 * time.Second, do: edit("z"),
+			},
 			{after: 4 * time.Second, do: remove},
 		},
 		releases: []string{"a"}, deleted: true, lasting: lasting,
@@ -162,7 +172,9 @@ var scenarios = map[string]scenario{
 			s.OnDelete("d", l.carries(2*time.Second, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: remove}, {after: 20 * time.Second, do: create("x")},
+			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: remove}, {
+				after: 20 * time.Second, do: create("x"),
+			},
 			{after: 30 * time.Second, do: edit("y")},
 		},
 		carriers: []string{"a"}, releases: []string{"d"}, lasting: lasting,

@@ -13,8 +13,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// swapped is a planted fault: what the operator writes to the status takes effect after what it writes to the rest. The operator
-// does not notice.
+// swapped is a planted fault: what the operator writes to the status takes effect after what it writes to the rest. The
+// operator does not notice.
 type swapped struct {
 	next http.RoundTripper
 	mu   sync.Mutex

@@ -1,9 +1,9 @@
 // Package forgery writes into the memory of operators what nobody would write in good faith, and looks what that costs.
 //
-// It is apart because it asks one question of the whole runtime, through its public door: with anything in the annotations
-// and in the status of one object, does that object alone pay for it, in bounded calls, requests and CPU, and does it still
-// go when it is deleted? The forgeries are random, by seed; each run has an honest twin of the same sizes, which says what
-// may be spent. It never sleeps for real.
+// It is apart because it asks one question of the whole runtime, through its public door: with anything in the
+// annotations and in the status of one object, does that object alone pay for it, in bounded calls, requests and CPU,
+// and does it still go when it is deleted? The forgeries are random, by seed; each run has an honest twin of the same
+// sizes, which says what may be spent. It never sleeps for real.
 //
 // Neighbours: test/memapi is the API server; test/explorer is about deaths and failures instead of malice.
 package forgery

@@ -19,12 +19,16 @@ func (f forger) one(values ...any) any { return values[f.IntN(len(values))] }
 func (f forger) long(text string) string { return strings.Repeat(text, 1+f.IntN(20_000)/len(text)) }
 
 func (f forger) moment() any {
-	return f.one("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2000-01-01T00:00:05.000001+00:00", "2000-01-01", "2000-13-45T99:00:00Z",
+	return f.one("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2000-01-01T00:00:05.000001+00:00", "2000-01-01",
+		"2000-13-45T99:00:00Z",
 		"9999-12-31T23:59:59-23:59", "", f.long("9"), int64(5), nil, true, []any{})
 }
 
 func (f forger) count() any {
-	return f.one(int64(0), int64(2), int64(3), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), int64(math.MaxInt32), 1.5, 1e30, "many", nil, true)
+	return f.one(
+		int64(0), int64(2), int64(3), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), int64(math.MaxInt32), 1.5,
+		1e30, "many", nil, true,
+	)
 }
 
 func (f forger) flag() any { return f.one(true, false, nil, "yes", int64(1)) }
@@ -33,7 +37,13 @@ func (f forger) flag() any { return f.one(true, false, nil, "yes", int64(1)) }
 func (f forger) subrefs() any {
 	var list []any
 	for n := range f.IntN(2000) {
-		list = append(list, f.one("p/one", "p/two", fmt.Sprint("p/", n), "last-handled-configuration", "handled-uid", "p/"+strings.Repeat("./", n%12), ""))
+		list = append(
+			list,
+			f.one(
+				"p/one", "p/two", fmt.Sprint("p/", n), "last-handled-configuration", "handled-uid",
+				"p/"+strings.Repeat("./", n%12), "",
+			),
+		)
 	}
 	return f.one(list, []any{"p/one"}, []any{"p/" + f.long("€")}, []any{int64(1)}, "p/one", nil, []any{})
 }
@@ -58,9 +68,12 @@ func (f forger) some(oneIn int, keys ...key) map[string]any {
 // record is of a handler that has ended, so it says; or of anything.
 func (f forger) record() map[string]any {
 	if f.IntN(3) == 0 {
-		return map[string]any{"purpose": f.one("create", "update", "delete", nil), "success": true, "started": "2000-01-01T00:00:00Z"}
+		return map[string]any{
+			"purpose": f.one("create", "update", "delete", nil), "success": true, "started": "2000-01-01T00:00:00Z",
+		}
 	}
-	return f.some(3, key{"started", f.moment}, key{"stopped", f.moment}, key{"delayed", f.moment}, key{"retries", f.count},
+	return f.some(3, key{"started", f.moment}, key{"stopped", f.moment}, key{"delayed", f.moment},
+		key{"retries", f.count},
 		key{"success", f.flag}, key{"failure", f.flag}, key{"subrefs", f.subrefs},
 		key{"purpose", func() any {
 			return f.one("create", "update", "delete", "resume", "", f.long("p"), "\n\x1b[31m", int64(1), nil)
@@ -73,7 +86,9 @@ func (f forger) record() map[string]any {
 // ended is a patch of the status by which a handler needs nothing any more, whatever was there before.
 func (f forger) ended(id string) map[string]any {
 	record := map[string]any{"success": true}
-	for _, key := range []string{"started", "stopped", "delayed", "purpose", "retries", "failure", "message", "subrefs"} {
+	for _, key := range []string{
+		"started", "stopped", "delayed", "purpose", "retries", "failure", "message", "subrefs",
+	} {
 		record[key] = nil
 	}
 	return map[string]any{"status": map[string]any{"kopf": map[string]any{"progress": map[string]any{id: record}}}}
@@ -91,7 +106,10 @@ func nested(depth int) any {
 func (f forger) essence() map[string]any {
 	return f.some(2,
 		key{"spec", func() any {
-			return f.one(map[string]any{"value": f.one("x", int64(1), nil, []any{}, f.long("v"))}, "text", nil, []any{}, nested(1000), f.wide())
+			return f.one(
+				map[string]any{"value": f.one("x", int64(1), nil, []any{}, f.long("v"))}, "text", nil, []any{},
+				nested(1000), f.wide(),
+			)
 		}},
 		key{"metadata", func() any {
 			return f.one(map[string]any{"labels": f.one(nil, "x", map[string]any{"a": int64(1)})}, "text", nil)
@@ -123,8 +141,11 @@ func (f forger) paths() []any {
 // text is what an annotation may hold where JSON is expected.
 func (f forger) text(honest any) string {
 	texts := []string{
-		"", "null", "1", "[]", "{", "{}", `"x"`, `{"spec":1e999}`, `{"spec":1,"spec":{"value":2}}`, `{"message":"\ud800"}`, "{\"message\":\"\xff\"}",
-		strings.Repeat("[", 100_000), strings.Repeat(`{"a":`, 20_000), strings.Repeat(`{"a":`, 1_000) + "1" + strings.Repeat("}", 1_000), f.long(" "),
+		"", "null", "1", "[]", "{", "{}", `"x"`, `{"spec":1e999}`, `{"spec":1,"spec":{"value":2}}`,
+		`{"message":"\ud800"}`, "{\"message\":\"\xff\"}",
+		strings.Repeat("[", 100_000), strings.Repeat(
+			`{"a":`, 20_000,
+		), strings.Repeat(`{"a":`, 1_000) + "1" + strings.Repeat("}", 1_000), f.long(" "),
 	}
 	if f.IntN(3) == 0 {
 		return texts[f.IntN(len(texts))]
@@ -163,8 +184,12 @@ func (f forger) status() map[string]any {
 		records := map[string]any{"d": f.record(), ids[f.IntN(len(ids))]: f.record()}
 		return map[string]any{"status": map[string]any{"kopf": map[string]any{"progress": records}}}
 	}
-	progress := f.one(map[string]any{ids[f.IntN(len(ids))]: f.record()}, map[string]any{ids[f.IntN(len(ids))]: f.one("x", int64(1), []any{})}, "x", nil)
-	kopf := f.one(map[string]any{"progress": progress}, map[string]any{"last-handled-configuration": f.one(f.text(f.essence()), f.essence(), int64(1))},
+	progress := f.one(
+		map[string]any{ids[f.IntN(len(ids))]: f.record()},
+		map[string]any{ids[f.IntN(len(ids))]: f.one("x", int64(1), []any{})}, "x", nil,
+	)
+	kopf := f.one(map[string]any{"progress": progress},
+		map[string]any{"last-handled-configuration": f.one(f.text(f.essence()), f.essence(), int64(1))},
 		map[string]any{"dummy": f.long("x")}, "x", nil)
 	return map[string]any{"status": map[string]any{"kopf": kopf, ids[f.IntN(len(ids))]: f.one("x", nil, nested(100))}}
 }

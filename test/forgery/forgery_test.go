@@ -47,10 +47,16 @@ func TestForgery(t *testing.T) {
 					honest := cost(func() int { return play(t, m, seed, rights, false) })
 					forged := cost(func() int { return play(t, m, seed, rights, true) })
 					if forged.bytes > dearerBytes*honest.bytes {
-						t.Errorf("a write allocates %d bytes with forgeries, %d with honest annotations of their size", forged.bytes, honest.bytes)
+						t.Errorf(
+							"a write allocates %d bytes with forgeries, %d with honest annotations of their size",
+							forged.bytes, honest.bytes,
+						)
 					}
 					if forged.cpu > dearerCPU*max(honest.cpu, time.Millisecond) {
-						t.Errorf("a write takes %s of CPU with forgeries, %s with honest annotations of their size", forged.cpu, honest.cpu)
+						t.Errorf(
+							"a write takes %s of CPU with forgeries, %s with honest annotations of their size",
+							forged.cpu, honest.cpu,
+						)
 					}
 				})
 			}
@@ -58,7 +64,8 @@ func TestForgery(t *testing.T) {
 	}
 }
 
-// play is one run, and gives how many writes there were to the object, of all. The honest twin has the same moves, with data of the same size in places that nobody remembers in.
+// play is one run, and gives how many writes there were to the object, of all. The honest twin has the same moves, with
+// data of the same size in places that nobody remembers in.
 func play(t *testing.T, m memory, seed uint64, rights string, forging bool) (writes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

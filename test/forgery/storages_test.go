@@ -29,6 +29,8 @@ var memories = []memory{
 		facade.DiffBase(diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}}),
 		facade.Progress(progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}}),
 	}},
-	{name: "digests", prefix: own, redacted: true, options: []facade.OperatorOption{facade.DigestKey([]byte("secret"))}},
+	{name: "digests", prefix: own, redacted: true, options: []facade.OperatorOption{
+		facade.DigestKey([]byte("secret")),
+	}},
 	{name: "asap", prefix: own, options: []facade.OperatorOption{facade.Lifecycle(facade.ASAP)}},
 }

@@ -45,7 +45,12 @@ type change = facade.Change[*unstructured.Unstructured]
 
 func newWorld(t *testing.T, subresource bool) *world {
 	w := &world{t: t, server: memapi.New(), calls: map[string]int{}, writes: map[string]int{}}
-	w.server.Install(memapi.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Plural: "targets", Namespaced: true, StatusSubresource: subresource})
+	w.server.Install(
+		memapi.Resource{
+			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Plural: "targets", Namespaced: true,
+			StatusSubresource: subresource,
+		},
+	)
 	direct, err := client.New(memapi.Config(w.server), client.Options{})
 	if err != nil {
 		t.Fatalf("making a client: %v", err)
@@ -74,7 +79,10 @@ func (w *world) operate(m memory) (stop func()) {
 			w.longest = prefix + line
 		}
 	}, funcr.Options{})
-	manager, err := ctrl.NewManager(memapi.Config(w), ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Logger: log, HealthProbeBindAddress: "0"})
+	manager, err := ctrl.NewManager(
+		memapi.Config(w),
+		ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Logger: log, HealthProbeBindAddress: "0"},
+	)
 	if err != nil {
 		w.t.Fatalf("making a manager: %v", err)
 	}

@@ -5,8 +5,8 @@ import "runtime"
 // looks is how often goroutines are counted.
 const looks = 100
 
-// Goroutines is how many there are. While the runtime puts away those that have ended, it counts dozens of them as alive for a
-// moment, even where nothing else runs: so it is the least of several counts.
+// Goroutines is how many there are. While the runtime puts away those that have ended, it counts dozens of them as
+// alive for a moment, even where nothing else runs: so it is the least of several counts.
 func Goroutines() int {
 	least := runtime.NumGoroutine()
 	for range looks {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked over two of
-	// them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
+	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
+	// over two of them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
 	mostAllocated = 2.5 * 2.5
 	// mostTime is how much more processor time may go to four times the size.
 	mostTime = 9
@@ -17,9 +17,9 @@ const (
 	runs = 4
 )
 
-// Linear fails the test if the work grows faster than its size: if four times the size need more than 6.25 times the allocated
-// bytes or allocations, or more than nine times the processor time. The size is best so large that the work takes
-// some milliseconds. What is prepared is not measured; it is prepared anew for every run.
+// Linear fails the test if the work grows faster than its size: if four times the size need more than 6.25 times the
+// allocated bytes or allocations, or more than nine times the processor time. The size is best so large that the work
+// takes some milliseconds. What is prepared is not measured; it is prepared anew for every run.
 func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
 	t.Helper()
 	bytes, objects := allocated(prepare(size))
@@ -28,7 +28,10 @@ func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
 		t.Errorf("four times the size of %d allocates %.1f times the bytes: %d, then %d", size, ratio, bytes, moreBytes)
 	}
 	if ratio := float64(moreObjects) / float64(max(objects, 1)); objects > 100 && ratio > mostAllocated {
-		t.Errorf("four times the size of %d makes %.1f times the allocations: %d, then %d", size, ratio, objects, moreObjects)
+		t.Errorf(
+			"four times the size of %d makes %.1f times the allocations: %d, then %d", size, ratio, objects,
+			moreObjects,
+		)
 	}
 	var once, fourfold time.Duration
 	for range runs {

@@ -46,7 +46,10 @@ type kopf struct {
 func (k *kopf) start(namespace string) {
 	GinkgoHelper()
 	k.file = filepath.Join(GinkgoT().TempDir(), "calls")
-	k.process = exec.Command(filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone", filepath.Join("testdata", cmp.Or(k.script, "handlers.py")))
+	k.process = exec.Command(
+		filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone",
+		filepath.Join("testdata", cmp.Or(k.script, "handlers.py")),
+	)
 	k.process.Env = append(append(os.Environ(), k.env...), "KUBECONFIG="+kubeconfig, "INTEROP_CALLS="+k.file)
 	k.process.Stdout, k.process.Stderr = GinkgoWriter, GinkgoWriter
 	Expect(k.process.Start()).To(Succeed())

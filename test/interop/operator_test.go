@@ -117,15 +117,20 @@ func items(changes diff.Diff) []any {
 	return list
 }
 
-// example is an object with what is hard to take over: numbers of both sorts, letters beyond ASCII, characters that HTML
-// does not like.
+// example is an object with what is hard to take over: numbers of both sorts, letters beyond ASCII, characters that
+// HTML does not like.
 func example(namespace, name string, labels map[string]any) *unstructured.Unstructured {
-	metadata := map[string]any{"namespace": namespace, "name": name, "annotations": map[string]any{"example.org/note": "grüße <&> 👋"}}
+	metadata := map[string]any{
+		"namespace": namespace, "name": name, "annotations": map[string]any{"example.org/note": "grüße <&> 👋"},
+	}
 	if labels != nil {
 		metadata["labels"] = labels
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": metadata,
-		"spec": map[string]any{"field": "a", "whole": int64(1), "half": 1.5, "one": 1.0, "list": []any{"ü", nil}, "empty": map[string]any{}},
+		"spec": map[string]any{
+			"field": "a", "whole": int64(1), "half": 1.5, "one": 1.0, "list": []any{"ü", nil},
+			"empty": map[string]any{},
+		},
 	}}
 }

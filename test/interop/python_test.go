@@ -25,14 +25,23 @@ func python() (string, error) {
 	if _, err := os.Stat(ready); err == nil {
 		return folder, nil
 	}
-	fmt.Fprintln(os.Stderr, "interop: installing Kopf of requirements.txt into", folder, "(this takes about a minute, once)")
+	fmt.Fprintln(
+		os.Stderr, "interop: installing Kopf of requirements.txt into", folder, "(this takes about a minute, once)",
+	)
 	if err := os.RemoveAll(folder); err != nil {
 		return "", fmt.Errorf("clearing the Python environment: %w", err)
 	}
 	if err := command("python3", "-m", "venv", folder); err != nil {
-		return "", fmt.Errorf("making a Python environment: Python 3.10 or later with its venv module is needed (Debian: python3-venv): %w", err)
+		return "", fmt.Errorf(
+			"making a Python environment: Python 3.10 or later with its venv module is needed (Debian: "+
+				"python3-venv): %w",
+			err,
+		)
 	}
-	if err := command(filepath.Join(folder, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"); err != nil {
+	if err := command(
+		filepath.Join(folder, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r",
+		"requirements.txt",
+	); err != nil {
 		return "", fmt.Errorf("installing Kopf: the Python package index is needed: %w", err)
 	}
 	return folder, os.WriteFile(ready, nil, 0o600)

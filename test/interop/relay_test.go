@@ -35,18 +35,22 @@ type relay struct {
 }
 
 var _ = Describe("Changes", func() {
-	DescribeTable("go on where the other side was killed", func(ctx context.Context, rows func() []row, one, other func() runner) {
-		r := &relay{cluster: cluster{fmt.Sprintf("relay-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}, rows: rows(), failed: map[string]string{}}
-		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})).To(Succeed())
-		for r.number = range legs {
-			r.run(ctx, one())
-			one, other = other, one
-		}
-		r.number = legs
-		r.last(ctx, one())
-		r.judge(ctx)
-		Expect(slices.Sorted(maps.Values(r.failed))).To(BeEmpty())
-	},
+	DescribeTable("go on where the other side was killed",
+		func(ctx context.Context, rows func() []row, one, other func() runner) {
+			r := &relay{
+				cluster: cluster{fmt.Sprintf("relay-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}, rows: rows(),
+				failed: map[string]string{},
+			}
+			Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})).To(Succeed())
+			for r.number = range legs {
+				r.run(ctx, one())
+				one, other = other, one
+			}
+			r.number = legs
+			r.last(ctx, one())
+			r.judge(ctx)
+			Expect(slices.Sorted(maps.Values(r.failed))).To(BeEmpty())
+		},
 		Entry("changes, begun by ours", changeRows, newOurs, newKopf),
 		Entry("changes, begun by Kopf", changeRows, newKopf, newOurs),
 		Entry("deletions, begun by ours", deletionRows, newOurs, newKopf),
@@ -140,8 +144,8 @@ func (r *relay) alive() (rows []row) {
 	return rows
 }
 
-// await waits until it is so with each row, and does something with it then. Those with which nothing happens any more are
-// given up.
+// await waits until it is so with each row, and does something with it then. Those with which nothing happens any more
+// are given up.
 func (r *relay) await(ctx context.Context, failure string, is func(one row, s *sight) bool, then func(row)) {
 	GinkgoHelper()
 	waiting, deadline := r.alive(), time.Now().Add(patience)
@@ -162,7 +166,10 @@ func (r *relay) await(ctx context.Context, failure string, is func(one row, s *s
 	}
 	for _, one := range waiting {
 		text, _ := json.Marshal(r.look(ctx).objects[one.name])
-		r.failed[one.name] = fmt.Sprintf("%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).at, callsOf(r.runner.calls(), one), text)
+		r.failed[one.name] = fmt.Sprintf(
+			"%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).at,
+			callsOf(r.runner.calls(), one), text,
+		)
 	}
 }
 

@@ -28,8 +28,8 @@ type leg struct {
 	after  string // what becomes of the object when the operator is dead already: a value, or its deletion
 }
 
-// row is the story of one object, whose field is "a" in the beginning. The operators take turns with its legs; then comes one
-// more life, to end what is left.
+// row is the story of one object, whose field is "a" in the beginning. The operators take turns with its legs; then
+// comes one more life, to end what is left.
 type row struct {
 	name   string
 	labels map[string]any

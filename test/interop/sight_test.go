@@ -43,7 +43,8 @@ func (r *relay) ready(one row, s *sight) bool {
 		return true
 	case deleted:
 		return s.objects[one.name] == nil
-	case one.labels["daemon"] != nil && !s.calls[one.name+"/w"], one.labels["resumed"] != nil && r.number > 0 && !s.calls[one.name+"/r"]:
+	case one.labels["daemon"] != nil && !s.calls[one.name+"/w"],
+		one.labels["resumed"] != nil && r.number > 0 && !s.calls[one.name+"/r"]:
 		return false
 	}
 	return closed(s.objects[one.name], value)
@@ -62,7 +63,8 @@ func (r *relay) reached(one row, s *sight) bool {
 	case first:
 		return s.calls[one.name+"/"+which+"1/hang"]
 	case between:
-		return record(object, which+"2")["message"] == "later" && succeeded(which+"1") && (deleted || succeeded("f.spec.field"))
+		return record(object, which+"2")["message"] == "later" && succeeded(which+"1") &&
+			(deleted || succeeded("f.spec.field"))
 	case second:
 		return s.calls[one.name+"/"+which+"2/hang"] && succeeded(which+"1")
 	case "stopping":

@@ -2,18 +2,30 @@ package interop_test
 
 import "slices"
 
-// changeRows are chains of changes, each of which is begun by one side, stopped at some point, and ended by the other, which
-// goes on with the next. All pairs of points are among them.
+// changeRows are chains of changes, each of which is begun by one side, stopped at some point, and ended by the other,
+// which goes on with the next. All pairs of points are among them.
 func changeRows() (rows []row) {
 	points := []string{unseen, first, between, second, done}
 	for i, one := range points {
 		for j, two := range points {
 			three := points[(i+j)%len(points)]
-			rows = append(rows, row{name: named("updated", one, two, three), legs: []leg{{"b", one, ""}, {"c", two, ""}, {"d", three, ""}}})
+			rows = append(
+				rows,
+				row{
+					name: named("updated", one, two, three),
+					legs: []leg{{"b", one, ""}, {"c", two, ""}, {"d", three, ""}},
+				},
+			)
 		}
 		two, three := points[(i+2)%len(points)], points[(i+3)%len(points)]
 		if one != unseen {
-			rows = append(rows, row{name: named("created", one, two, three), legs: []leg{{creation, one, ""}, {"b", two, ""}, {"d", three, ""}}})
+			rows = append(
+				rows,
+				row{
+					name: named("created", one, two, three),
+					legs: []leg{{creation, one, ""}, {"b", two, ""}, {"d", three, ""}},
+				},
+			)
 		}
 	}
 	for i := range rows {
@@ -22,33 +34,40 @@ func changeRows() (rows []row) {
 	return append(rows, editedRows()...)
 }
 
-// editedRows have an edit in the middle of a change. Whoever has not begun it does not know what those have seen who are done
-// with it: they are not told of that edit, as with Kopf alone.
+// editedRows have an edit in the middle of a change. Whoever has not begun it does not know what those have seen who
+// are done with it: they are not told of that edit, as with Kopf alone.
 func editedRows() []row {
 	return []row{
 		{
 			name: "edited-in-the-middle", legs: []leg{{"b", second, "c"}, {onward, done, ""}, {"d", done, ""}},
-			want: slices.Concat(created(), []string{"u1 update a→b", "u2 update a→c", "f update a→c"}, updated("c", "d")),
+			want: slices.Concat(
+				created(), []string{"u1 update a→b", "u2 update a→c", "f update a→c"}, updated("c", "d"),
+			),
 		},
 		{
 			name: "edited-before-a-success", legs: []leg{{"b", first, "c"}, {onward, second, ""}, {"d", first, ""}},
 			want: slices.Concat(created(), updated("a", "c"), updated("c", "d")),
 		},
 		{
-			name: "resumed", labels: map[string]any{"resumed": "yes"}, legs: []leg{{"b", done, ""}, {"c", done, ""}, {"d", done, ""}},
+			name: "resumed", labels: map[string]any{"resumed": "yes"}, legs: []leg{
+				{"b", done, ""}, {"c", done, ""}, {"d", done, ""},
+			},
 			want: slices.Concat(created(), updated("a", "b"), updated("b", "c"), updated("c", "d"),
 				[]string{"r resume b→b", "r resume c→c", "r resume d→d"}),
 		},
 	}
 }
 
-// deletionRows are deletions that are begun by one side, stopped at some point, and ended by the other; or stopped there again.
+// deletionRows are deletions that are begun by one side, stopped at some point, and ended by the other; or stopped
+// there again.
 func deletionRows() (rows []row) {
 	held := map[string]any{"held": "yes"}
 	points := []string{unseen, first, between, second}
 	for i, one := range points {
 		for _, two := range append(slices.Clone(points[max(1, i):]), done) {
-			r := row{name: named("deleted", one, two), labels: held, legs: []leg{{deletion, one, ""}, {onward, two, ""}}}
+			r := row{
+				name: named("deleted", one, two), labels: held, legs: []leg{{deletion, one, ""}, {onward, two, ""}},
+			}
 			r.want = r.calm()
 			rows = append(rows, r)
 		}
@@ -65,12 +84,19 @@ func deletionRows() (rows []row) {
 	)
 }
 
-// daemonRows have a daemon: it runs once in each life that finds the object alive, and holds the object until it has ended.
+// daemonRows have a daemon: it runs once in each life that finds the object alive, and holds the object until it has
+// ended.
 func daemonRows() (rows []row) {
 	daemon := map[string]any{"daemon": "yes"}
 	both := map[string]any{"daemon": "yes", "held": "yes"}
 	for _, point := range []string{first, between, second, done} {
-		rows = append(rows, row{name: named("watched", point), labels: both, legs: []leg{{"b", point, ""}, {"c", point, ""}, {deletion, point, ""}}})
+		rows = append(
+			rows,
+			row{
+				name: named("watched", point), labels: both,
+				legs: []leg{{"b", point, ""}, {"c", point, ""}, {deletion, point, ""}},
+			},
+		)
 	}
 	for i := range rows {
 		rows[i].want = append(rows[i].calm(), "w", "w", "w")
@@ -81,11 +107,15 @@ func daemonRows() (rows []row) {
 			want: append(created(), "w"),
 		},
 		row{
-			name: "stubborn", labels: daemon, plan: map[string]string{"0/w": "hang"}, legs: []leg{{deletion, "stopping", ""}, {onward, done, ""}},
+			name: "stubborn", labels: daemon, plan: map[string]string{"0/w": "hang"}, legs: []leg{
+				{deletion, "stopping", ""}, {onward, done, ""},
+			},
 			want: append(created(), "w"),
 		},
 		row{
-			name: "stubborn-held", labels: both, plan: map[string]string{"0/w": "hang"}, legs: []leg{{deletion, "stopping", ""}, {onward, done, ""}},
+			name: "stubborn-held", labels: both, plan: map[string]string{"0/w": "hang"}, legs: []leg{
+				{deletion, "stopping", ""}, {onward, done, ""},
+			},
 			want: append(append(created(), deleting("a")...), "w"), loose: true,
 		},
 	)
@@ -102,11 +132,15 @@ func backgroundRows() []row {
 	}
 	rows := []row{
 		{
-			name: "optional-unseen", labels: label("daemon", "optional"), legs: []leg{{deletion, unseen, ""}, {onward, done, ""}},
+			name: "optional-unseen", labels: label("daemon", "optional"), legs: []leg{
+				{deletion, unseen, ""}, {onward, done, ""},
+			},
 			want: append(created(), "w", "o delete a→a"),
 		},
 		{
-			name: "resuming-unseen", labels: label("daemon", "resumed"), legs: []leg{{deletion, unseen, ""}, {onward, done, ""}},
+			name: "resuming-unseen", labels: label("daemon", "resumed"), legs: []leg{
+				{deletion, unseen, ""}, {onward, done, ""},
+			},
 			want: append(created(), "w", "r delete a→a"),
 		},
 		{
@@ -128,6 +162,8 @@ func backgroundRows() []row {
 	}
 	return append(rows, row{
 		name: "ended", labels: label("daemon"), plan: map[string]string{"0/w": "end", "1/w": "end"},
-		legs: []leg{{creation, "released", ""}, {onward, "released", ""}, {deletion, done, ""}}, want: append(created(), "w", "w", "w"),
+		legs: []leg{
+			{creation, "released", ""}, {onward, "released", ""}, {deletion, done, ""},
+		}, want: append(created(), "w", "w", "w"),
 	})
 }

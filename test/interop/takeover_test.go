@@ -120,7 +120,11 @@ var _ = Describe("Objects", func() {
 		}
 		Eventually(record).Should(HaveKeyWithValue("retries", BeEquivalentTo(1)))
 		first.stop()
-		Expect(brief(first.calls())).To(ContainElements("quiet create_fn create retry=0 ", "half retried_fn create retry=0 ", "half create_fn create retry=0 "))
+		Expect(brief(first.calls())).To(
+			ContainElements(
+				"quiet create_fn create retry=0 ", "half retried_fn create retry=0 ", "half create_fn create retry=0 ",
+			),
+		)
 		decoded, err := record()
 		Expect(err).NotTo(HaveOccurred())
 		due, err := time.Parse(time.RFC3339Nano, fmt.Sprint(decoded["delayed"]))
@@ -149,7 +153,9 @@ var _ = Describe("Objects", func() {
 				Expect(one.At).To(BeNumerically(">=", float64(due.UnixMicro())/1e6), "not before it is due")
 			}
 		}
-		Expect(c.whole(ctx, "quiet")).To(Equal(before), "nothing is written to an object of which nothing is to be done")
+		Expect(c.whole(ctx, "quiet")).To(
+			Equal(before), "nothing is written to an object of which nothing is to be done",
+		)
 
 		By("handing them back")
 		c.edit(ctx, "edited", "c")
@@ -164,7 +170,9 @@ var _ = Describe("Objects", func() {
 		}))
 		Expect(c.whole(ctx, "quiet")).To(Equal(before))
 		for _, name := range []string{"quiet", "edited", "half", "later", "last"} {
-			Expect(c.whole(ctx, name)["status"]).To(HaveKeyWithValue("create_fn", HaveKeyWithValue("by", "anybody")), name)
+			Expect(c.whole(ctx, name)["status"]).To(
+				HaveKeyWithValue("create_fn", HaveKeyWithValue("by", "anybody")), name,
+			)
 			Expect(api.Delete(ctx, example(c.namespace, name, nil))).To(Succeed())
 			Eventually(c.gone(ctx, name)).Should(BeTrue())
 		}

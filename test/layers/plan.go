@@ -38,7 +38,9 @@ var House = Plan{
 	{Dir: "storage", Layer: 0, Only: pure("sigs.k8s.io/json")},
 	{Dir: "storage/asciijson", Layer: 0, Only: pure()},
 	{Dir: "storage/diff", Layer: 0, Only: pure()},
-	{Dir: "storage/keys", Layer: 0, Only: pure("golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation")},
+	{Dir: "storage/keys", Layer: 0, Only: pure(
+		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
+	)},
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},

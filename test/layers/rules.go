@@ -33,12 +33,17 @@ func Rules(tree *Tree) []Breach {
 func oversized(f File) []Breach {
 	var found []Breach
 	if f.Lines >= MaxFileLines {
-		found = append(found, Breach{f.Path, fmt.Sprintf("the file has %d lines: cut it below %d", f.Lines, MaxFileLines)})
+		found = append(
+			found, Breach{f.Path, fmt.Sprintf("the file has %d lines: cut it below %d", f.Lines, MaxFileLines)},
+		)
 	}
 	for _, fn := range f.Funcs {
 		if !f.Test && fn.Lines > MaxFuncLines {
 			where := fmt.Sprintf("%s:%d", f.Path, fn.Line)
-			found = append(found, Breach{where, fmt.Sprintf("%s has %d lines: cut it to %d or less", fn.Name, fn.Lines, MaxFuncLines)})
+			found = append(
+				found,
+				Breach{where, fmt.Sprintf("%s has %d lines: cut it to %d or less", fn.Name, fn.Lines, MaxFuncLines)},
+			)
 		}
 	}
 	return found

@@ -47,12 +47,16 @@ func TestRules(t *testing.T) {
 				"q/doc.go": "// Package q has a gap.\n\npackage q\n",
 				"r/doc.go": "//\npackage r\n",
 			},
-			want: []string{"p: the package has no doc.go", "q: the package has no doc.go", "r: the package has no doc.go"},
+			want: []string{
+				"p: the package has no doc.go", "q: the package has no doc.go", "r: the package has no doc.go",
+			},
 		},
 		"NoDocOfCommand": {
 			reason: "a command says what it does where its code begins",
-			files:  map[string]string{"cmd/main.go": "package main\n", "cmd/main_test.go": "// Testing.\npackage main\n"},
-			want:   []string{"cmd: the package has no comment"},
+			files: map[string]string{
+				"cmd/main.go": "package main\n", "cmd/main_test.go": "// Testing.\npackage main\n",
+			},
+			want: []string{"cmd: the package has no comment"},
 		},
 		"NoDocOfTests": {
 			reason: "a folder of tests is a package like any other",
@@ -62,7 +66,9 @@ func TestRules(t *testing.T) {
 		"NoDocUnderTest": {
 			reason: "what is there for tests needs a comment, but no file of its own for it",
 			files:  map[string]string{"test/e2e/api/a.go": "package api\n", "examples/one/api/a.go": "package api\n"},
-			want:   []string{"examples/one/api: the package has no comment", "test/e2e/api: the package has no comment"},
+			want: []string{
+				"examples/one/api: the package has no comment", "test/e2e/api: the package has no comment",
+			},
 		},
 		"NestedModule": {
 			reason: "the rules hold in every module of the repository",

@@ -98,10 +98,14 @@ func inside(module, target string) (dir string, ours bool) {
 func judgeOutside(dir string, from Place, target string) string {
 	beneath := func(root string) bool { return within(target, root) }
 	if !from.Kit && slices.ContainsFunc(frameworks, beneath) {
-		return fmt.Sprintf("%s imports %s outside of tests: whoever imports the package would link a test framework", dir, target)
+		return fmt.Sprintf(
+			"%s imports %s outside of tests: whoever imports the package would link a test framework", dir, target,
+		)
 	}
 	if from.Only != nil && !standard(target) && !slices.ContainsFunc(from.Only, beneath) {
-		return fmt.Sprintf("%s imports %s: the package is kept free of it (see Only in test/layers/plan.go)", dir, target)
+		return fmt.Sprintf(
+			"%s imports %s: the package is kept free of it (see Only in test/layers/plan.go)", dir, target,
+		)
 	}
 	return ""
 }

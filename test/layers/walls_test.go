@@ -107,16 +107,19 @@ func TestWalls(t *testing.T) {
 		"AsPlanned": {
 			reason: "lower layers, the standard library, allowed modules, tests with neighbours and kits: all in order",
 			files: map[string]string{
-				"ground/a.go":            "package ground\nimport (\n\"net/http\"\n\"example.com/allowed/sub\"\n)\n",
-				"ground/a_test.go":       "package ground_test\nimport (\n\"testing\"\n\"m/ground\"\n\"m/cellar\"\n\"m/fake\"\n\"example.com/other\"\n)\n",
-				"fake/a.go":              "package fake\nimport \"testing\"\n",
-				"middle/a.go":            "package middle\nimport (\n\"m/ground\"\n\"m/cellar\"\n\"example.com/other\"\n)\n",
-				"middle/a_test.go":       "package middle_test\nimport \"m/middle/kit\"\n",
-				"middle/kit/a.go":        "package kit\nimport (\n\"testing\"\n\"m/fake\"\n\"m/middle\"\n)\n",
-				"roof/a.go":              "package roof\nimport \"m/middle\"\n",
-				"examples/one/main.go":   "package main\nimport (\n\"m/roof\"\n\"m/examples/one/api\"\n)\n",
-				"examples/one/api/a.go":  "package api\n",
-				"test/e2e/a_test.go":     "package e2e\nimport (\n\"github.com/onsi/gomega\"\n\"m/roof\"\n\"m/fake\"\n)\n",
+				"ground/a.go": "package ground\nimport (\n\"net/http\"\n\"example.com/allowed/sub\"\n)\n",
+				"ground/a_test.go": "package ground_test\nimport " +
+					"(\n\"testing\"\n\"m/ground\"\n\"m/cellar\"\n\"m/fake\"\n\"example.com/other\"\n)\n",
+				"fake/a.go": "package fake\nimport \"testing\"\n",
+				"middle/a.go": "package middle\nimport " +
+					"(\n\"m/ground\"\n\"m/cellar\"\n\"example.com/other\"\n)\n",
+				"middle/a_test.go":      "package middle_test\nimport \"m/middle/kit\"\n",
+				"middle/kit/a.go":       "package kit\nimport (\n\"testing\"\n\"m/fake\"\n\"m/middle\"\n)\n",
+				"roof/a.go":             "package roof\nimport \"m/middle\"\n",
+				"examples/one/main.go":  "package main\nimport (\n\"m/roof\"\n\"m/examples/one/api\"\n)\n",
+				"examples/one/api/a.go": "package api\n",
+				"test/e2e/a_test.go": "package e2e\nimport " +
+					"(\n\"github.com/onsi/gomega\"\n\"m/roof\"\n\"m/fake\"\n)\n",
 				"test/e2e/inner/some.go": "package inner\nimport \"github.com/onsi/gomega\"\n",
 			},
 		},

@@ -30,7 +30,10 @@ func answer(r *http.Request, code int, body io.ReadCloser, length int64) *http.R
 // refuse answers with an error of the API.
 func refuse(r *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
-	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(), Reason: metav1.StatusReasonInternalError}
+	status := metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+		Reason: metav1.StatusReasonInternalError,
+	}
 	if errors.As(err, &known) {
 		status = known.Status()
 	}
@@ -40,7 +43,9 @@ func refuse(r *http.Request, err error) *http.Response {
 
 // notServed is what a path without a resource gets.
 func notServed() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, false)
+	return apierrors.NewGenericServerResponse(
+		http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, false,
+	)
 }
 
 func notFound(t target) error { return apierrors.NewNotFound(t.groupResource(), t.name) }
@@ -54,5 +59,7 @@ func success(t target, uid any) map[string]any {
 	if uid != nil {
 		details["uid"] = uid
 	}
-	return map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Success", "details": details}
+	return map[string]any{
+		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Success", "details": details,
+	}
 }

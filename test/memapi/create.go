@@ -48,13 +48,18 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	metadata := metadataOf(object)
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "resourceVersion should not be set on objects to be created",
 		}}
 	}
 	if given, _ := metadata["namespace"].(string); given != "" && given != t.namespace {
-		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return nil, apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request",
+		)
 	}
-	for _, own := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields", "selfLink"} {
+	for _, own := range []string{
+		"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields", "selfLink",
+	} {
 		delete(metadata, own)
 	}
 	if t.namespace != "" {

@@ -47,7 +47,9 @@ func served(definition map[string]any) []Resource {
 		name, _ := version["name"].(string)
 		_, status, _ := unstructured.NestedMap(version, "subresources", "status")
 		all = append(all, Resource{
-			Group: text("group"), Version: name, Kind: text("names", "kind"), Plural: text("names", "plural"), Singular: text("names", "singular"),
+			Group: text("group"), Version: name, Kind: text("names", "kind"), Plural: text(
+				"names", "plural",
+			), Singular: text("names", "singular"),
 			ShortNames: texts("names", "shortNames"), Categories: texts("names", "categories"),
 			Namespaced: text("scope") == "Namespaced", StatusSubresource: status,
 		})

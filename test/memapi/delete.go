@@ -27,7 +27,9 @@ func (s *Server) delete(t target, data []byte) (map[string]any, error) {
 		}
 	}
 	was := metadataOf(before)
-	for name, wanted := range map[string]*string{"uid": options.Preconditions.UID, "resourceVersion": options.Preconditions.ResourceVersion} {
+	for name, wanted := range map[string]*string{
+		"uid": options.Preconditions.UID, "resourceVersion": options.Preconditions.ResourceVersion,
+	} {
 		if wanted != nil && *wanted != was[name] {
 			return nil, apierrors.NewConflict(t.groupResource(), t.name,
 				fmt.Errorf("precondition failed: %s in precondition: %s, in object: %v", name, *wanted, was[name]))

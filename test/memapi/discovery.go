@@ -38,7 +38,9 @@ func (s *Server) discovery(parts []string) (document any, ok bool) {
 }
 
 func (s *Server) groups() metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	list := metav1.APIGroupList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{},
+	}
 	for _, r := range s.resources {
 		if r.Group == "" {
 			continue
@@ -59,13 +61,17 @@ func (s *Server) groups() metav1.APIGroupList {
 }
 
 func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
-	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	list := metav1.APIResourceList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(),
+	}
 	for _, r := range s.resources {
 		if r.groupVersion() != gv {
 			continue
 		}
 		one := metav1.APIResource{
-			Name: r.Plural, SingularName: cmp.Or(r.Singular, strings.ToLower(r.Kind)), Namespaced: r.Namespaced, Kind: r.Kind,
+			Name: r.Plural, SingularName: cmp.Or(
+				r.Singular, strings.ToLower(r.Kind),
+			), Namespaced: r.Namespaced, Kind: r.Kind,
 			Verbs: slices.Clone(usualVerbs), ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if r.Verbs != nil {
@@ -74,7 +80,9 @@ func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 		list.APIResources = append(list.APIResources, one)
 		if r.StatusSubresource {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: []string{"get", "patch", "update"},
+				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: []string{
+					"get", "patch", "update",
+				},
 			})
 		}
 	}

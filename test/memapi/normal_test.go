@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// normal is a body without what differs between any two servers: times, and the values of uids and versions, of which only
-// remains which are the same.
+// normal is a body without what differs between any two servers: times, and the values of uids and versions, of which
+// only remains which are the same.
 func (p *player) normal(body map[string]any) any {
 	if body == nil {
 		return nil

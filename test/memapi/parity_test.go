@@ -21,8 +21,11 @@ func TestParityWithTheRealServer(t *testing.T) {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
 	}
 	environment := &envtest.Environment{
-		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), CRDDirectoryPaths: []string{filepath.Join("testdata", "crds.yaml")},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute,
+		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), CRDDirectoryPaths: []string{
+			filepath.Join("testdata", "crds.yaml"),
+		},
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 5 * time.Minute,
+		ControlPlaneStopTimeout: 5 * time.Minute,
 	}
 	config, err := environment.Start()
 	if err != nil {
@@ -37,7 +40,9 @@ func TestParityWithTheRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	genuine, own := newPlayer(t, strings.TrimSuffix(config.Host, "/"), transport), newPlayer(t, "http://mem", inMemory())
+	genuine, own := newPlayer(
+		t, strings.TrimSuffix(config.Host, "/"), transport,
+	), newPlayer(t, "http://mem", inMemory())
 
 	from := map[string][2]string{}
 	for kind := range kindsOf {
@@ -48,15 +53,26 @@ func TestParityWithTheRealServer(t *testing.T) {
 		number++
 		want, got := genuine.play(r), own.play(r)
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("request %d: %s %s %s/%s %s\n%s\n-real, +memory:\n%s", number, r.method, r.kind, r.name, r.sub, r.form, r.body, d)
+			t.Errorf(
+				"request %d: %s %s %s/%s %s\n%s\n-real, +memory:\n%s", number, r.method, r.kind, r.name, r.sub, r.form,
+				r.body, d,
+			)
 		}
 	}
 	for _, kind := range []string{widgets, gadgets, configmaps} {
-		last := request{method: http.MethodPost, kind: kind, form: plain, body: object(kind, "last", `,"labels":{"l":"1"}`, content(kind, ""))}
+		last := request{
+			method: http.MethodPost, kind: kind, form: plain,
+			body: object(kind, "last", `,"labels":{"l":"1"}`, content(kind, "")),
+		}
 		genuine.play(last)
 		own.play(last)
-		for _, query := range []string{"resourceVersion=", "labelSelector=l%3D1&resourceVersion=", "fieldSelector=metadata.name%3Dlast&resourceVersion="} {
-			want, got := genuine.events(kind, query+from[kind][0], "last"), own.events(kind, query+from[kind][1], "last")
+		for _, query := range []string{
+			"resourceVersion=", "labelSelector=l%3D1&resourceVersion=",
+			"fieldSelector=metadata.name%3Dlast&resourceVersion=",
+		} {
+			want, got := genuine.events(
+				kind, query+from[kind][0], "last",
+			), own.events(kind, query+from[kind][1], "last")
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("the watch of %s by %s: -real, +memory:\n%s", kind, query, d)
 			}
@@ -85,7 +101,8 @@ func inMemory() *memapi.Server {
 	server := memapi.New()
 	for kind, name := range map[string]string{widgets: "Widget", gadgets: "Gadget"} {
 		server.Install(memapi.Resource{
-			Group: "memapi.example.org", Version: "v1", Kind: name, Plural: kind, Namespaced: true, StatusSubresource: kind == widgets,
+			Group: "memapi.example.org", Version: "v1", Kind: name, Plural: kind, Namespaced: true,
+			StatusSubresource: kind == widgets,
 		})
 	}
 	return server

@@ -24,7 +24,10 @@ type player struct {
 type identity struct{ uid, oldUID, version, oldVersion string }
 
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
-	return &player{t: t, host: host, through: through, known: map[string]identity{}, ordinal: map[string]int{}, uids: map[string]int{}}
+	return &player{
+		t: t, host: host, through: through, known: map[string]identity{}, ordinal: map[string]int{},
+		uids: map[string]int{},
+	}
 }
 
 // answer is what is compared.
@@ -79,7 +82,9 @@ func (p *player) play(r request) outcome {
 		key = r.kind + "/" + nameIn(r.body)
 	}
 	id := p.known[key]
-	body := strings.NewReplacer("{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID).Replace(r.body)
+	body := strings.NewReplacer(
+		"{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID,
+	).Replace(r.body)
 	response := p.send(r.method, p.url(r.kind, r.name, r.sub, r.query), r.form, body)
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)

@@ -1,7 +1,7 @@
 package memapi
 
-// Put stores an object as it is, whatever the rules: with its uid, its finalizers and a deletion under way. Only its resource
-// version is new.
+// Put stores an object as it is, whatever the rules: with its uid, its finalizers and a deletion under way. Only its
+// resource version is new.
 func (s *Server) Put(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

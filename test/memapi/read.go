@@ -47,7 +47,8 @@ func (t target) interest(query url.Values) (interest, error) {
 
 func (i interest) matches(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
-	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) && i.labels.Matches(labels.Set(o.GetLabels())) &&
+	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
+		i.labels.Matches(labels.Set(o.GetLabels())) &&
 		i.fields.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()})
 }
 

@@ -48,7 +48,8 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	var err error
 	code := http.StatusOK
 	switch {
-	case t.name == "" && r.Method == http.MethodGet && r.URL.Query().Get("watch") != "" && r.URL.Query().Get("watch") != "false":
+	case t.name == "" && r.Method == http.MethodGet && r.URL.Query().Get("watch") != "" &&
+		r.URL.Query().Get("watch") != "false":
 		return s.watch(r, t)
 	case t.name == "" && r.Method == http.MethodGet:
 		object, err = s.list(t, r.URL.Query())

@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// request is one line of the script. {uid} and {rv} stand for those of the object it is about, {old} for a version before.
+// request is one line of the script. {uid} and {rv} stand for those of the object it is about, {old} for a version
+// before.
 type request struct {
 	method, kind, name, sub string
 	form, body              string
@@ -38,7 +39,10 @@ func content(kind, value string) string {
 }
 
 func object(kind, name, metadata, rest string) string {
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q%s},%s}`, versionsOf[kind], kindsOf[kind], name, metadata, rest)
+	return fmt.Sprintf(
+		`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q%s},%s}`, versionsOf[kind], kindsOf[kind], name, metadata,
+		rest,
+	)
 }
 
 // table is what is to be tried at least, for each kind: the good and the bad.
@@ -51,39 +55,79 @@ func table(kind string) []request {
 	json := func(body string) request { return at("PATCH", "", listing, body) }
 	finalizers := `,"finalizers":["example.org/hold"]`
 	return []request{
-		at("GET", "", "", ""), merge(`{}`), at("DELETE", "", "", ""), at("PUT", "", plain, object(kind, "a", "", content(kind, "x"))),
+		at("GET", "", "", ""), merge(`{}`), at("DELETE", "", "", ""), at(
+			"PUT", "", plain, object(kind, "a", "", content(kind, "x")),
+		),
 		{method: "POST", kind: kind, form: plain, body: object(kind, "A_", "", content(kind, "x"))},
-		{method: "POST", kind: kind, form: plain, body: object(kind, "a", `,"labels":{"bad key":"x"}`, content(kind, "x"))},
-		{method: "POST", kind: kind, form: plain, body: object(kind, "a", `,"resourceVersion":"5"`, content(kind, "x"))},
+		{method: "POST", kind: kind, form: plain, body: object(
+			kind, "a", `,"labels":{"bad key":"x"}`, content(kind, "x"),
+		)},
+		{method: "POST", kind: kind, form: plain, body: object(
+			kind, "a", `,"resourceVersion":"5"`, content(kind, "x"),
+		)},
 		{method: "POST", kind: kind, form: plain, body: object(kind, "a", `,"labels":{"l":"1"}`, content(kind, "x"))},
 		{method: "POST", kind: kind, form: plain, body: object(kind, "a", "", content(kind, "x"))},
 		at("GET", "", "", ""),
-		merge(`{}`), merge(`{"metadata":{"labels":{"l":"1"}}}`), merge(`{"metadata":{"labels":{"l":"2"}}}`), merge(`{"metadata":{"labels":{"l":null}}}`),
-		merge(`{"metadata":{"annotations":{"e/a":"1"}}}`), merge(`{"metadata":{"annotations":{"e/a":null}}}`), merge(`{` + content(kind, "y") + `}`),
-		merge(`{"metadata":{"uid":"{uid}","annotations":{"e/b":"1"}}}`), merge(`{"metadata":{"uid":"other","annotations":{"e/b":"2"}}}`),
-		merge(`{"metadata":{"uid":"other","resourceVersion":"{old}"}}`), merge(`{"metadata":{"resourceVersion":"{old}","annotations":{"e/b":"2"}}}`),
-		merge(`{"metadata":{"resourceVersion":"{rv}","annotations":{"e/b":"3"}}}`), merge(`{"metadata":{"annotations":{"bad key":"1"}}}`),
-		merge(`{"metadata":{"finalizers":["example.org/a","example.org/b"]}}`), merge(`{"metadata":{"finalizers":null}}`), merge(`not json`),
-		status(`{"status":{"phase":"ready"}}`), status(`{"metadata":{"annotations":{"e/s":"1"}},"status":{"phase":"steady"}}`),
-		status(`{"metadata":{"resourceVersion":"{old}"},"status":{"phase":"late"}}`), status(`{"metadata":{"uid":"other"},"status":{"phase":"foreign"}}`),
+		merge(`{}`), merge(`{"metadata":{"labels":{"l":"1"}}}`), merge(`{"metadata":{"labels":{"l":"2"}}}`), merge(
+			`{"metadata":{"labels":{"l":null}}}`,
+		),
+		merge(`{"metadata":{"annotations":{"e/a":"1"}}}`), merge(
+			`{"metadata":{"annotations":{"e/a":null}}}`,
+		), merge(`{` + content(kind, "y") + `}`),
+		merge(
+			`{"metadata":{"uid":"{uid}","annotations":{"e/b":"1"}}}`,
+		), merge(`{"metadata":{"uid":"other","annotations":{"e/b":"2"}}}`),
+		merge(`{"metadata":{"uid":"other","resourceVersion":"{old}"}}`), merge(
+			`{"metadata":{"resourceVersion":"{old}","annotations":{"e/b":"2"}}}`,
+		),
+		merge(
+			`{"metadata":{"resourceVersion":"{rv}","annotations":{"e/b":"3"}}}`,
+		), merge(`{"metadata":{"annotations":{"bad key":"1"}}}`),
+		merge(
+			`{"metadata":{"finalizers":["example.org/a","example.org/b"]}}`,
+		), merge(`{"metadata":{"finalizers":null}}`), merge(`not json`),
+		status(`{"status":{"phase":"ready"}}`), status(
+			`{"metadata":{"annotations":{"e/s":"1"}},"status":{"phase":"steady"}}`,
+		),
+		status(
+			`{"metadata":{"resourceVersion":"{old}"},"status":{"phase":"late"}}`,
+		), status(`{"metadata":{"uid":"other"},"status":{"phase":"foreign"}}`),
 		merge(`{"status":{"phase":"mixed"},"metadata":{"annotations":{"e/m":"1"}}}`),
-		json(`[{"op":"test","path":"/metadata/resourceVersion","value":"{rv}"},{"op":"add","path":"/metadata/finalizers","value":["example.org/hold"]}]`),
-		json(`[{"op":"test","path":"/metadata/resourceVersion","value":"{old}"},{"op":"remove","path":"/metadata/finalizers"}]`),
+		json(
+			`[{"op":"test","path":"/metadata/resourceVersion","value":"{rv}"},{"op":"add","path":"/metadata/finalizers","value":["example.org/hold"]}]`,
+		),
+		json(
+			`[{"op":"test","path":"/metadata/resourceVersion","value":"{old}"},{"op":"remove","path":"/metadata/finalizers"}]`,
+		),
 		json(`[{"op":"remove","path":"/metadata/nowhere"}]`), json(`[]`),
 		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{old}"`, content(kind, "z"))),
 		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
 		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
 		at("DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"other"}}`),
-		at("DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"{old}"}}`),
-		at("DELETE", "", "", ""), at("DELETE", "", "", ""), merge(`{"metadata":{"finalizers":["example.org/hold","example.org/more"]}}`),
-		merge(`{"metadata":{"annotations":{"e/d":"1"}}}`), merge(`{"metadata":{"finalizers":[],"annotations":{"e/d":"2"}}}`), at("GET", "", "", ""),
+		at(
+			"DELETE", "", plain,
+			`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"{old}"}}`,
+		),
+		at("DELETE", "", "", ""), at("DELETE", "", "", ""), merge(
+			`{"metadata":{"finalizers":["example.org/hold","example.org/more"]}}`,
+		),
+		merge(`{"metadata":{"annotations":{"e/d":"1"}}}`), merge(
+			`{"metadata":{"finalizers":[],"annotations":{"e/d":"2"}}}`,
+		), at("GET", "", "", ""),
 		{method: "POST", kind: kind, form: plain, body: object(kind, "a", "", content(kind, "again"))},
 		merge(`{"metadata":{"uid":"{old-uid}","annotations":{"e/a":"1"}}}`),
-		{method: "POST", kind: kind, form: plain, body: fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"generateName":"g-"},%s}`, versionsOf[kind], kindsOf[kind], content(kind, "x"))},
+		{method: "POST", kind: kind, form: plain, body: fmt.Sprintf(
+			`{"apiVersion":%q,"kind":%q,"metadata":{"generateName":"g-"},%s}`, versionsOf[kind], kindsOf[kind],
+			content(kind, "x"),
+		)},
 		{method: "POST", kind: kind, form: plain, body: object(kind, "b", `,"labels":{"l":"1"}`, content(kind, "x"))},
 
-		{method: "GET", kind: kind}, {method: "GET", kind: kind, query: "labelSelector=l%3D1"}, {method: "GET", kind: kind, query: "fieldSelector=metadata.name%3Da"},
-		at("DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"{uid}"}}`), {method: "GET", kind: kind},
+		{method: "GET", kind: kind}, {method: "GET", kind: kind, query: "labelSelector=l%3D1"}, {
+			method: "GET", kind: kind, query: "fieldSelector=metadata.name%3Da",
+		},
+		at(
+			"DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"{uid}"}}`,
+		), {method: "GET", kind: kind},
 	}
 }
 
@@ -95,12 +139,16 @@ func wild(seed uint64, length int) []request {
 	for range length {
 		kind, name := one(widgets, gadgets, configmaps), one("r1", "r2", "r3")
 		version := one("", "", `,"resourceVersion":"{rv}"`, `,"resourceVersion":"{old}"`)
-		metadata := one(`"labels":{"l":"1"}`, `"labels":{"l":"2"}`, `"annotations":{"e/a":"1"}`, `"annotations":{"e/a":null}`,
+		metadata := one(`"labels":{"l":"1"}`, `"labels":{"l":"2"}`, `"annotations":{"e/a":"1"}`,
+			`"annotations":{"e/a":null}`,
 			`"finalizers":["example.org/x"]`, `"finalizers":null`, `"finalizers":["example.org/y"]`)
 		r := request{method: "PATCH", kind: kind, name: name, form: merging}
 		switch luck.IntN(6) {
 		case 0:
-			r = request{method: "POST", kind: kind, form: plain, body: object(kind, name, one("", `,"finalizers":["example.org/x"]`), content(kind, one("a", "b")))}
+			r = request{
+				method: "POST", kind: kind, form: plain,
+				body: object(kind, name, one("", `,"finalizers":["example.org/x"]`), content(kind, one("a", "b"))),
+			}
 		case 1:
 			r = request{method: "DELETE", kind: kind, name: name}
 		case 2:
@@ -111,7 +159,14 @@ func wild(seed uint64, length int) []request {
 			r.sub, r.body = "status", fmt.Sprintf(`{"status":{"phase":%q}}`, one("a", "b"))
 		default:
 			r.method, r.form = "PUT", plain
-			r.body = object(kind, name, one(`,"resourceVersion":"{rv}"`, `,"resourceVersion":"{old}"`, `,"resourceVersion":"{rv}","labels":{"l":"3"}`), content(kind, one("a", "d")))
+			r.body = object(
+				kind, name,
+				one(
+					`,"resourceVersion":"{rv}"`, `,"resourceVersion":"{old}"`,
+					`,"resourceVersion":"{rv}","labels":{"l":"3"}`,
+				),
+				content(kind, one("a", "d")),
+			)
 		}
 		script = append(script, r)
 	}

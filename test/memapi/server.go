@@ -13,7 +13,8 @@ import (
 )
 
 func init() {
-	// The second handler spaces errors by a clock that it read outside of any bubble: inside of one, it would sleep for years.
+	// The second handler spaces errors by a clock that it read outside of any bubble: inside of one, it would sleep for
+	// years.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 }
 
@@ -55,10 +56,12 @@ func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// New makes a server with some of the built-in kinds: namespaces, config maps, secrets, events, pods and custom resource
-// definitions; the latter serve what they define.
+// New makes a server with some of the built-in kinds: namespaces, config maps, secrets, events, pods and custom
+// resource definitions; the latter serve what they define.
 func New() *Server {
-	s := &Server{objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{})}
+	s := &Server{
+		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
+	}
 	for _, r := range builtIn() {
 		s.install(r)
 	}
@@ -67,7 +70,9 @@ func New() *Server {
 
 func builtIn() []Resource {
 	core := func(kind, plural, short string, namespaced bool) Resource {
-		return Resource{Version: "v1", Kind: kind, Plural: plural, ShortNames: []string{short}, Namespaced: namespaced, Plain: true}
+		return Resource{
+			Version: "v1", Kind: kind, Plural: plural, ShortNames: []string{short}, Namespaced: namespaced, Plain: true,
+		}
 	}
 	pods := core("Pod", "pods", "po", true)
 	pods.StatusSubresource, pods.Categories = true, []string{"all"}
@@ -78,11 +83,14 @@ func builtIn() []Resource {
 	}
 }
 
-// Config is a configuration for clients of the transport: the server itself, or what is put before it to count or disturb.
+// Config is a configuration for clients of the transport: the server itself, or what is put before it to count or
+// disturb.
 func Config(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
 		Host: "http://mem", Transport: transport, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
+		ContentConfig: rest.ContentConfig{
+			ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON,
+		},
 	}
 }
 

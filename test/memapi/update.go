@@ -24,7 +24,9 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	}
 	metadata := metadataOf(object)
 	if name, _ := metadata["name"].(string); name != t.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name))
+		return nil, apierrors.NewBadRequest(
+			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name),
+		)
 	}
 	if t.namespace != "" && metadata["namespace"] == nil {
 		metadata["namespace"] = t.namespace
@@ -61,7 +63,9 @@ func (s *Server) patch(t target, form string, data []byte) (map[string]any, erro
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		if document, err = patch.Apply(document); err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return nil, apierrors.NewGenericServerResponse(
+				http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false,
+			)
 		}
 	default:
 		return nil, &apierrors.StatusError{ErrStatus: apierrors.NewGenericServerResponse(
@@ -86,7 +90,10 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if metadata["uid"] == nil {
 		metadata["uid"] = was["uid"]
 	}
-	for _, own := range []string{"resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName"} {
+	for _, own := range []string{
+		"resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
+		"generateName",
+	} {
 		delete(metadata, own)
 		if was[own] != nil {
 			metadata[own] = was[own]

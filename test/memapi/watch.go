@@ -69,7 +69,10 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 		return refuse(r, err)
 	}
 	in, out := io.Pipe()
-	w := &stream{Server: s, target: t, wanted: wanted, from: s.version, out: out, marks: query.Get("allowWatchBookmarks") == "true"}
+	w := &stream{
+		Server: s, target: t, wanted: wanted, from: s.version, out: out,
+		marks: query.Get("allowWatchBookmarks") == "true",
+	}
 	asked := query.Get("resourceVersion")
 	w.ends = query.Get("sendInitialEvents") == "true"
 	if w.ends || asked == "" || asked == "0" {
@@ -147,7 +150,9 @@ func (w *stream) since() (served bool, changed <-chan struct{}, events []event, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, served = w.find(w.groupVersion(), w.Plural)
-	first, _ := slices.BinarySearchFunc(w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) })
+	first, _ := slices.BinarySearchFunc(
+		w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) },
+	)
 	for _, e := range w.history[first:] {
 		if e.of == w.groupResource() {
 			events = append(events, e)
@@ -164,7 +169,9 @@ func (w *stream) mark(version int64, annotations map[string]any) error {
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	return w.send("BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata})
+	return w.send(
+		"BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata},
+	)
 }
 
 func (w *stream) send(kind string, object map[string]any) error {

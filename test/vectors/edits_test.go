@@ -16,16 +16,40 @@ func TestEdit(t *testing.T) {
 		body, want m
 		fails      bool
 	}{
-		"set":                {"mappings on the way are made", vectors.Fields{"fn": "set", "path": "a.b", "value": 1}, m{}, m{"a": m{"b": 1}}, false},
-		"set by keys":        {"keys may have dots", vectors.Fields{"fn": "set", "path": []any{"a.b"}, "value": 1}, m{}, m{"a.b": 1}, false},
-		"set in a scalar":    {"there is no such place", vectors.Fields{"fn": "set", "path": "a.b", "value": 1}, m{"a": 5}, m{"a": 5}, true},
-		"remove":             {"the key goes", vectors.Fields{"fn": "remove", "path": "a"}, m{"a": 1, "b": 2}, m{"b": 2}, false},
-		"remove nothing":     {"nothing is made", vectors.Fields{"fn": "remove", "path": "a.b"}, m{}, m{}, false},
-		"append":             {"a list is made", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{}, m{"l": []any{1}}, false},
-		"append again":       {"functions run again on what they made", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{"l": []any{1}}, m{"l": []any{1}}, false},
-		"append to a scalar": {"it is no list", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{"l": 5}, m{"l": 5}, true},
-		"del_item":           {"the item goes", vectors.Fields{"fn": "del_item", "path": "l", "value": 1}, m{"l": []any{2, 1}}, m{"l": []any{2}}, false},
-		"del_item not there": {"nothing goes", vectors.Fields{"fn": "del_item", "path": "l", "value": 1}, m{"l": []any{2}}, m{"l": []any{2}}, false},
+		"set": {
+			"mappings on the way are made", vectors.Fields{"fn": "set", "path": "a.b", "value": 1}, m{},
+			m{"a": m{"b": 1}}, false,
+		},
+		"set by keys": {
+			"keys may have dots", vectors.Fields{"fn": "set", "path": []any{"a.b"}, "value": 1}, m{}, m{"a.b": 1},
+			false,
+		},
+		"set in a scalar": {
+			"there is no such place", vectors.Fields{"fn": "set", "path": "a.b", "value": 1}, m{"a": 5}, m{"a": 5},
+			true,
+		},
+		"remove": {
+			"the key goes", vectors.Fields{"fn": "remove", "path": "a"}, m{"a": 1, "b": 2}, m{"b": 2}, false,
+		},
+		"remove nothing": {"nothing is made", vectors.Fields{"fn": "remove", "path": "a.b"}, m{}, m{}, false},
+		"append": {
+			"a list is made", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{}, m{"l": []any{1}}, false,
+		},
+		"append again": {
+			"functions run again on what they made", vectors.Fields{"fn": "append", "path": "l", "value": 1},
+			m{"l": []any{1}}, m{"l": []any{1}}, false,
+		},
+		"append to a scalar": {
+			"it is no list", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{"l": 5}, m{"l": 5}, true,
+		},
+		"del_item": {
+			"the item goes", vectors.Fields{"fn": "del_item", "path": "l", "value": 1}, m{"l": []any{2, 1}},
+			m{"l": []any{2}}, false,
+		},
+		"del_item not there": {
+			"nothing goes", vectors.Fields{"fn": "del_item", "path": "l", "value": 1}, m{"l": []any{2}},
+			m{"l": []any{2}}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edit, err := vectors.Edit(tc.edit)

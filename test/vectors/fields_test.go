@@ -66,9 +66,12 @@ func TestFailed(t *testing.T) {
 	}{
 		"missing error":    {"an error is required", mustFail, nil, true, false},
 		"unexpected error": {"a result is required", "x", errors.New("no"), true, false},
-		"error as a field": {"an outcome may have an error beside others", map[string]any{"error": "x", "final": true}, errors.New("no"), true, false},
-		"expected error":   {"its class is for information", mustFail, errors.New("no"), false, true},
-		"result":           {"it is still to be compared", "x", nil, false, false},
+		"error as a field": {
+			"an outcome may have an error beside others", map[string]any{"error": "x", "final": true}, errors.New("no"),
+			true, false,
+		},
+		"expected error": {"its class is for information", mustFail, errors.New("no"), false, true},
+		"result":         {"it is still to be compared", "x", nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := false
@@ -108,7 +111,9 @@ func TestNormal(t *testing.T) {
 		"text": {"the form of the text is to be compared, too", "{\"b\": 1.0,\"twice\":\"é\"}\n", map[string]any{
 			"object": map[string]any{"b": int64(1), "twice": "éé"}, "compact": false, "ascii": false, "newline": true,
 		}},
-		"rewritten": {"by the key", map[string]any{"twice": "x", "once": "x"}, map[string]any{"twice": "xx", "once": "x"}},
+		"rewritten": {
+			"by the key", map[string]any{"twice": "x", "once": "x"}, map[string]any{"twice": "xx", "once": "x"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if delta := cmp.Diff(tc.want, vectors.Normal(tc.value, double)); delta != "" {

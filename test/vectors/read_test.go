@@ -25,9 +25,12 @@ func written(t *testing.T, text string) string {
 
 func TestReadFailures(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text string }{
-		"no JSON":        {"a file cut short has lost cases", `{"family": "essence", "cases": [`},
-		"another family": {"a file in the wrong place tests the wrong rule", `{"family": "diff", "cases": [{"name": "a", "input": {}, "expected": 1}]}`},
-		"no cases":       {"nothing would be tested", `{"family": "essence", "cases": []}`},
+		"no JSON": {"a file cut short has lost cases", `{"family": "essence", "cases": [`},
+		"another family": {
+			"a file in the wrong place tests the wrong rule",
+			`{"family": "diff", "cases": [{"name": "a", "input": {}, "expected": 1}]}`,
+		},
+		"no cases": {"nothing would be tested", `{"family": "essence", "cases": []}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if cases, err := vectors.Read[input](written(t, tc.text)); err == nil {
@@ -42,10 +45,12 @@ func TestReadFailures(t *testing.T) {
 
 func TestReadProblems(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, given string }{
-		"key of a case":   {"what is not read may change the case", `"input": {}, "expected": 1, "more": 1`},
-		"key of an input": {"a struct has all that its harness knows", `"input": {"body": {}, "more": 1}, "expected": 1`},
-		"no input":        {"a case without is none", `"expected": 1`},
-		"no expected":     {"nothing would be compared", `"input": {}`},
+		"key of a case": {"what is not read may change the case", `"input": {}, "expected": 1, "more": 1`},
+		"key of an input": {
+			"a struct has all that its harness knows", `"input": {"body": {}, "more": 1}, "expected": 1`,
+		},
+		"no input":    {"a case without is none", `"expected": 1`},
+		"no expected": {"nothing would be compared", `"input": {}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases, err := vectors.Read[input](written(t, `{"family": "essence", "about": "for readers", "cases": [
@@ -69,18 +74,34 @@ func TestRead(t *testing.T) {
 		want          any
 		skipped       bool
 	}{
-		"plain":          {"with no mark, Kopf's result is wanted", `"expected": {"a": 1, "b": 1.0}`, map[string]any{"a": int64(1), "b": 1.0}, false},
-		"null":           {"a null is a result", `"expected": null`, nil, false},
-		"skipped":        {"a deviation without a result", `"deviation": ["D-quirk"], "expected": 1`, int64(1), true},
-		"here":           {"the result here goes before", `"deviation": ["D-quirk"], "expected": 1, "expected_here": 2`, int64(2), false},
-		"null here":      {"a null here is a result as well", `"deviation": ["D-quirk"], "expected": 1, "expected_here": null`, nil, false},
-		"no marks":       {"an empty list of marks is none", `"deviation": [], "expected": 1`, int64(1), false},
-		"reference":      {"a standing skips nothing", `"standing": "reference", "expected": 1`, int64(1), false},
-		"here unmarked":  {"the result here needs no mark", `"expected": 1, "expected_here": 2`, int64(2), false},
-		"error expected": {"an error is a result, too", `"expected": {"error": "TypeError"}`, map[string]any{"error": "TypeError"}, false},
+		"plain": {
+			"with no mark, Kopf's result is wanted", `"expected": {"a": 1, "b": 1.0}`,
+			map[string]any{"a": int64(1), "b": 1.0}, false,
+		},
+		"null":    {"a null is a result", `"expected": null`, nil, false},
+		"skipped": {"a deviation without a result", `"deviation": ["D-quirk"], "expected": 1`, int64(1), true},
+		"here": {
+			"the result here goes before", `"deviation": ["D-quirk"], "expected": 1, "expected_here": 2`, int64(2),
+			false,
+		},
+		"null here": {
+			"a null here is a result as well", `"deviation": ["D-quirk"], "expected": 1, "expected_here": null`, nil,
+			false,
+		},
+		"no marks":      {"an empty list of marks is none", `"deviation": [], "expected": 1`, int64(1), false},
+		"reference":     {"a standing skips nothing", `"standing": "reference", "expected": 1`, int64(1), false},
+		"here unmarked": {"the result here needs no mark", `"expected": 1, "expected_here": 2`, int64(2), false},
+		"error expected": {
+			"an error is a result, too", `"expected": {"error": "TypeError"}`, map[string]any{"error": "TypeError"},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cases, err := vectors.Read[input](written(t, `{"family": "essence", "cases": [{"name": "a", "input": {"body": {"x": 1}}, `+tc.given+`}]}`))
+			cases, err := vectors.Read[input](
+				written(
+					t, `{"family": "essence", "cases": [{"name": "a", "input": {"body": {"x": 1}}, `+tc.given+`}]}`,
+				),
+			)
 			if err != nil || len(cases) != 1 {
 				t.Fatalf("%s: got %v and error %v, want one case", tc.reason, cases, err)
 			}

@@ -27,7 +27,9 @@ func TestRunFile(t *testing.T) {
 	}
 	var played []string
 	t.Run("of", func(t *testing.T) {
-		vectors.RunFile(t, path, func(t *testing.T, _ vectors.Fields, _ vectors.Expected) { played = append(played, t.Name()) })
+		vectors.RunFile(
+			t, path, func(t *testing.T, _ vectors.Fields, _ vectors.Expected) { played = append(played, t.Name()) },
+		)
 	})
 	if delta := cmp.Diff([]string{"TestRunFile/of/played", "TestRunFile/of/beside"}, played); delta != "" {
 		t.Errorf("-want, +got:\n%s", delta)
@@ -42,7 +44,9 @@ func TestPlaces(t *testing.T) {
 			`the key "odd" in input.body.items[1] of the family "essence"`: func(t testing.TB) {
 				vectors.Known(t, in.Mapping("body").List("items")[1], "even")
 			},
-			`the key "strange" in expected of the family "essence"`: func(t testing.TB) { vectors.Known(t, want.Value) },
+			`the key "strange" in expected of the family "essence"`: func(t testing.TB) {
+				vectors.Known(t, want.Value)
+			},
 			`the key "elsewhere" in the family "essence"`: func(t testing.TB) {
 				vectors.Known(t, map[string]any{"elsewhere": 1})
 			},

@@ -24,10 +24,14 @@ const (
 	own     = "github.com/kopf-runtime/kopf-runtime"
 )
 
-// The lines are those of a tidy go.mod: one for this module, one for each module that is not there yet, on whatever platform it is needed.
+// The lines are those of a tidy go.mod: one for this module, one for each module that is not there yet, on whatever
+// platform it is needed.
 func TestLines(t *testing.T) {
 	lines := beyond(needed(t, minimal), needed(t, bare))
-	t.Logf("%d lines of go.mod beyond those for controller-runtime: %s", 1+len(lines), strings.Join(append(lines, own), ", "))
+	t.Logf(
+		"%d lines of go.mod beyond those for controller-runtime: %s", 1+len(lines),
+		strings.Join(append(lines, own), ", "),
+	)
 	if 1+len(lines) > mostLines {
 		t.Errorf("%d lines, not more than %d", 1+len(lines), mostLines)
 	}
@@ -36,19 +40,24 @@ func TestLines(t *testing.T) {
 func TestProgram(t *testing.T) {
 	less, more := build(t, bare), build(t, minimal)
 	modules := beyond(linked(t, more), linked(t, less))
-	t.Logf("%d modules are linked beyond controller-runtime's, and this one: %s", len(modules), strings.Join(modules, ", "))
+	t.Logf(
+		"%d modules are linked beyond controller-runtime's, and this one: %s", len(modules),
+		strings.Join(modules, ", "),
+	)
 	if len(modules) > mostModules {
 		t.Errorf("%d modules, not more than %d", len(modules), mostModules)
 	}
 	bytes := size(t, more) - size(t, less)
-	t.Logf("%.1f MiB are added to the %.1f of a program with controller-runtime alone", mebi(bytes), mebi(size(t, less)))
+	t.Logf(
+		"%.1f MiB are added to the %.1f of a program with controller-runtime alone", mebi(bytes), mebi(size(t, less)),
+	)
 	if bytes > mostBytes {
 		t.Errorf("%d bytes, not more than %d", bytes, mostBytes)
 	}
 }
 
-// A project that has controller-runtime in the version of go.mod keeps all its other versions: nobody else is asked for more than that
-// version asks for, with the Kubernetes libraries that belong to it.
+// A project that has controller-runtime in the version of go.mod keeps all its other versions: nobody else is asked for
+// more than that version asks for, with the Kubernetes libraries that belong to it.
 func TestNothingIsRaised(t *testing.T) {
 	asked := map[string]bool{} // by others than us
 	var ours []string

@@ -72,7 +72,9 @@ func run() error {
 	}
 	// ... and ends here: nothing else of the project has changed.
 
-	if err := errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", healthz.Ping)); err != nil {
+	if err := errors.Join(
+		mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", healthz.Ping),
+	); err != nil {
 		return fmt.Errorf("setting up the probes: %w", err)
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())

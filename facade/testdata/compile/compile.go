@@ -1,5 +1,5 @@
-// Package compile shows what compiles and what does not. In a line that does not, the comment after want is a part of what
-// the compiler says about it. TestWhatCompiles compares; it is no part of any program.
+// Package compile shows what compiles and what does not. In a line that does not, the comment after want is a part of
+// what the compiler says about it. TestWhatCompiles compares; it is no part of any program.
 package compile
 
 import (
@@ -24,7 +24,10 @@ func register(op *facade.Operator) {
 	narrow := facade.Policy[facade.DeleteOption](facade.Optional(), facade.Retries(3))
 
 	// Options of all verbs for changes.
-	maps.OnCreate("a", handle, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0), facade.Errors(facade.ErrorsIgnored), shared)
+	maps.OnCreate(
+		"a", handle, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0),
+		facade.Errors(facade.ErrorsIgnored), shared,
+	)
 	maps.OnUpdate("a", handle, facade.Retries(3), shared)
 	maps.OnDelete("a", handle, facade.Retries(3), facade.Optional(), shared, narrow)
 	maps.OnResume("a", handle, facade.Retries(3), facade.EvenIfDeleted(), shared)
@@ -36,11 +39,13 @@ func register(op *facade.Operator) {
 	maps.OnDelete("a", handle, facade.EvenIfDeleted())                            // want "missing method deleteOption"
 	maps.OnResume("a", handle, facade.Optional())                                 // want "missing method resumeOption"
 	maps.On("b", []facade.Reason{facade.ReasonDelete}, handle, facade.Optional()) // want "missing method changeOption"
-	maps.OnCreate("a", handle, facade.Workers(3))                                 // want "does not implement facade.ChangeOption"
-	maps.OnCreate("a", handle, narrow)                                            // want "missing method changeOption"
-	_ = facade.New("a.b", facade.Retries(3))                                      // want "missing method operatorOption"
-	_ = facade.Policy(facade.Retries(3), facade.Optional())                       // want "does not match inferred type"
-	_ = facade.Policy[facade.ResumeOption](facade.Optional())                     // want "missing method resumeOption"
+	// want "does not implement facade.ChangeOption"
+	maps.OnCreate("a", handle, facade.Workers(3))
+	maps.OnCreate("a", handle, narrow) // want "missing method changeOption"
+	// want "missing method operatorOption"
+	_ = facade.New("a.b", facade.Retries(3))
+	_ = facade.Policy(facade.Retries(3), facade.Optional())   // want "does not match inferred type"
+	_ = facade.Policy[facade.ResumeOption](facade.Optional()) // want "missing method resumeOption"
 
 	// Functions of another type.
 	maps.OnCreate("a", handleRaw)                                    // want "cannot use handleRaw"
@@ -50,7 +55,9 @@ func register(op *facade.Operator) {
 
 	// Selections by what happened.
 	changed := maps.Labelled("a=b").WhenChange(func(context.Context, *Change) bool { return true })
-	changed.Labelled("a").Annotated("b").When(func(context.Context, *corev1.ConfigMap) bool { return true }).OnCreate("a", handle)
+	changed.Labelled("a").Annotated("b").When(
+		func(context.Context, *corev1.ConfigMap) bool { return true },
+	).OnCreate("a", handle)
 	var _ facade.Selection[*corev1.ConfigMap] = changed // want "cannot use changed"
 
 	// Prototypes.

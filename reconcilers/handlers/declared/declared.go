@@ -82,7 +82,9 @@ func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 	}
 	family := Family(t, on)
 	h := &handlers.Handler{
-		ID: handlers.FullID(ID(d), family, field), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
+		ID: handlers.FullID(
+			ID(d), family, field,
+		), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
 		Optional: d.Flag("optional"), Initial: on == "resume", Mutating: on == "mutate", Field: field,
 		NeedsChange: on == "update" || on == "field", Subresource: d.Text("subresource", ""),
 		Policy: Policy(t, d), Background: background(t, on, d),
@@ -102,7 +104,8 @@ func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 // Sub is a sub-handler as the function of its parent declares it. The parent's field is not in it yet.
 func Sub(t testing.TB, parent *handlers.Handler, spec any) (*handlers.Handler, vectors.Fields, error) {
 	t.Helper()
-	d := vectors.Known(t, spec, "id", "fn", "param", "behave", "labels", "annotations", "when", "backoff", "errors", "retries",
+	d := vectors.Known(t, spec, "id", "fn", "param", "behave", "labels", "annotations", "when", "backoff", "errors",
+		"retries",
 		"timeout", "field", "value", "old", "new")
 	field, err := fieldOf(d["field"])
 	if err != nil {

@@ -44,7 +44,9 @@ func patternOf(spec any, absent any) (handlers.Pattern, error) {
 }
 
 // callbackOf makes a callback of the kind, or a combination of such.
-func callbackOf(spec vectors.Fields, kind string, plain func(name string, arg any) (callback, error)) (callback, error) {
+func callbackOf(
+	spec vectors.Fields, kind string, plain func(name string, arg any) (callback, error),
+) (callback, error) {
 	var inner []callback
 	parts := spec.List("of")
 	if part := spec.Mapping("of"); part != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 var modes = map[string]handlers.ErrorsMode{
-	"": handlers.ErrorsDefault, "IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary, "PERMANENT": handlers.ErrorsPermanent,
+	"": handlers.ErrorsDefault, "IGNORED": handlers.ErrorsIgnored, "TEMPORARY": handlers.ErrorsTemporary,
+	"PERMANENT": handlers.ErrorsPermanent,
 }
 
 // Mode is an errors mode by Kopf's name; none is the default.
@@ -29,7 +30,9 @@ func Mode(t testing.TB, name any) handlers.ErrorsMode {
 // Policy is what limits and spaces the attempts.
 func Policy(t testing.TB, d vectors.Fields) handlers.Policy {
 	t.Helper()
-	p := handlers.Policy{Errors: Mode(t, d["errors"]), Timeout: Seconds(t, d, "timeout"), Backoff: Seconds(t, d, "backoff")}
+	p := handlers.Policy{
+		Errors: Mode(t, d["errors"]), Timeout: Seconds(t, d, "timeout"), Backoff: Seconds(t, d, "backoff"),
+	}
 	if retries := vectors.Number(t, d, "retries"); retries != nil {
 		p.Retries = ptr.To(int(math.Ceil(*retries)))
 	}

@@ -15,14 +15,18 @@ import (
 func Resource(t testing.TB, overrides any) resources.Resource {
 	t.Helper()
 	r := resources.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}, Plural: "kopfexamples",
-		Singular: "kopfexample", Shortcuts: []string{"kex"}, Categories: []string{"all"}, Namespaced: true, Preferred: true,
-		Verbs: []string{"list", "watch", "patch", "create", "update", "delete", "get"},
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "kopf.dev", Version: "v1", Kind: "KopfExample",
+		}, Plural: "kopfexamples",
+		Singular: "kopfexample", Shortcuts: []string{"kex"}, Categories: []string{"all"}, Namespaced: true,
+		Preferred: true,
+		Verbs:     []string{"list", "watch", "patch", "create", "update", "delete", "get"},
 	}
 	if overrides == nil {
 		return r
 	}
-	d := vectors.Known(t, overrides, "group", "version", "kind", "plural", "singular", "shortcuts", "categories", "subresources",
+	d := vectors.Known(t, overrides, "group", "version", "kind", "plural", "singular", "shortcuts", "categories",
+		"subresources",
 		"namespaced", "preferred", "verbs")
 	for key, text := range map[string]*string{
 		"group": &r.Group, "version": &r.Version, "kind": &r.Kind, "plural": &r.Plural, "singular": &r.Singular,
@@ -64,7 +68,9 @@ func selects(t testing.TB, spec any, resource resources.Resource) (bool, error) 
 		args = spec
 	case map[string]any:
 		if spec["$"] == nil {
-			d := vectors.Known(t, spec, "args", "group", "version", "kind", "plural", "singular", "shortcut", "category")
+			d := vectors.Known(
+				t, spec, "args", "group", "version", "kind", "plural", "singular", "shortcut", "category",
+			)
 			args = d.List("args")
 			for key, value := range d {
 				text, isText := value.(string)

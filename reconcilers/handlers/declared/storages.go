@@ -27,7 +27,9 @@ func Diffbase(t testing.TB, spec any) (diffbase.Storage, error) {
 	}
 	switch s.Text("class", "") {
 	case "AnnotationsDiffBaseStorage":
-		return diffbase.Annotations{Prefix: s.Text("prefix", ""), Key: s.Text("key", ""), IgnoredFields: ignored, WithoutV1: s["v1"] == false},
+		return diffbase.Annotations{
+				Prefix: s.Text("prefix", ""), Key: s.Text("key", ""), IgnoredFields: ignored, WithoutV1: s["v1"] == false,
+			},
 			prefixError(s)
 	case "StatusDiffBaseStorage":
 		return diffbase.Status{Name: s.Text("name", ""), Field: storageField(s, "field"), IgnoredFields: ignored}, nil
@@ -53,10 +55,15 @@ func Progress(t testing.TB, spec any) (progress.Storage, error) {
 	if spec == nil {
 		return progress.Smart{}, nil
 	}
-	s := vectors.Known(t, spec, "class", "prefix", "touch_key", "verbose", "v1", "name", "field", "touch_field", "storages")
-	annotations := progress.Annotations{Prefix: s.Text("prefix", ""), TouchKey: s.Text("touch_key", ""), Verbose: s.Flag("verbose"),
+	s := vectors.Known(
+		t, spec, "class", "prefix", "touch_key", "verbose", "v1", "name", "field", "touch_field", "storages",
+	)
+	annotations := progress.Annotations{Prefix: s.Text("prefix", ""), TouchKey: s.Text("touch_key", ""),
+		Verbose:   s.Flag("verbose"),
 		WithoutV1: s["v1"] == false}
-	status := progress.Status{Name: s.Text("name", ""), Field: storageField(s, "field"), TouchField: storageField(s, "touch_field")}
+	status := progress.Status{
+		Name: s.Text("name", ""), Field: storageField(s, "field"), TouchField: storageField(s, "touch_field"),
+	}
 	switch s.Text("class", "") {
 	case "AnnotationsProgressStorage":
 		return annotations, prefixError(s)

@@ -13,19 +13,24 @@ import (
 
 // kwargs are what filters get by name, beside what all of them do.
 var kwargs = map[handlers.Family][]string{
-	handlers.Changing:  {"reason", "old", "new", "diff"},
-	handlers.Watching:  {"event", "type"},
-	handlers.Admitting: {"old", "new", "diff", "dryrun", "operation", "subresource", "userinfo", "warnings", "headers", "sslpeer"},
+	handlers.Changing: {"reason", "old", "new", "diff"},
+	handlers.Watching: {"event", "type"},
+	handlers.Admitting: {
+		"old", "new", "diff", "dryrun", "operation", "subresource", "userinfo", "warnings", "headers", "sslpeer",
+	},
 }
 
 // common are the names of what filters of all families get.
 var common = []string{
-	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch", "logger", "memo",
+	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch",
+	"logger", "memo",
 }
 
 // whenFilter is the filter by a callback of whole causes.
 func whenFilter(family handlers.Family, spec vectors.Fields) (handlers.Filter, error) {
-	judge, err := callbackOf(spec, "when", func(name string, arg any) (callback, error) { return causeCallback(family, name, arg) })
+	judge, err := callbackOf(
+		spec, "when", func(name string, arg any) (callback, error) { return causeCallback(family, name, arg) },
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,9 @@ func TestBuildIgnoresCallersBuild(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOPROXY", "https://proxy.example.org")
 	var said bytes.Buffer
-	o := assets.Options{Extra: []string{assets.ControllerManager}, Progress: &said, Sources: []assets.Source{&assets.Build{}}}
+	o := assets.Options{
+		Extra: []string{assets.ControllerManager}, Progress: &said, Sources: []assets.Source{&assets.Build{}},
+	}
 	if _, err := assets.Resolve(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func (c *cache) fill(ctx context.Context, want []Binary, sources []Source) error
 	if len(lacking) == 0 {
 		return nil
 	}
-	return fmt.Errorf("getting %s: %w\nset %s to a folder with etcd, kube-apiserver and kubectl, or correct the above and "+
+	return fmt.Errorf("getting %s: %w\nset %s to a folder with etcd, kube-apiserver and kubectl, or correct the "+
+		"above and "+
 		"try again; what was finished is kept", names(lacking), errors.Join(failures...), AssetsVariable)
 }
 

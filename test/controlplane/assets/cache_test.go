@@ -94,7 +94,9 @@ func TestCacheHeals(t *testing.T) {
 				t.Errorf("%s: the source was asked %d times, want %d", tc.reason, n, tc.wantFetches)
 			}
 			again := &factory{t: t}
-			if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{again}}); err != nil || again.fetches.Load() > 0 {
+			if _, err := assets.Resolve(
+				t.Context(), assets.Options{Sources: []assets.Source{again}},
+			); err != nil || again.fetches.Load() > 0 {
 				t.Errorf("%s: the healed cache is not complete (error %v)", tc.reason, err)
 			}
 		})
@@ -169,7 +171,10 @@ func TestCacheCancelled(t *testing.T) {
 	second := &factory{t: t}
 	_, err := assets.Resolve(ctx, assets.Options{Sources: []assets.Source{first, second}})
 	if !errors.Is(err, given) || second.fetches.Load() > 0 {
-		t.Errorf("a cancelled search ends with its cause and asks nobody else: got %v after %d more", err, second.fetches.Load())
+		t.Errorf(
+			"a cancelled search ends with its cause and asks nobody else: got %v after %d more", err,
+			second.fetches.Load(),
+		)
 	}
 }
 
@@ -182,7 +187,9 @@ func TestCacheFilledOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			if _, err := assets.Resolve(t.Context(), assets.Options{Progress: out, Sources: []assets.Source{source}}); err != nil {
+			if _, err := assets.Resolve(
+				t.Context(), assets.Options{Progress: out, Sources: []assets.Source{source}},
+			); err != nil {
 				t.Errorf("resolving at the same time: %v", err)
 			}
 		})
@@ -207,7 +214,9 @@ func TestLockCancelled(t *testing.T) {
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := assets.Resolve(ctx, assets.Options{Sources: []assets.Source{slow}}); !errors.Is(err, context.Canceled) {
+	if _, err := assets.Resolve(
+		ctx, assets.Options{Sources: []assets.Source{slow}},
+	); !errors.Is(err, context.Canceled) {
 		t.Errorf("who waits for another process can give up: got %v", err)
 	}
 	close(leave)

@@ -74,7 +74,9 @@ func (d *Download) fetch(ctx context.Context, want []Binary, dir string, report 
 // probe finds out quickly whether the list can be reached, before minutes go into a tool that cannot.
 func probe(ctx context.Context, index string, report *progress.Reporter) error {
 	defer report.Waiting("asking for releases of the control plane", "")()
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer from %s in %s", index, probeTimeout))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx, probeTimeout, fmt.Errorf("no answer from %s in %s", index, probeTimeout),
+	)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, index, nil)
 	if err != nil {
@@ -99,7 +101,9 @@ func probe(ctx context.Context, index string, report *progress.Reporter) error {
 func runSetupEnvtest(ctx context.Context, index, store string, report *progress.Reporter) (string, error) {
 	limit := "at most " + downloadTimeout.String()
 	defer report.Waiting("downloading the control plane v"+minor(KubernetesVersion), limit)()
-	ctx, cancel := context.WithTimeoutCause(ctx, downloadTimeout, errors.New("slow connection: given up after "+downloadTimeout.String()))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx, downloadTimeout, errors.New("slow connection: given up after "+downloadTimeout.String()),
+	)
 	defer cancel()
 	cmd := exec.Command("go", "run", setupEnvtest, "use", minor(KubernetesVersion)+".x",
 		"--print", "path", "--bin-dir", store, "--index", index)

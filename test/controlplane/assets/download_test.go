@@ -52,7 +52,9 @@ func TestDownload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(assets.CacheVariable, t.TempDir())
 			t.Setenv(assets.AssetsVariable, "")
-			index := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) }))
+			index := httptest.NewServer(
+				http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) }),
+			)
 			defer index.Close()
 			made := t.TempDir()
 			programs(t, made)

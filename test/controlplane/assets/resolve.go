@@ -91,8 +91,9 @@ func given(dir string, want []Binary) (Assets, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return Assets{}, fmt.Errorf("%s is %s, which has no executable %s: name a folder that has, or unset the variable "+
-			"to have the programs downloaded or built", AssetsVariable, dir, strings.Join(missing, ", "))
+		return Assets{},
+			fmt.Errorf("%s is %s, which has no executable %s: name a folder that has, or unset the variable "+
+				"to have the programs downloaded or built", AssetsVariable, dir, strings.Join(missing, ", "))
 	}
 	return Assets{Dir: dir, Given: true}, nil
 }

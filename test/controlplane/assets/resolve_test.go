@@ -76,7 +76,9 @@ func TestResolveCacheUnusable(t *testing.T) {
 	}{
 		"no home": {
 			reason: "a user without a home has no cache folder",
-			env:    map[string]string{assets.CacheVariable: "", "HOME": "", "XDG_CACHE_HOME": "", "LocalAppData": "", "home": ""},
+			env: map[string]string{
+				assets.CacheVariable: "", "HOME": "", "XDG_CACHE_HOME": "", "LocalAppData": "", "home": "",
+			},
 		},
 		"not a folder": {
 			reason: "a folder cannot be made below a file",
@@ -90,7 +92,10 @@ func TestResolveCacheUnusable(t *testing.T) {
 				t.Setenv(key, value)
 			}
 			_, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{&factory{t: t}}})
-			wantError(t, tc.reason+", and the error says what to do", err, []string{assets.CacheVariable, assets.AssetsVariable})
+			wantError(
+				t, tc.reason+", and the error says what to do", err,
+				[]string{assets.CacheVariable, assets.AssetsVariable},
+			)
 		})
 	}
 }

@@ -13,15 +13,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// die runs the operator until it is about to write the rest of an object whose status it has just written. There it kills
-// its own process, as nobody else could do it in time.
+// die runs the operator until it is about to write the rest of an object whose status it has just written. There it
+// kills its own process, as nobody else could do it in time.
 func die(op *facade.Operator) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &deadly{next: next} })
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(
+		config, ctrl.Options{Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}},
+	)
 	if err != nil {
 		return err
 	}

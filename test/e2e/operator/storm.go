@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// weather is two handlers for objects in a storm, one of which fails every other time. They say when they begin and end.
+// weather is two handlers for objects in a storm, one of which fails every other time. They say when they begin and
+// end.
 func weather[T client.Object](objects facade.Selection[T], seen func(T) int64) {
 	either := []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
 	var calls atomic.Int64

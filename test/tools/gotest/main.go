@@ -2,9 +2,9 @@
 //
 //	gotest [-every 30s] [-C folder] [-go program] -- ARGUMENTS OF GO TEST
 //
-// Go test keeps the output of a package until the package has ended, and of the packages before it. This one shows the same lines
-// for packages and for tests that fail, as soon as they end, and from time to time a line with what is running. It exits as go
-// test does.
+// Go test keeps the output of a package until the package has ended, and of the packages before it. This one shows the
+// same lines for packages and for tests that fail, as soon as they end, and from time to time a line with what is
+// running. It exits as go test does.
 package main
 
 import (

@@ -150,11 +150,21 @@ func (r *report) say() {
 			}
 		}
 		if len(tests) > 0 {
-			r.show(fmt.Sprintf("-- %s: %s: %s; %d have ended\n", now.Sub(r.begun).Round(time.Second), name, strings.Join(tests, ", "), p.ended))
+			r.show(
+				fmt.Sprintf(
+					"-- %s: %s: %s; %d have ended\n", now.Sub(r.begun).Round(time.Second), name,
+					strings.Join(tests, ", "), p.ended,
+				),
+			)
 		}
 	}
 	if len(r.packages) == 0 {
-		r.show(fmt.Sprintf("-- %s: nothing is running yet, or any more; packages are being compiled\n", now.Sub(r.begun).Round(time.Second)))
+		r.show(
+			fmt.Sprintf(
+				"-- %s: nothing is running yet, or any more; packages are being compiled\n",
+				now.Sub(r.begun).Round(time.Second),
+			),
+		)
 	}
 }
 

@@ -26,17 +26,27 @@ func TestReport(t *testing.T) {
 		"Pass": {
 			reason: "of what passes, the line of its package is enough",
 			lines: []string{
-				line("start", "p", "", ""), line("run", "p", "TestA", ""), line("output", "p", "TestA", "a word\n"), line("pass", "p", "TestA", ""),
-				line("output", "p", "", "PASS\n"), line("output", "p", "", "ok  \tp\t1.0s\n"), line("pass", "p", "", ""),
+				line("start", "p", "", ""), line("run", "p", "TestA", ""), line(
+					"output", "p", "TestA", "a word\n",
+				), line("pass", "p", "TestA", ""),
+				line("output", "p", "", "PASS\n"), line(
+					"output", "p", "", "ok  \tp\t1.0s\n",
+				), line("pass", "p", "", ""),
 			},
 			want: "ok  \tp\t1.0s\n",
 		},
 		"Fail": {
 			reason: "what failed is told with all that it said, and nothing of the others",
 			lines: []string{
-				line("run", "p", "TestA", ""), line("run", "p", "TestB", ""), line("output", "p", "TestB", "fine\n"), line("output", "p", "TestA", "=== RUN   TestA\n"),
-				line("output", "p", "TestA", "--- FAIL: TestA\n"), line("fail", "p", "TestA", ""), line("pass", "p", "TestB", ""),
-				line("output", "p", "", "FAIL\n"), line("output", "p", "", "FAIL\tp\t1.0s\n"), line("fail", "p", "", ""),
+				line("run", "p", "TestA", ""), line("run", "p", "TestB", ""), line(
+					"output", "p", "TestB", "fine\n",
+				), line("output", "p", "TestA", "=== RUN   TestA\n"),
+				line(
+					"output", "p", "TestA", "--- FAIL: TestA\n",
+				), line("fail", "p", "TestA", ""), line("pass", "p", "TestB", ""),
+				line("output", "p", "", "FAIL\n"), line(
+					"output", "p", "", "FAIL\tp\t1.0s\n",
+				), line("fail", "p", "", ""),
 			},
 			want: "--- FAIL: TestA\nFAIL\tp\t1.0s\n",
 		},
@@ -50,8 +60,11 @@ func TestReport(t *testing.T) {
 		},
 		"Build": {
 			reason: "what does not compile is told",
-			lines:  []string{`{"ImportPath":"p","Action":"build-output","Output":"p.go:1: no\n"}` + "\n", `{"ImportPath":"p","Action":"build-fail"}` + "\n"},
-			want:   "p.go:1: no\n",
+			lines: []string{
+				`{"ImportPath":"p","Action":"build-output","Output":"p.go:1: no\n"}` + "\n",
+				`{"ImportPath":"p","Action":"build-fail"}` + "\n",
+			},
+			want: "p.go:1: no\n",
 		},
 		"Text": {
 			reason: "what is no event is shown, with or without an end",

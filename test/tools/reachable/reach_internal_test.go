@@ -20,10 +20,14 @@ func TestReach(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) }))
+			server := httptest.NewServer(
+				http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) }),
+			)
 			defer server.Close()
 			if err := reach(t.Context(), server.URL, time.Minute); (err == nil) != tc.want {
-				t.Errorf("%s\nreach(%s): want reachable: %t, got %v", tc.reason, http.StatusText(tc.status), tc.want, err)
+				t.Errorf(
+					"%s\nreach(%s): want reachable: %t, got %v", tc.reason, http.StatusText(tc.status), tc.want, err,
+				)
 			}
 		})
 	}

@@ -33,7 +33,9 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	if !meta.SetStatusCondition(&guestbook.Status.Conditions, moderated(&guestbook)) {
 		return ctrl.Result{}, nil
 	}
-	if err := r.Status().Patch(ctx, &guestbook, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Status().Patch(
+		ctx, &guestbook, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+	); err != nil {
 		return ctrl.Result{}, fmt.Errorf("updating the status of guestbook %s: %w", req, err)
 	}
 	logf.FromContext(ctx).Info("Reconciled", "moderators", len(guestbook.Spec.Moderators))
@@ -42,11 +44,13 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 
 func moderated(guestbook *webappv1.Guestbook) metav1.Condition {
 	condition := metav1.Condition{
-		Type: "Moderated", Status: metav1.ConditionTrue, Reason: "HasModerators", ObservedGeneration: guestbook.Generation,
-		Message: fmt.Sprintf("%d moderators are asked before an entry is shown", len(guestbook.Spec.Moderators)),
+		Type: "Moderated", Status: metav1.ConditionTrue, Reason: "HasModerators",
+		ObservedGeneration: guestbook.Generation,
+		Message:            fmt.Sprintf("%d moderators are asked before an entry is shown", len(guestbook.Spec.Moderators)),
 	}
 	if len(guestbook.Spec.Moderators) == 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "NoModerators", "entries are shown at once"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "NoModerators",
+			"entries are shown at once"
 	}
 	return condition
 }

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command pin writes the go.mod and go.sum of the builds anew, for the versions in the package assets. To move to another
-// version: change the constants there, then run "go generate ./assets" in this module.
+// Command pin writes the go.mod and go.sum of the builds anew, for the versions in the package assets. To move to
+// another version: change the constants there, then run "go generate ./assets" in this module.
 package main
 
 import (

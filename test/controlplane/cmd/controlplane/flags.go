@@ -17,7 +17,8 @@ type settings struct {
 	starting controlplane.Options
 }
 
-// parse reads a command's flags; what the flags are not is returned. The head of the help teaches what the command does.
+// parse reads a command's flags; what the flags are not is returned. The head of the help teaches what the command
+// does.
 func parse(name, head string, args []string, stderr io.Writer, servers bool) (settings, []string, error) {
 	var s settings
 	var quiet, manager bool
@@ -31,12 +32,16 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 	flags.BoolVar(&manager, "controller-manager", false, "also kube-controller-manager: garbage collection, namespace "+
 		"deletion, service account tokens; it is not part of the download, and its build takes some minutes")
 	if servers {
-		flags.StringVar(&s.starting.AuditLog, "audit-log", "", "append one JSON line per answered request to this `file`")
-		flags.StringVar(&s.starting.AuditLevel, "audit-level", "", "how much is logged: Metadata, Request or RequestResponse "+
-			"(the default)")
+		flags.StringVar(
+			&s.starting.AuditLog, "audit-log", "", "append one JSON line per answered request to this `file`",
+		)
+		flags.StringVar(&s.starting.AuditLevel, "audit-level", "",
+			"how much is logged: Metadata, Request or RequestResponse "+
+				"(the default)")
 		flags.StringVar(&s.starting.LogDir, "log-dir", "", "keep the servers' logs in this existing `folder`")
-		flags.DurationVar(&s.starting.StartTimeout, "start-timeout", 0, "how long each server may take to become ready "+
-			"(default 2m)")
+		flags.DurationVar(&s.starting.StartTimeout, "start-timeout", 0,
+			"how long each server may take to become ready "+
+				"(default 2m)")
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -39,13 +39,24 @@ func TestUsage(t *testing.T) {
 		wantStdout string
 		wantStderr string
 	}{
-		"nothing":        {reason: "no command is a question", wantCode: 2, wantStderr: "controlplane assets"},
-		"unknown":        {reason: "an error says where to look", args: []string{"stop"}, wantCode: 1, wantStderr: "--help"},
-		"unknown flag":   {reason: "a wrong flag shows the right ones", args: []string{"start", "-x"}, wantCode: 2, wantStderr: "-audit-log"},
-		"stray argument": {reason: "nothing is ignored", args: []string{"assets", "now"}, wantCode: 1, wantStderr: `"now"`},
-		"no command":     {reason: "an example helps", args: []string{"run"}, wantCode: 1, wantStderr: "run -- kubectl"},
-		"help":           {reason: "help is a result", args: []string{"--help"}, wantStdout: "KUBEBUILDER_ASSETS=$("},
-		"command's help": {reason: "each command has help", args: []string{"run", "--help"}, wantStderr: "exit code is passed on"},
+		"nothing": {reason: "no command is a question", wantCode: 2, wantStderr: "controlplane assets"},
+		"unknown": {
+			reason: "an error says where to look", args: []string{"stop"}, wantCode: 1, wantStderr: "--help",
+		},
+		"unknown flag": {
+			reason: "a wrong flag shows the right ones", args: []string{"start", "-x"}, wantCode: 2,
+			wantStderr: "-audit-log",
+		},
+		"stray argument": {
+			reason: "nothing is ignored", args: []string{"assets", "now"}, wantCode: 1, wantStderr: `"now"`,
+		},
+		"no command": {
+			reason: "an example helps", args: []string{"run"}, wantCode: 1, wantStderr: "run -- kubectl",
+		},
+		"help": {reason: "help is a result", args: []string{"--help"}, wantStdout: "KUBEBUILDER_ASSETS=$("},
+		"command's help": {
+			reason: "each command has help", args: []string{"run", "--help"}, wantStderr: "exit code is passed on",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +118,10 @@ func TestEnds(t *testing.T) {
 			signal: os.Interrupt,
 		},
 		"command fails": {
-			reason:   "the command's exit code is passed on",
-			args:     []string{"run", "--", "sh", "-c", "echo export KUBECONFIG=$KUBECONFIG; kubectl get ns default >&2 && exit 7"},
+			reason: "the command's exit code is passed on",
+			args: []string{
+				"run", "--", "sh", "-c", "echo export KUBECONFIG=$KUBECONFIG; kubectl get ns default >&2 && exit 7",
+			},
 			wantCode: 7,
 		},
 	}

@@ -3,9 +3,9 @@
 //	demo [-root .] [-example examples/01-minimal] [-once] [-- operator arguments]
 //
 // It builds the example's operator, starts etcd and kube-apiserver, installs the kinds of config/crd, runs the
-// operator, applies the example's object.yaml, and shows what the operator says until Ctrl-C. With -once it changes
-// and deletes the object as well, as the example's expected.txt says, and fails if a handler did not fire. Everything it starts ends with it. An example
-// with kinds of its own has them in crd.yaml.
+// operator, applies the example's object.yaml, and shows what the operator says until Ctrl-C. With -once it changes and
+// deletes the object as well, as the example's expected.txt says, and fails if a handler did not fire. Everything it
+// starts ends with it. An example with kinds of its own has them in crd.yaml.
 package main
 
 import (
@@ -43,9 +43,16 @@ func main() {
 	var d demo
 	flag.StringVar(&d.root, "root", ".", "folder of the repository")
 	flag.StringVar(&d.example, "example", "examples/01-minimal", "folder of the example, relative to the root")
-	flag.BoolVar(&d.once, "once", false, "change and delete the object as well, and end; fail if a handler did not fire")
-	flag.StringVar(&d.change, "change", change, "merge patch that changes the object, with -once, unless the example has an expected.txt")
-	flag.StringVar(&d.fired, "fired", session.Fired, "regular expression for the line of a handler that fired; %s is the reason")
+	flag.BoolVar(
+		&d.once, "once", false, "change and delete the object as well, and end; fail if a handler did not fire",
+	)
+	flag.StringVar(
+		&d.change, "change", change,
+		"merge patch that changes the object, with -once, unless the example has an expected.txt",
+	)
+	flag.StringVar(
+		&d.fired, "fired", session.Fired, "regular expression for the line of a handler that fired; %s is the reason",
+	)
 	flag.DurationVar(&d.patience, "patience", time.Minute, "how long a handler may take to fire, with -once")
 	flag.Parse()
 	if d.operatorArgs = flag.Args(); len(d.operatorArgs) == 0 {

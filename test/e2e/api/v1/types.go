@@ -1,5 +1,5 @@
-// Package v1 has the kinds of the end-to-end tests: a Widget whose status is a subresource, and a Gadget whose status is
-// not. Their schemas let everything through, so that objects which do not fit the Go types can be made.
+// Package v1 has the kinds of the end-to-end tests: a Widget whose status is a subresource, and a Gadget whose status
+// is not. Their schemas let everything through, so that objects which do not fit the Go types can be made.
 //
 // +kubebuilder:object:generate=true
 package v1

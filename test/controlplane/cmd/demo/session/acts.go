@@ -59,7 +59,10 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 		select {
 		case <-seen:
 		case <-timer.C:
-			return fmt.Errorf("no handler fired for %q within %s: no line of the operator matched %q", act.Verb, s.patience(), act.Lines[i])
+			return fmt.Errorf(
+				"no handler fired for %q within %s: no line of the operator matched %q", act.Verb, s.patience(),
+				act.Lines[i],
+			)
 		case <-operator.Done():
 			return fmt.Errorf("waiting for the handler of %q: %w: %w", act.Verb, ErrOperatorEnded, ending(operator))
 		case <-ctx.Done():

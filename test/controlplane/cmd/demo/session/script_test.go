@@ -19,8 +19,12 @@ func TestScript(t *testing.T) {
 		"Nothing": {reason: "not every example says", text: ""},
 		"NoStep":  {reason: "a line must be under a step", text: "Seen\n", fails: "under no step"},
 		"AllSteps": {
-			reason: "a demonstration restarts nothing", text: "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\n",
-			want: []session.Act{{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`}, {Verb: "delete", Lines: []string{"E"}}},
+			reason: "a demonstration restarts nothing",
+			text:   "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\n",
+			want: []session.Act{
+				{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`},
+				{Verb: "delete", Lines: []string{"E"}},
+			},
 		},
 		"Words": {
 			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
@@ -34,7 +38,9 @@ func TestScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := session.Script(folder)
-			if tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) || tc.fails == "" && err != nil || !reflect.DeepEqual(got, tc.want) {
+			if tc.fails != "" && (err == nil || !strings.Contains(
+				err.Error(), tc.fails,
+			)) || tc.fails == "" && err != nil || !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("%s: got %+v, error %v", tc.reason, got, err)
 			}
 		})

@@ -34,8 +34,8 @@ type Session struct {
 	Operator []string
 	// Example is the folder of the example; its object is in object.yaml there.
 	Example string
-	// Acts are what the demonstration does; none is to create the object, to change it by Change, and to delete it, where
-	// each has a handler that fires.
+	// Acts are what the demonstration does; none is to create the object, to change it by Change, and to delete it,
+	// where each has a handler that fires.
 	Acts []Act
 	// Change is the merge patch that the demonstration changes the object with, unless there are Acts.
 	Change string
@@ -66,8 +66,8 @@ func (s *Session) Run(ctx context.Context) error {
 	})
 }
 
-// Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to say
-// what it is expected to. The first thing that it does not say is the error.
+// Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to
+// say what it is expected to. The first thing that it does not say is the error.
 func (s *Session) Demonstrate(ctx context.Context) error {
 	return s.play(ctx, func(ctx context.Context, log *Transcript, operator *process.Process) error {
 		for _, act := range s.acts() {

@@ -35,12 +35,27 @@ func TestDemonstrateFailures(t *testing.T) {
 		fired    string
 		want     string
 	}{
-		"Apply":    {reason: "a cluster that refuses the definitions has nothing to show", refuse: "apply", want: "running kubectl apply"},
-		"Wait":     {reason: "a definition that is not served in time ends it", refuse: "wait", want: "running kubectl wait"},
-		"Patch":    {reason: "an object that cannot be changed ends it", refuse: "patch", want: "running kubectl patch"},
-		"Silent":   {reason: "a handler that does not fire is what the demonstration is there to find", operator: "exec sleep 60", want: `no handler fired for "create"`},
-		"Other":    {reason: "a handler of another reason is not the one", fired: "reason=%s", want: `no handler fired for "create"`},
-		"Gone":     {reason: "an operator that ends is not waited for", operator: "echo oh no; exit 3", want: "exit status 3"},
+		"Apply": {
+			reason: "a cluster that refuses the definitions has nothing to show", refuse: "apply",
+			want: "running kubectl apply",
+		},
+		"Wait": {
+			reason: "a definition that is not served in time ends it", refuse: "wait", want: "running kubectl wait",
+		},
+		"Patch": {
+			reason: "an object that cannot be changed ends it", refuse: "patch", want: "running kubectl patch",
+		},
+		"Silent": {
+			reason:   "a handler that does not fire is what the demonstration is there to find",
+			operator: "exec sleep 60", want: `no handler fired for "create"`,
+		},
+		"Other": {
+			reason: "a handler of another reason is not the one", fired: "reason=%s",
+			want: `no handler fired for "create"`,
+		},
+		"Gone": {
+			reason: "an operator that ends is not waited for", operator: "echo oh no; exit 3", want: "exit status 3",
+		},
 		"GoneFine": {reason: "neither is one that ends with success", operator: "exit 0", want: "exit status 0"},
 		"Pattern":  {reason: "a pattern that does not compile is named", fired: "(%s", want: "reading the pattern"},
 	}
@@ -78,10 +93,13 @@ func TestDemonstrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "K: apply -k\nK: apply -f\nK: wait customresourcedefinitions\nK: apply -f\nK: patch -f\nK: delete -f\n"; string(calls) != want {
+	if want := "K: apply -k\nK: apply -f\nK: wait customresourcedefinitions\nK: apply -f\nK: patch -f\nK: " +
+		"delete -f\n"; string(calls) != want {
 		t.Errorf("calls of kubectl with its configuration: want %q, got %q", want, calls)
 	}
-	for _, want := range []string{"operator | Handler succeeded handler=one reason=update\n", "Every handler has fired"} {
+	for _, want := range []string{
+		"operator | Handler succeeded handler=one reason=update\n", "Every handler has fired",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("what is shown: want %q in\n%s", want, out)
 		}

@@ -14,12 +14,25 @@ func TestTranscriptLines(t *testing.T) {
 		pieces []string
 		want   string
 	}{
-		"Pieces":    {reason: "a pipe cuts lines anywhere", pieces: []string{"on", "e\ntw", "o", "\n"}, want: "> one\n> two\n"},
-		"Several":   {reason: "one piece may hold several lines, empty ones too", pieces: []string{"one\n\ntwo\n"}, want: "> one\n> \n> two\n"},
-		"Returns":   {reason: "a carriage return would overwrite the prefix", pieces: []string{"one\r\n"}, want: "> one\n"},
-		"Unended":   {reason: "a program's last words may lack their end of line", pieces: []string{"one\ntwo"}, want: "> one\n> two\n"},
-		"Nothing":   {reason: "no output is no line", pieces: []string{""}},
-		"LongLines": {reason: "stack traces in one line are long", pieces: []string{strings.Repeat("x", 1<<17), "\n"}, want: "> " + strings.Repeat("x", 1<<17) + "\n"},
+		"Pieces": {
+			reason: "a pipe cuts lines anywhere", pieces: []string{"on", "e\ntw", "o", "\n"}, want: "> one\n> two\n",
+		},
+		"Several": {
+			reason: "one piece may hold several lines, empty ones too", pieces: []string{"one\n\ntwo\n"},
+			want: "> one\n> \n> two\n",
+		},
+		"Returns": {
+			reason: "a carriage return would overwrite the prefix", pieces: []string{"one\r\n"}, want: "> one\n",
+		},
+		"Unended": {
+			reason: "a program's last words may lack their end of line", pieces: []string{"one\ntwo"},
+			want: "> one\n> two\n",
+		},
+		"Nothing": {reason: "no output is no line", pieces: []string{""}},
+		"LongLines": {
+			reason: "stack traces in one line are long", pieces: []string{strings.Repeat("x", 1<<17), "\n"},
+			want: "> " + strings.Repeat("x", 1<<17) + "\n",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
