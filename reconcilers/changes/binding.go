@@ -123,7 +123,7 @@ func (p *pass) believe() error {
 // sub-handler of one: these are known by name only until their parent is called.
 func (p *pass) success(state *execution.State) (*success, error) {
 	met := records{}
-	for _, e := range state.Entries() {
+	for _, e := range state.Handlers() {
 		if !e.Recorded() {
 			continue // the record of its handler names it
 		}
@@ -132,8 +132,8 @@ func (p *pass) success(state *execution.State) (*success, error) {
 			return found, nil
 		}
 		for _, id := range e.Subrefs {
-			if state.Entry(id) != nil || !met.first(id) {
-				continue // it is among the entries, or was read
+			if state.Handler(id) != nil || !met.first(id) {
+				continue // it its state is known, or it was read
 			}
 			record, err := p.read(id)
 			if err != nil {

@@ -53,7 +53,7 @@ func (s *subs) admit(ctx context.Context, all []member) error {
 }
 
 // admitOne sets room apart for a success; while there is room for anything that may come of it instead.
-func (s *subs) admitOne(e *execution.Entry) (bool, error) {
+func (s *subs) admitOne(e *execution.HandlerState) (bool, error) {
 	most, err := s.most(e)
 	if err != nil {
 		return false, err
@@ -79,7 +79,7 @@ func (s *subs) ensureMeasured() error {
 // begun sets room apart for all that may come of a call, at the cost of the last of those that wait for their first
 // one. Without, a first call waits until others have left some. Who has a record is called in any case, and says no
 // more than before.
-func (s *subs) begun(e *execution.Entry) (bool, error) {
+func (s *subs) begun(e *execution.HandlerState) (bool, error) {
 	if e.Postponed {
 		return false, nil
 	}
@@ -113,7 +113,7 @@ func (s *subs) begun(e *execution.Entry) (bool, error) {
 }
 
 // ended leaves what the outcome does not need to others.
-func (s *subs) ended(e *execution.Entry) error {
+func (s *subs) ended(e *execution.HandlerState) error {
 	delete(s.room.running, e.ID)
 	taken, err := s.weightOf(e)
 	if err == nil {

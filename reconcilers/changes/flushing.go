@@ -60,7 +60,7 @@ func (s *supervision) finish(a *execution.Attempt) error {
 		return nil
 	}
 	id := a.Call.Handler.ID
-	a.Previous = *s.state.Entry(id)
+	a.Previous = *s.state.Handler(id)
 	if err := s.state.Conclude(id, a.Outcome, s.now()); err != nil {
 		return err
 	}

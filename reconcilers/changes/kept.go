@@ -20,7 +20,7 @@ func (p *pass) kept(patch map[string]any) error {
 	case p.state.Done():
 		return p.keptHandled(patch)
 	}
-	for _, entry := range p.state.Entries() {
+	for _, entry := range p.state.Handlers() {
 		if !entry.Recorded() {
 			continue
 		}

@@ -77,7 +77,7 @@ func (p *pass) restLeft() (int, error) {
 		return 0, fmt.Errorf("measuring the object: %w", err)
 	}
 	others, records := len(text), 0
-	for _, e := range p.state.Entries() {
+	for _, e := range p.state.Handlers() {
 		if !e.Sub() || !e.Recorded() {
 			continue
 		}
@@ -95,7 +95,7 @@ func (p *pass) restLeft() (int, error) {
 
 // setApart takes what is not written yet of the sub-handlers that are to be called.
 func (p *pass) setApart() error {
-	for _, e := range p.state.Entries() {
+	for _, e := range p.state.Handlers() {
 		if !e.Sub() || e.Finished() || e.Postponed && !e.Recorded() {
 			continue
 		}
@@ -150,7 +150,7 @@ func (r *room) count(to progress.Writer, body map[string]any) error {
 }
 
 // weightOf is what a sub-handler takes on the object as it is.
-func (p *pass) weightOf(e *execution.Entry) (weight, error) {
+func (p *pass) weightOf(e *execution.HandlerState) (weight, error) {
 	switch {
 	case e.Recorded():
 		return p.recordWeight(e, e.Record())
@@ -163,7 +163,7 @@ func (p *pass) weightOf(e *execution.Entry) (weight, error) {
 
 // expected is what is to be set apart for one that is not finished: while it is called, for anything that may come of
 // it; before, for a success, or for what there is now if that is more.
-func (p *pass) expected(e *execution.Entry) (weight, error) {
+func (p *pass) expected(e *execution.HandlerState) (weight, error) {
 	if p.room.running[e.ID] {
 		return p.most(e)
 	}
@@ -183,18 +183,18 @@ func (p *pass) expected(e *execution.Entry) (weight, error) {
 }
 
 // most is what it takes if the next attempt fails with the longest error.
-func (p *pass) most(e *execution.Entry) (weight, error) {
+func (p *pass) most(e *execution.HandlerState) (weight, error) {
 	return p.recordWeight(e, e.Reserved(p.now()))
 }
 
 // naming is what it takes to be called by name in the record of its handler, once it has succeeded.
-func (p *pass) naming(e *execution.Entry) weight {
+func (p *pass) naming(e *execution.HandlerState) weight {
 	bytes, _, _ := e.Naming()
 	return weight{}.plus(bytes, p.room.copies)
 }
 
 // recordWeight is that of a record, and of its mentions in those of the handlers around.
-func (p *pass) recordWeight(e *execution.Entry, record progress.Record) (weight, error) {
+func (p *pass) recordWeight(e *execution.HandlerState, record progress.Record) (weight, error) {
 	patch := map[string]any{}
 	if err := p.Progress.Store(patch, p.body, e.ID, record); err != nil {
 		return weight{}, fmt.Errorf("storing the progress of sub-handler %q: %w", e.ID, err)

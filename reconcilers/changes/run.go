@@ -35,9 +35,9 @@ func (p *pass) run(ctx context.Context) (verdict, error) {
 }
 
 // due are the accounts of the handlers that may be called now, each once, in the order of registration.
-func (p *pass) due() (due []*execution.Entry) {
+func (p *pass) due() (due []*execution.HandlerState) {
 	for _, handler := range p.selected {
-		entry := p.state.Entry(handler.ID)
+		entry := p.state.Handler(handler.ID)
 		if entry.Awakened(p.now()) && !slices.Contains(due, entry) {
 			due = append(due, entry)
 		}
@@ -45,7 +45,7 @@ func (p *pass) due() (due []*execution.Entry) {
 	return due
 }
 
-func (p *pass) handlerOf(entry *execution.Entry) *handlers.Handler {
+func (p *pass) handlerOf(entry *execution.HandlerState) *handlers.Handler {
 	at := slices.IndexFunc(p.selected, func(h *handlers.Handler) bool { return h.ID == entry.ID })
 	return p.selected[at]
 }
@@ -58,7 +58,9 @@ func (p *pass) interrupted(ctx context.Context) bool {
 }
 
 // attempt is a call to be made on a copy of the object.
-func (p *pass) attempt(handler *handlers.Handler, entry *execution.Entry, object map[string]any) *execution.Attempt {
+func (p *pass) attempt(
+	handler *handlers.Handler, entry *execution.HandlerState, object map[string]any,
+) *execution.Attempt {
 	now := p.now()
 	return &execution.Attempt{
 		Call: handlers.Call{

@@ -23,7 +23,7 @@ func (p *pass) settle(ctx context.Context) (verdict, error) {
 	}
 	seen := p.interim != nil && !diff.Equal(asValue(p.interim), asValue(p.cause.New))
 	switch {
-	case !p.interest.Changing && len(p.former.Entries()) == 0:
+	case !p.interest.Changing && len(p.former.Handlers()) == 0:
 		return stop, nil
 	case !p.interest.Changing:
 		return stop, p.forget(ctx, seen)
@@ -55,7 +55,7 @@ func (p *pass) leave(ctx context.Context) error {
 // forget drops the records. With something seen, the two configurations change places: some handlers have seen the one,
 // some the other, and whichever of them the object has at last, the others must be told.
 func (p *pass) forget(ctx context.Context, seen bool) error {
-	if len(p.former.Entries()) == 0 && p.interim == nil {
+	if len(p.former.Handlers()) == 0 && p.interim == nil {
 		return nil
 	}
 	logf.FromContext(ctx).Info("The change is no more; its progress is forgotten", "seen", seen)

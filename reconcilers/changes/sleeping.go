@@ -46,7 +46,7 @@ func (p *pass) sleepers() (ids []string, until time.Time) {
 	if p.state == nil {
 		return nil, until
 	}
-	for _, e := range p.state.Entries() {
+	for _, e := range p.state.Handlers() {
 		if !e.Active || e.Finished() || e.Delayed == nil || e.Delayed.Sub(p.now()) <= longestSleep {
 			continue
 		}

@@ -48,7 +48,7 @@ func (p *pass) spreading() (patching.Patch, error) {
 		return patch, nil
 	}
 	met := records{}
-	for _, entry := range p.former.Entries() {
+	for _, entry := range p.former.Handlers() {
 		for _, id := range append([]string{entry.ID}, entry.Subrefs...) {
 			if !met.first(id) {
 				continue

@@ -24,15 +24,15 @@ type subs struct {
 	ids      map[string]bool     // of all that were declared
 	running  bool
 
-	queue []*execution.Entry // those with room that wait for their first call, in the order of declaration
-	again bool               // the room was measured anew in this run
-	told  bool               // it was told that there is too little room
+	queue []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
+	again bool                      // the room was measured anew in this run
+	told  bool                      // it was told that there is too little room
 }
 
 // member is one sub-handler with its account.
 type member struct {
 	handler *handlers.Handler
-	entry   *execution.Entry
+	entry   *execution.HandlerState
 }
 
 // errRunning is a mistake of the parent function: it would wait for itself.
@@ -77,7 +77,7 @@ func (s *subs) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var picked []*execution.Entry
+	var picked []*execution.HandlerState
 	if err := s.doing(func() error {
 		if err := s.admit(ctx, all); err != nil {
 			return err
@@ -87,15 +87,15 @@ func (s *subs) Run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	byEntry := make(map[*execution.Entry]*handlers.Handler, len(all))
+	byState := make(map[*execution.HandlerState]*handlers.Handler, len(all))
 	for _, m := range all {
-		byEntry[m.entry] = m.handler
+		byState[m.entry] = m.handler
 	}
 	for _, entry := range picked {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.call(ctx, entry, byEntry[entry]); err != nil {
+		if err := s.call(ctx, entry, byState[entry]); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (s *subs) accounts(ctx context.Context, declared []*handlers.Handler) (all 
 }
 
 // due are those that may be called now, in the order of declaration.
-func (s *subs) due(all []member) (due []*execution.Entry) {
+func (s *subs) due(all []member) (due []*execution.HandlerState) {
 	for _, m := range all {
 		if !m.entry.Postponed && m.entry.Awakened(s.now()) {
 			due = append(due, m.entry)
@@ -175,7 +175,7 @@ func (s *subs) due(all []member) (due []*execution.Entry) {
 }
 
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.
-func (s *subs) call(ctx context.Context, entry *execution.Entry, h *handlers.Handler) error {
+func (s *subs) call(ctx context.Context, entry *execution.HandlerState, h *handlers.Handler) error {
 	var a *execution.Attempt
 	if err := s.doing(func() error {
 		ok, err := s.begun(entry)

@@ -30,7 +30,7 @@ type Attempt struct {
 	// FlushNow writes what was remembered; nil where it cannot be.
 	FlushNow func(ctx context.Context) error
 	// Previous is the handler's account before this attempt.
-	Previous Entry
+	Previous HandlerState
 	// Now is the clock.
 	Now func() time.Time
 

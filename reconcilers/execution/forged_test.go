@@ -19,11 +19,11 @@ func TestCountsEnd(t *testing.T) {
 	for _, count := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt32, math.MaxInt32 + 1} {
 		state := restore(t, records{"a": {Retries: &count}}, []string{"a"}, []string{"a"}, "create")
 		conclude(t, state, "a", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
-		if got := state.Entry("a").Record(); got.Retries == nil || *got.Retries != math.MaxInt32 {
+		if got := state.Handler("a").Record(); got.Retries == nil || *got.Retries != math.MaxInt32 {
 			t.Errorf("after %d attempts and one more, the record says %v, want %d", count, got.Retries, math.MaxInt32)
 		}
 		limits := execution.Limits{
-			ID: "a", Retries: state.Entry("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
+			ID: "a", Retries: state.Handler("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
 		}
 		if limits.Exceeded() == nil || !limits.Judge(errBoo).Final {
 			t.Errorf("after %d attempts, 5 are not exceeded", count)
@@ -48,7 +48,7 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 			}
 			state := restore(t, records{"a": {Started: &started}}, []string{"a"}, []string{"a"}, "create")
 			limits := execution.Limits{
-				ID: "a", Runtime: state.Entry("a").Runtime(epoch), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
+				ID: "a", Runtime: state.Handler("a").Runtime(epoch), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 			}
 			if late := limits.Exceeded() != nil; late != tc.late {
 				t.Errorf("the timeout is over: %t, want %t", late, tc.late)
@@ -64,7 +64,7 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 func TestForeignSubrefs(t *testing.T) {
 	listed := []string{"last-handled-configuration", "a/x", "b", "a/x", "a", "", "a/w", "b/y"}
 	state := restore(t, records{"a": {Subrefs: listed}, "b": {}}, []string{"a", "b"}, []string{"b"}, "create")
-	if diff := cmp.Diff([]string{"a/w", "a/x"}, state.Entry("a").Subrefs); diff != "" {
+	if diff := cmp.Diff([]string{"a/w", "a/x"}, state.Handler("a").Subrefs); diff != "" {
 		t.Errorf("believed: -want, +got:\n%s", diff)
 	}
 	body := object{"metadata": object{"annotations": object{"o.example.org/b": "{}", "o.example.org/a.x": "{}",

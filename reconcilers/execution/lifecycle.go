@@ -31,18 +31,18 @@ func (l Lifecycle) Valid() bool { return l >= InOrder && l <= Shuffled }
 
 // Pick chooses from the accounts of the handlers that are due, given in the order of registration. They are not
 // modified.
-func (l Lifecycle) Pick(due []*Entry) []*Entry {
+func (l Lifecycle) Pick(due []*HandlerState) []*HandlerState {
 	if len(due) == 0 {
 		return nil
 	}
 	switch l {
 	case ASAP:
 		// The first of equals, as registered.
-		return []*Entry{slices.MinFunc(due, func(a, b *Entry) int { return cmp.Compare(a.Retries, b.Retries) })}
+		return []*HandlerState{slices.MinFunc(due, func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) })}
 	case OneByOne:
 		return due[:1:1]
 	case Randomized:
-		return []*Entry{due[rand.IntN(len(due))]}
+		return []*HandlerState{due[rand.IntN(len(due))]}
 	case Shuffled:
 		shuffled := slices.Clone(due)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })

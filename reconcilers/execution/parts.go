@@ -32,14 +32,14 @@ type part struct {
 
 // parts are the sub-handlers of one handler that were met in this process.
 type parts struct {
-	direct []*Entry
-	all    map[string]*Entry
+	direct []*HandlerState
+	all    map[string]*HandlerState
 }
 
 // meet makes the handler remember a sub-handler of its own, or of one of these.
-func (e *Entry) meet(met *Entry, direct bool) {
+func (e *HandlerState) meet(met *HandlerState, direct bool) {
 	if e.parts == nil {
-		e.parts = &parts{all: map[string]*Entry{}}
+		e.parts = &parts{all: map[string]*HandlerState{}}
 	}
 	if e.parts.all[met.ID] != nil {
 		return
@@ -51,10 +51,10 @@ func (e *Entry) meet(met *Entry, direct bool) {
 }
 
 // Sub is true for sub-handlers.
-func (e *Entry) Sub() bool { return e.sub }
+func (e *HandlerState) Sub() bool { return e.sub }
 
 // Recorded is true if the handler has, or is to have, a record of its own.
-func (e *Entry) Recorded() bool {
+func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
 		return true
@@ -66,7 +66,7 @@ func (e *Entry) Recorded() bool {
 }
 
 // references are the sub-handlers with records, which are to be purged with its own.
-func (e *Entry) references() []string {
+func (e *HandlerState) references() []string {
 	if e.parts == nil {
 		return e.Subrefs
 	}
@@ -86,7 +86,7 @@ func (e *Entry) references() []string {
 
 // done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it
 // matters at most whether there are any.
-func (e *Entry) done() []string {
+func (e *HandlerState) done() []string {
 	all := e.allDone()
 	switch {
 	case e.Success:
@@ -98,7 +98,7 @@ func (e *Entry) done() []string {
 	}
 }
 
-func (e *Entry) allDone() []string {
+func (e *HandlerState) allDone() []string {
 	if e.parts == nil {
 		return e.Succeeded
 	}
@@ -111,10 +111,12 @@ func (e *Entry) allDone() []string {
 	return distinct(ids)
 }
 
-func (e *Entry) relative(id string) string { return strings.TrimPrefix(id, handlers.SubID(e.ID, "")) }
+func (e *HandlerState) relative(id string) string {
+	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
+}
 
 // Reserved is the record with the most that the next attempt can add to it.
-func (e *Entry) Reserved(now time.Time) progress.Record {
+func (e *HandlerState) Reserved(now time.Time) progress.Record {
 	r := e.Record()
 	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
 	return r
@@ -124,14 +126,14 @@ func (e *Entry) Reserved(now time.Time) progress.Record {
 var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
 
 // Stored is true if the object has a record of the handler.
-func (e *Entry) Stored() bool { return e.loaded != nil }
+func (e *HandlerState) Stored() bool { return e.loaded != nil }
 
 // Tried is true if the handler was called before, or has a record all the same: there is a place for it already.
-func (e *Entry) Tried() bool { return e.Retries > 0 || e.loaded != nil }
+func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil }
 
 // Naming is how many bytes a record takes to name a sub-handler that succeeded. Levels is how many records refer to it
 // if it has a record of its own, in how many bytes each.
-func (e *Entry) Naming() (bytes, levels, each int) {
+func (e *HandlerState) Naming() (bytes, levels, each int) {
 	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
 }
 

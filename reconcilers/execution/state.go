@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// State is the account of all handlers of one object for one cause.
+// State is the states of all handlers of one object for one cause.
 type State struct {
 	// Purpose is the reason of the cause, as persisted.
 	Purpose string
@@ -15,9 +15,9 @@ type State struct {
 	// handler names those that succeeded. Kopf cannot read that.
 	Compact bool
 
-	entries []*Entry
-	byID    map[string]*Entry
-	owned   []string
+	handlers []*HandlerState
+	byID     map[string]*HandlerState
+	owned    []string
 }
 
 // Restore reads the records of the owned handlers, and begins those of the selected ones that have none.
@@ -25,7 +25,7 @@ type State struct {
 func Restore(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
-	s := &State{Purpose: purpose, byID: make(map[string]*Entry, len(owned)), owned: owned}
+	s := &State{Purpose: purpose, byID: make(map[string]*HandlerState, len(owned)), owned: owned}
 	for _, id := range owned {
 		if s.byID[id] != nil {
 			continue
@@ -40,27 +40,27 @@ func Restore(
 	}
 	for _, id := range selected {
 		if s.byID[id] == nil {
-			s.add(newEntry(id, purpose, now))
+			s.add(newHandlerState(id, purpose, now))
 		}
 		s.byID[id].Active = true
 	}
 	return s, nil
 }
 
-func (s *State) add(e *Entry) {
-	s.entries = append(s.entries, e)
+func (s *State) add(e *HandlerState) {
+	s.handlers = append(s.handlers, e)
 	s.byID[e.ID] = e
 }
 
-// Entry gives the account of one handler; nil if there is none.
-func (s *State) Entry(id string) *Entry { return s.byID[id] }
+// Handler gives the state of one handler; nil if there is none.
+func (s *State) Handler(id string) *HandlerState { return s.byID[id] }
 
-// Entries are all accounts: the restored ones in the order of ownership, then the new ones in that of selection.
-func (s *State) Entries() []*Entry { return s.entries }
+// Handlers are the states of all handlers: the restored ones in the order of ownership, then the new ones in that of selection.
+func (s *State) Handlers() []*HandlerState { return s.handlers }
 
 // Superseding is true if any record belongs to another purpose.
 func (s *State) Superseding() bool {
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Purpose != "" && e.Purpose != s.Purpose {
 			return true
 		}
@@ -71,7 +71,7 @@ func (s *State) Superseding() bool {
 // Repurpose moves the selected handlers to the purpose, and tells whether records of other purposes remain.
 func (s *State) Repurpose(purpose string) (leftovers bool) {
 	s.Purpose = purpose
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Active {
 			e.repurpose(purpose)
 		}
@@ -92,14 +92,14 @@ func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 	return nil
 }
 
-func (s *State) conclude(e *Entry, o Outcome, now time.Time) {
+func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
 	e.conclude(o, now)
 	e.named = e.sub && e.compact && e.Success
 }
 
 // Done is true if all selected handlers are finished. With none selected, it is true.
 func (s *State) Done() bool {
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Active && !e.sub && !e.Finished() {
 			return false
 		}
@@ -111,7 +111,7 @@ func (s *State) Done() bool {
 // Handlers that wait for their object to change have none.
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Active && !e.sub && !e.Finished() && !e.blocked {
 			delays = append(delays, e.delay(now))
 		}
@@ -122,7 +122,7 @@ func (s *State) Delays(now time.Time) []time.Duration {
 // Counts says how many handlers succeeded, failed and are still running.
 type Counts struct{ Success, Failure, Running int }
 
-func (c *Counts) add(e *Entry) {
+func (c *Counts) add(e *HandlerState) {
 	if e.Success {
 		c.Success++
 	}
@@ -137,7 +137,7 @@ func (c *Counts) add(e *Entry) {
 // Counts counts those of the present purpose or of none; extras, those of the other purposes.
 func (s *State) Counts() (present Counts, extras map[string]Counts) {
 	extras = map[string]Counts{}
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Purpose == "" || e.Purpose == s.Purpose {
 			present.add(e)
 			continue
@@ -151,7 +151,7 @@ func (s *State) Counts() (present Counts, extras map[string]Counts) {
 
 // Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
 // What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
-func (s *State) Revise(id string, before Entry, o Outcome, now time.Time) {
+func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
 	e := s.byID[id]
 	if e == nil {
 		return

@@ -43,7 +43,7 @@ func conclude(t *testing.T, state *execution.State, id string, o execution.Outco
 	}
 }
 
-// account is what an entry says.
+// account is what the state of a handler says.
 type account struct {
 	ID, Purpose                        string
 	Active, Success, Failure, Awakened bool
@@ -53,7 +53,7 @@ type account struct {
 
 func accounts(state *execution.State, now time.Time) []account {
 	var all []account
-	for _, e := range state.Entries() {
+	for _, e := range state.Handlers() {
 		a := account{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
 			Awakened: e.Awakened(now), Retries: e.Retries}
 		if e.Message != nil {
@@ -242,11 +242,11 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-			before := state.Entry("a").Record()
+			before := state.Handler("a").Record()
 			conclude(t, state, "a", tc.outcome, at(5))
 			if d := cmp.Diff(
 				[]account{tc.want}, accounts(state, at(5)),
-			); d != "" || !before.Equal(state.Entry("a").Record()) {
+			); d != "" || !before.Equal(state.Handler("a").Record()) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})

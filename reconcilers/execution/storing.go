@@ -13,7 +13,7 @@ import (
 // Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not
 // needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Active && !e.Recorded() && e.loaded != nil {
 			if err := Purge(to, patch, body, e.ID); err != nil {
 				return err
@@ -41,7 +41,7 @@ func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	for _, id := range s.owned {
 		removal.of(id)
 	}
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		removal.of(e.ID)
 		for _, id := range e.Subrefs {
 			removal.of(id)
@@ -54,7 +54,7 @@ func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 // Those that are keep their records, whether or not they change in this pass.
 func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: map[string]bool{}}
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if e.Active {
 			continue
 		}
@@ -97,8 +97,8 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 
 // Records are those of the selected handlers, by their ids.
 func (s *State) Records() map[string]progress.Record {
-	records := make(map[string]progress.Record, len(s.entries))
-	for _, e := range s.entries {
+	records := make(map[string]progress.Record, len(s.handlers))
+	for _, e := range s.handlers {
 		if e.Active {
 			records[e.ID] = e.Record()
 		}
@@ -108,7 +108,7 @@ func (s *State) Records() map[string]progress.Record {
 
 // Written marks the records as stored: they are not stored again unless they change.
 func (s *State) Written() {
-	for _, e := range s.entries {
+	for _, e := range s.handlers {
 		if !e.Active {
 			continue
 		}

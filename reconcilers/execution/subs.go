@@ -27,7 +27,7 @@ func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
 // the caller to find room for it.
 func (s *State) Sub(
 	read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time,
-) (*Entry, error) {
+) (*HandlerState, error) {
 	e := s.byID[h.ID]
 	if e == nil {
 		parent := s.byID[ancestors[len(ancestors)-1]]
@@ -47,9 +47,9 @@ func (s *State) Sub(
 }
 
 func (s *State) takeUp(
-	read func(id string) (*progress.Record, error), id string, parent *Entry, now time.Time,
-) (*Entry, error) {
-	e := newEntry(id, s.Purpose, now)
+	read func(id string) (*progress.Record, error), id string, parent *HandlerState, now time.Time,
+) (*HandlerState, error) {
+	e := newHandlerState(id, s.Purpose, now)
 	if parent.hasSucceeded(id) {
 		e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
 	} else {
@@ -69,7 +69,7 @@ func (s *State) takeUp(
 }
 
 // hasSucceeded tells whether the record of the handler says so of a sub-handler.
-func (e *Entry) hasSucceeded(id string) bool {
+func (e *HandlerState) hasSucceeded(id string) bool {
 	_, found := slices.BinarySearch(e.Succeeded, e.relative(id))
 	return found
 }

@@ -94,7 +94,7 @@ func TestRepurpose(t *testing.T) {
 			if got := state.Repurpose("update"); got != tc.leftovers {
 				t.Errorf("%s: leftovers are %v", tc.reason, got)
 			}
-			if got := state.Entry("a").Record(); !got.Equal(tc.want) {
+			if got := state.Handler("a").Record(); !got.Equal(tc.want) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.Fields(), got.Fields()))
 			}
 		})
@@ -105,7 +105,7 @@ func TestRevise(t *testing.T) {
 	refused := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: []string{"a/x"}}, epoch)
-	before := *state.Entry("a")
+	before := *state.Handler("a")
 	conclude(t, state, "a", execution.Outcome{Final: true, Subrefs: []string{"a/y"}}, at(1))
 
 	state.Revise("z", before, refused, at(1))
@@ -114,14 +114,14 @@ func TestRevise(t *testing.T) {
 	if d := cmp.Diff(want, accounts(state, at(1))); d != "" {
 		t.Errorf("the second attempt failed instead, and counts once: -want, +got:\n%s", d)
 	}
-	if e := state.Entry("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
+	if e := state.Handler("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
 		t.Errorf("nothing of the revised outcome must remain: %+v", e)
 	}
 }
 
 func TestReviseNobody(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, nil, "create")
-	if state.Revise("a", execution.Entry{ID: "a"}, execution.Outcome{Err: errBoo}, epoch); len(state.Entries()) != 0 {
+	if state.Revise("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch); len(state.Handlers()) != 0 {
 		t.Error("an account that is not there is not made")
 	}
 }
@@ -132,7 +132,7 @@ func TestReviseOfAFormerPass(t *testing.T) {
 		t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create",
 	)
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	state.Revise("a", *former.Entry("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
+	state.Revise("a", *former.Handler("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
 		t.Errorf("whether it is selected is as it is now: -want, +got:\n%s", d)

@@ -22,11 +22,11 @@ func TestVectorsLifecycle(t *testing.T) {
 		if !ok {
 			t.Fatalf("the harness does not know the lifecycle %v", input["lifecycle"])
 		}
-		var due []*execution.Entry
+		var due []*execution.HandlerState
 		for _, item := range input.List("handlers") {
 			id, _ := item.(string)
 			retries, _ := input.Mapping("retries")[id].(int64)
-			due = append(due, &execution.Entry{ID: id, Retries: int(retries)})
+			due = append(due, &execution.HandlerState{ID: id, Retries: int(retries)})
 		}
 		plan := []any{}
 		for _, entry := range lifecycle.Pick(due) {

@@ -122,7 +122,7 @@ func outcomeFrom(t *testing.T, value any) execution.Outcome {
 func snapshot(state *execution.State, now time.Time) map[string]any {
 	records, runtimes := map[string]any{}, map[string]any{}
 	var active, awakened, finished []string
-	for _, e := range state.Entries() {
+	for _, e := range state.Handlers() {
 		record := e.Record().Fields()
 		maps.DeleteFunc(record, func(_ string, value any) bool { return value == nil })
 		records[e.ID], runtimes[e.ID] = record, rounded(e.Runtime(now))

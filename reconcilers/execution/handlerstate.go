@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Entry is the account of one handler for one cause.
-type Entry struct {
+// HandlerState is what is known of one handler for one cause.
+type HandlerState struct {
 	// ID is the handler's.
 	ID string
 	// Active is true if the handler is selected for the present cause.
@@ -41,12 +41,12 @@ type Entry struct {
 	parts   *parts // its own ones, met in this process; nil if there are none
 }
 
-func newEntry(id, purpose string, now time.Time) *Entry {
-	return &Entry{ID: id, Purpose: purpose, Started: now}
+func newHandlerState(id, purpose string, now time.Time) *HandlerState {
+	return &HandlerState{ID: id, Purpose: purpose, Started: now}
 }
 
-func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
-	e := &Entry{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
+func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
+	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
 	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), distinct(r.Succeeded)
 	if r.Started != nil {
 		e.Started = *r.Started
@@ -63,26 +63,26 @@ func fromRecord(id string, r *progress.Record, now time.Time) *Entry {
 }
 
 // Finished is true after a success or a failure.
-func (e *Entry) Finished() bool { return e.Success || e.Failure }
+func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
 // Awakened is true if the handler may be called now.
-func (e *Entry) Awakened(now time.Time) bool {
+func (e *HandlerState) Awakened(now time.Time) bool {
 	return !e.Finished() && !e.blocked && (e.Delayed == nil || !e.Delayed.After(now))
 }
 
 // Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is
 // now.
-func (e *Entry) Runtime(now time.Time) time.Duration { return max(0, now.Sub(e.Started)) }
+func (e *HandlerState) Runtime(now time.Time) time.Duration { return max(0, now.Sub(e.Started)) }
 
 // delay is how long the handler still sleeps.
-func (e *Entry) delay(now time.Time) time.Duration {
+func (e *HandlerState) delay(now time.Time) time.Duration {
 	if e.Delayed == nil {
 		return 0
 	}
 	return max(0, e.Delayed.Sub(now))
 }
 
-func (e *Entry) conclude(o Outcome, now time.Time) {
+func (e *HandlerState) conclude(o Outcome, now time.Time) {
 	e.Retries = min(e.Retries+1, mostRetries)
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
@@ -101,9 +101,9 @@ func (e *Entry) conclude(o Outcome, now time.Time) {
 	e.Subrefs = union(e.Subrefs, o.Subrefs)
 }
 
-// repurpose moves the entry to another cause. It keeps start, retries and delay; but it was done for its former
+// repurpose moves the handler to another cause. It keeps start, retries and delay; but it was done for its former
 // purpose only, so success and failure are cleared.
-func (e *Entry) repurpose(purpose string) {
+func (e *HandlerState) repurpose(purpose string) {
 	if e.Purpose == purpose {
 		return
 	}
@@ -130,7 +130,7 @@ func ownSubrefs(id string, listed []string) []string {
 // records are refused for their size could not go on.
 const messageLimit = 4096
 
-func (e *Entry) messageLimit() int {
+func (e *HandlerState) messageLimit() int {
 	switch {
 	case !e.sub:
 		return messageLimit
@@ -151,7 +151,7 @@ func union(a, b []string) []string {
 }
 
 // Record is the form to be persisted.
-func (e *Entry) Record() progress.Record {
+func (e *HandlerState) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
 		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done()}
@@ -162,6 +162,6 @@ func (e *Entry) Record() progress.Record {
 }
 
 // changed is true if the record differs from what was read, or from how that was written.
-func (e *Entry) changed() bool {
+func (e *HandlerState) changed() bool {
 	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }

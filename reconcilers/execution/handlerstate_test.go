@@ -94,7 +94,7 @@ func TestConclude(t *testing.T) {
 				conclude(t, state, "a", outcome, at(float64(i)))
 			}
 			tc.want.Started, tc.want.Purpose = &epoch, ptr.To("update")
-			if got := state.Entry("a").Record(); !got.Equal(tc.want) {
+			if got := state.Handler("a").Record(); !got.Equal(tc.want) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.Fields(), got.Fields()))
 			}
 		})
@@ -114,7 +114,7 @@ func TestConcludeLeavesItsInputs(t *testing.T) {
 	}
 }
 
-func TestEntryRuntime(t *testing.T) {
+func TestHandlerStateRuntime(t *testing.T) {
 	state := restore(
 		t, records{"old": {Started: ptr.To(at(-3600))}, "undated": {}}, []string{"old", "undated"}, []string{"new"},
 		"create",
@@ -122,7 +122,7 @@ func TestEntryRuntime(t *testing.T) {
 	for id, want := range map[string]time.Duration{
 		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
 	} {
-		if got := state.Entry(id).Runtime(at(1)); got != want {
+		if got := state.Handler(id).Runtime(at(1)); got != want {
 			t.Errorf("the time of %q runs from its first selection, or else from now: got %v, want %v", id, got, want)
 		}
 	}
