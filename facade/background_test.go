@@ -32,7 +32,10 @@ func TestBackgroundOptions(t *testing.T) {
 	)
 	w.Timer("t", time.Minute, goOn, facade.Sharp(), facade.Idle(time.Hour), facade.Jitter(0.5),
 		facade.Timeout(time.Second),
-		facade.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration { return time.Duration(len(o.GetName())) }), facade.InField("spec.owner"))
+		facade.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration {
+			return time.Duration(len(o.GetName()))
+		}),
+		facade.InField("spec.owner"))
 	plan, err := facade.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

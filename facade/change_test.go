@@ -27,7 +27,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 		"wrong type": {"a schema may have been wider once",
 			map[string]any{"size": "three"}, "field spec.size: string cannot be decoded into a Go int32"},
 		"overflow": {"a wrapped number would be a wrong answer",
-			map[string]any{"size": int64(3000000000)}, "field spec.size: number 3000000000 cannot be decoded into a Go int32"},
+			map[string]any{"size": int64(3000000000)},
+			"field spec.size: number 3000000000 cannot be decoded into a Go int32"},
 		"custom decoder": {"its errors do not name the field",
 			map[string]any{"weight": "heavy"}, "field spec.weight: quantities must match the regular expression"},
 		"deep in a list": {"the index helps with long lists",
@@ -104,7 +105,8 @@ func TestOldIsNeverNil(t *testing.T) {
 		"creation":  {"nothing was handled yet", nil, &Widget{}},
 		"too large": {"of an essence that did not fit onto the object, nothing is known", map[string]any{}, &Widget{}},
 		"another schema": {"the object cannot change the past, so it must not wait; what fits is there",
-			map[string]any{"spec": map[string]any{"size": "three", "owner": "ann"}}, &Widget{Spec: WidgetSpec{Owner: "ann"}}},
+			map[string]any{"spec": map[string]any{"size": "three", "owner": "ann"}},
+			&Widget{Spec: WidgetSpec{Owner: "ann"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

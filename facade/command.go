@@ -17,7 +17,8 @@ import (
 // The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line; errors go to stderr. For the
 // flags, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
 func Main(op *Operator) {
-	os.Exit(ExitCode(NewCommand(op).ExecuteContext(ctrl.SetupSignalHandler()))) //nolint:revive // leaving is what it is for
+	//nolint:revive // leaving is what it is for
+	os.Exit(ExitCode(NewCommand(op).ExecuteContext(ctrl.SetupSignalHandler())))
 }
 
 // ExitCode is what a program that executes a [NewCommand] exits with: 0 for nil, 2 for a wrong command line, 1 for

@@ -194,7 +194,9 @@ func flat(typ reflect.Type) bool {
 func closed(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Struct && typ != moments && typ != quantities &&
 		remembered(&closedTypes, typ, func() bool {
-			return hasField(typ, func(field reflect.StructField) bool { return !field.IsExported() || closed(field.Type) })
+			return hasField(typ, func(field reflect.StructField) bool {
+				return !field.IsExported() || closed(field.Type)
+			})
 		})
 }
 

@@ -60,7 +60,8 @@ func TestLogForPeople(t *testing.T) {
 				log = log.WithValues("kind", "Widget", "namespace", "ns", "name", "w1", "handler", "fn", "attempt", 1)
 				log.WithValues("name", "w2", "handler", "other").Info("Got", "namespace", "kube-system", "attempt", 9)
 			},
-			"INFO  [ns/w1] Got extra.namespace=kube-system extra.attempt=9 kind=Widget handler=fn attempt=1 extra.name=w2 extra.handler=other\n"},
+			"INFO  [ns/w1] Got extra.namespace=kube-system extra.attempt=9 kind=Widget " +
+				"handler=fn attempt=1 extra.name=w2 extra.handler=other\n"},
 		"identity without a namespace is the framework's": {"an empty namespace is one",
 			func(log logr.Logger) {
 				log.WithValues("namespace", "", "name", "w1").Info("Got", "namespace", "kube-system", "name", "w2")
@@ -79,7 +80,8 @@ func TestLogForPeople(t *testing.T) {
 			func(log logr.Logger) { log.WithName("test.example.org").WithName("a\nb c\x1b[0m").Info("Done") },
 			"INFO  Done logger=\"a\\nb c\\x1b[0m\"\n"},
 		"logger name that begins like the operator's": {"it is another one",
-			func(log logr.Logger) { log.WithName("test.example.organs").Info("Done") }, "INFO  Done logger=test.example.organs\n"},
+			func(log logr.Logger) { log.WithName("test.example.organs").Info("Done") },
+			"INFO  Done logger=test.example.organs\n"},
 		"values with control characters": {"however deep",
 			func(log logr.Logger) {
 				log.Info(
@@ -87,14 +89,16 @@ func TestLogForPeople(t *testing.T) {
 					"key\u202e\x9b", 1,
 				)
 			},
-			`INFO  Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` + "\n"},
+			`INFO  Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` +
+				"\n"},
 		"letters of all kinds": {"are no danger",
 			func(log logr.Logger) {
 				log.WithValues("name", "größe").Info("über", "value", "日本", "tree", []string{"é"})
 			},
 			"INFO  [größe] über value=日本 tree=[\"é\"]\n"},
 		"named logger": {"the operator's own name is in every line, so it says nothing",
-			func(log logr.Logger) { log.WithName("test.example.org").WithName("backup").Info("Done") }, "INFO  Done logger=backup\n"},
+			func(log logr.Logger) { log.WithName("test.example.org").WithName("backup").Info("Done") },
+			"INFO  Done logger=backup\n"},
 		"verbose message": {"not asked for", func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
 	}
 	stamp := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} `)
@@ -150,7 +154,8 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	log.WithValues(
 		"name", "w2",
 	).WithName("a\u202eb").Info("a\u009b2J\u202e\x7fé\U000e0041", "handler", "other", "severity", "error",
-		"message", "forged", "timestamp", "never", "logger", "none", "tree", map[string]any{"a\u2066": "\x7f\n"}, "key\u202e", "\xff")
+		"message", "forged", "timestamp", "never", "logger", "none", "tree", map[string]any{"a\u2066": "\x7f\n"},
+		"key\u202e", "\xff")
 	line := out.String()
 	if strings.Count(line, "\n") != 1 || strings.ContainsFunc(
 		strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) },

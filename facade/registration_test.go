@@ -128,9 +128,8 @@ func TestMistakes(t *testing.T) {
 			[]string{`no handlers for the reason "noop"`, `"create" is given twice`}},
 		"wrong values of options": {"each names the option and what it got",
 			func(_ *facade.Operator, w facade.Selection[*Widget]) int {
-				w.OnCreate(
-					"a", succeed, facade.Retries(-1), facade.Timeout(0), facade.Backoff(-time.Second), facade.Errors(9),
-				)
+				bad := []facade.ChangeOption{facade.Retries(-1), facade.Timeout(0), facade.Backoff(-time.Second)}
+				w.OnCreate("a", succeed, append(bad, facade.Errors(9))...)
 				return above()
 			},
 			[]string{"4 mistakes", "Retries(-1)", "Timeout(0s)", "Backoff(-1s)", "Errors(9)"}},

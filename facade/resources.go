@@ -33,8 +33,8 @@ type Resource = resources.Resource
 //	ForResource(op, "kopf.dev/v1", "kopfexamples")
 //	ForResource(op, "kopf.dev", "v1", "kopfexamples")
 //	ForResource(op, "v1", "pods")                       // the core group
-//	ForResource(op, "kind=KopfExample")                 // by keywords, as Kopf's: group, version, and one of kind, plural,
-//	ForResource(op, "group=kopf.dev", "shortcut=kex")   // singular, shortcut, category
+//	ForResource(op, "kind=KopfExample")                 // by keywords, as Kopf's: group, version, and one of
+//	ForResource(op, "group=kopf.dev", "shortcut=kex")   // kind, plural, singular, shortcut, category
 //
 // These mean several resources, all of which get the handlers:
 //

@@ -91,7 +91,8 @@ func TestFiltersThatFail(t *testing.T) {
 			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
 				return w.When(func(context.Context, *Widget) bool { return true }).ChangeSelection
 			},
-			`object ns/w1 does not fit into *facade_test.Widget: field spec.size: string cannot be decoded into a Go int32`},
+			`object ns/w1 does not fit into *facade_test.Widget` +
+				`: field spec.size: string cannot be decoded into a Go int32`},
 		"undecodable object of a change": {"the same with a change",
 			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
 				return w.WhenChange(func(context.Context, *Change) bool { return true })

@@ -140,9 +140,9 @@ func TestOperators(t *testing.T) {
 			[]facade.OperatorOption{facade.InNamespaces("b", "a", "b")},
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
 		"numbers": {"they go to the engine as they are", []facade.OperatorOption{
-			facade.Workers(3), facade.DefaultBackoff(
-				time.Second,
-			), facade.Checkpoint(time.Minute), facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour), facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
+			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute),
+			facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour),
+			facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
 			facade.MostDaemons(5), facade.MostTicks(6), facade.DefaultCancelPolling(time.Hour),
 		},
 			with(func(o *reconcilers.Options) {
@@ -176,11 +176,13 @@ func TestWrongOperators(t *testing.T) {
 		want   []string
 	}{
 		"no name": {"there is nothing to keep the memory under",
-			func() *facade.Operator { return facade.New("") }, []string{`invalid operator name: invalid annotation prefix ""`}},
+			func() *facade.Operator { return facade.New("") },
+			[]string{`invalid operator name: invalid annotation prefix ""`}},
 		"no domain name": {"it stands in annotations and finalizers",
 			func() *facade.Operator { return facade.New("My Operator") }, []string{"use a domain name"}},
 		"long name": {"events of such a source are refused",
-			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") }, []string{"more than 63 characters"}},
+			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") },
+			[]string{"more than 63 characters"}},
 		"wrong options": {"each names itself and its value",
 			func() *facade.Operator {
 				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0),

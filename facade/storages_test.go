@@ -126,11 +126,13 @@ func TestRightStorages(t *testing.T) {
 		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)},
 			reconcilers.Options{
 				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true}, Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
+				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true},
+				Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
 		"long prefix": {"without Kopf's former keys, there is room",
 			[]facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
 				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true}, Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
+				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true},
+				Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
 		"Kopf's prefix": {"in any order", []facade.OperatorOption{
 			facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true),
 		}, reconcilers.Options{
@@ -140,7 +142,8 @@ func TestRightStorages(t *testing.T) {
 			facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false),
 		}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
+			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true},
+			Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
 		"own": {"they are taken as they are", []facade.OperatorOption{
 			facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}),
 			facade.DigestKey([]byte("k"), []byte("f")),
@@ -152,7 +155,8 @@ func TestRightStorages(t *testing.T) {
 			facade.Progress(progress.Annotations{Prefix: name, WithoutV1: true}),
 		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true}, Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
+			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true},
+			Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {

@@ -43,7 +43,8 @@ func TestVerbsFillHandlers(t *testing.T) {
 			}}}},
 		"delete": {"its own option stands beside the shared ones",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, facade.Optional(), facade.Retries(1)) },
-			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(1)}}}},
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
+				Policy: handlers.Policy{Retries: ptr(1)}}}},
 		"resume": {"it joins causes of any reason, so it has none",
 			func(w facade.Selection[*Widget]) { w.OnResume("a", succeed, facade.EvenIfDeleted()) },
 			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
@@ -64,15 +65,18 @@ func TestVerbsFillHandlers(t *testing.T) {
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update, NeedsChange: true}}},
 		"policy": {"it is as good as its parts",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, patient, facade.Optional()) },
-			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(10), Timeout: ptr(time.Hour)}}}},
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
+				Policy: handlers.Policy{Retries: ptr(10), Timeout: ptr(time.Hour)}}}},
 		"policy overridden": {"what stands next to it wins, also before it",
 			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed, facade.Retries(2), patient) },
-			[]handlers.Handler{{ID: "a", Reason: cause.Create, Policy: handlers.Policy{Retries: ptr(2), Timeout: ptr(time.Hour)}}}},
+			[]handlers.Handler{{ID: "a", Reason: cause.Create,
+				Policy: handlers.Policy{Retries: ptr(2), Timeout: ptr(time.Hour)}}}},
 		"mixed policy": {"options of two families are bundled for the narrower one",
 			func(w facade.Selection[*Widget]) {
 				w.OnDelete("a", succeed, facade.Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()))
 			},
-			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr(3)}}}},
+			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
+				Policy: handlers.Policy{Retries: ptr(3)}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +127,8 @@ func TestKinds(t *testing.T) {
 			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "raw.org", Version: "v1"}, Kind: "Raw"}},
 		"resource": {"by whatever name",
 			func(op *facade.Operator) { facade.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
-			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"}, Name: "kopfexamples"}},
+			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"},
+				Name: "kopfexamples"}},
 		"core resource": {"the core group has no name",
 			func(op *facade.Operator) { facade.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
 			reconcilers.Selector{GroupVersion: schema.GroupVersion{Version: "v1"}, Name: "Pod"}},

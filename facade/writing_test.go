@@ -36,7 +36,8 @@ func TestPatch(t *testing.T) {
 		status any
 	}{
 		"nothing": {"a function that changes nothing writes nothing, whatever the type would add",
-			specs{"size": int64(1), "weight": "1000m"}, func(*Widget) {}, specs{"size": int64(1), "weight": "1000m"}, nil},
+			specs{"size": int64(1), "weight": "1000m"}, func(*Widget) {},
+			specs{"size": int64(1), "weight": "1000m"}, nil},
 		"a status": {"only the field, not those that the type encodes empty",
 			specs{}, func(w *Widget) { w.Status.Host = "h" }, specs{}, map[string]any{"host": "h"}},
 		"unknown fields": {"another version of the program may know them",
@@ -45,12 +46,14 @@ func TestPatch(t *testing.T) {
 			}, func(w *Widget) { w.Spec.Owner = "bob" },
 			specs{"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "bob"}, nil},
 		"other forms of a value": {"a quantity keeps the form it was written in",
-			specs{"weight": "1000m", "owner": "ann"}, func(w *Widget) { w.Spec.Owner = "bob" }, specs{"weight": "1000m", "owner": "bob"}, nil},
+			specs{"weight": "1000m", "owner": "ann"}, func(w *Widget) { w.Spec.Owner = "bob" },
+			specs{"weight": "1000m", "owner": "bob"}, nil},
 		"large integers": {"floats would round them",
 			specs{"big": int64(9007199254740993), "other": int64(9007199254740995)}, func(w *Widget) { w.Spec.Big++ },
 			specs{"big": int64(9007199254740994), "other": int64(9007199254740995)}, nil},
 		"removal": {"an omitted field is removed; null is not written",
-			specs{"size": int64(1), "tags": []any{"a"}}, func(w *Widget) { w.Spec.Size, w.Spec.Tags = 0, nil }, specs{}, nil},
+			specs{"size": int64(1), "tags": []any{"a"}}, func(w *Widget) { w.Spec.Size, w.Spec.Tags = 0, nil },
+			specs{}, nil},
 		"key of a mapping": {"others stay",
 			specs{
 				"extra": specs{"a": "1", "b": "2"},
@@ -59,11 +62,13 @@ func TestPatch(t *testing.T) {
 		"item added": {"the other items keep what the type does not know",
 			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true}}},
 			func(w *Widget) { w.Spec.Parts = append(w.Spec.Parts, Part{Name: "b"}) },
-			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true}, specs{"name": "b", "count": int64(0)}}}, nil},
+			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true},
+				specs{"name": "b", "count": int64(0)}}}, nil},
 		"item changed": {"it is still the same item",
 			specs{"parts": []any{specs{"name": "a", "unknown": true}, specs{"name": "b", "unknown": false}}},
 			func(w *Widget) { w.Spec.Parts[1].Count = 5 },
-			specs{"parts": []any{specs{"name": "a", "unknown": true}, specs{"name": "b", "unknown": false, "count": int64(5)}}}, nil},
+			specs{"parts": []any{specs{"name": "a", "unknown": true},
+				specs{"name": "b", "unknown": false, "count": int64(5)}}}, nil},
 		"item removed": {"those behind it move up with all they have",
 			specs{"parts": []any{specs{"name": "a", "unknown": int64(1)}, specs{"name": "b", "unknown": int64(2)}}},
 			func(w *Widget) { w.Spec.Parts = w.Spec.Parts[1:] },
@@ -71,7 +76,8 @@ func TestPatch(t *testing.T) {
 		"items swapped": {"as do those that change places",
 			specs{"parts": []any{specs{"name": "a", "unknown": int64(1)}, specs{"name": "b", "unknown": int64(2)}}},
 			func(w *Widget) { w.Spec.Parts[0], w.Spec.Parts[1] = w.Spec.Parts[1], w.Spec.Parts[0] },
-			specs{"parts": []any{specs{"name": "b", "unknown": int64(2)}, specs{"name": "a", "unknown": int64(1)}}}, nil},
+			specs{"parts": []any{specs{"name": "b", "unknown": int64(2)}, specs{"name": "a", "unknown": int64(1)}}},
+			nil},
 		"identity": {"it belongs to the API server",
 			specs{}, func(w *Widget) { *w = Widget{Spec: WidgetSpec{Owner: "bob"}} }, specs{"owner": "bob"}, nil},
 	}
@@ -174,7 +180,8 @@ func TestPatchesThatFail(t *testing.T) {
 			func(c *Raw) { c.Patch(func(*unstructured.Unstructured) { panic("oops") }) }, "panic: oops"},
 		"nil function": {"the same", func(c *Raw) { c.Patch(nil) }, "nil pointer"},
 		"no JSON": {"the API server could not be told",
-			func(c *Raw) { c.Patch(func(o *unstructured.Unstructured) { o.Object["spec"] = make(chan int) }) }, "unsupported type: chan int"},
+			func(c *Raw) { c.Patch(func(o *unstructured.Unstructured) { o.Object["spec"] = make(chan int) }) },
+			"unsupported type: chan int"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,11 @@ func TestForgottenBeforeDeletedEvent(t *testing.T) {
 		p := newPeople(t, server)
 		var order = make(chan string, 10)
 		stop := operateAll(t, server, reconcilers.Options{Forget: func(types.UID) { order <- "forget" }},
-			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(_ context.Context, c *handlers.Call) error { order <- c.Cause.Type; return nil }}))
+			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,
+				Call: func(_ context.Context, c *handlers.Call) error {
+					order <- c.Cause.Type
+					return nil
+				}}))
 		time.Sleep(time.Second)
 		p.create("ConfigMap", "a")
 		time.Sleep(time.Second)
@@ -54,7 +58,11 @@ func TestRefusedIndexedKind(t *testing.T) {
 		_, again := byName()
 		var calls atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "secrets", filling), to(t, "secret", again),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { calls.Add(1); return nil }}))
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					calls.Add(1)
+					return nil
+				}}))
 		defer stop()
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
@@ -75,7 +83,11 @@ func TestIndexedKindGoes(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second},
 			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { calls.Add(1); return nil }}))
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					calls.Add(1)
+					return nil
+				}}))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)
@@ -100,7 +112,11 @@ func TestIndexedKindVanishes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		stop := operateAll(t, unavailable{server}, reconcilers.Options{}, to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { calls.Add(1); return nil }}))
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					calls.Add(1)
+					return nil
+				}}))
 		defer stop()
 		time.Sleep(time.Minute)
 		t.Logf("before the removal: %d calls", calls.Load())
@@ -185,7 +201,11 @@ func TestPauseBeforeListed(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		stop := operateAll(t, held{RoundTripper: server, plural: "secrets", pause: 20 * time.Second},
 			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { found.Store(int64(index.Len())); return nil }}))
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					found.Store(int64(index.Len()))
+					return nil
+				}}))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)

@@ -71,7 +71,11 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 			return (&unstructured.Unstructured{Object: c.Body}).GetLabels()["l"] != "out", nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "secrets", &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { created.Add(1); return nil }}))
+			to(t, "secrets", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					created.Add(1)
+					return nil
+				}}))
 		time.Sleep(5 * time.Second)
 		p.label("ConfigMap", "c", "out")
 		time.Sleep(5 * time.Second)
@@ -177,7 +181,11 @@ func TestFinalizerInPause(t *testing.T) {
 			return true, nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error { <-ctx.Done(); return nil })))
+			to(t, "configmaps", daemon("d", handlers.Background{},
+				func(ctx context.Context, call *handlers.Call) error {
+					<-ctx.Done()
+					return nil
+				})))
 		time.Sleep(time.Second)
 		gate.Set(true)
 		time.Sleep(time.Minute)
@@ -238,7 +246,11 @@ func TestRestartInDeletion(t *testing.T) {
 							time.Sleep(time.Minute)
 							return nil
 						})),
-						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { deletes.Add(1); return nil }}))
+						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+							Call: func(context.Context, *handlers.Call) error {
+								deletes.Add(1)
+								return nil
+							}}))
 				}
 				stop := start()
 				p.create("ConfigMap", "c")

@@ -72,7 +72,11 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 				start := func() (stop func()) {
 					return operateAll(t, server, reconcilers.Options{},
 						to(t, "configmaps", daemon("d", tc.background, stubborn)),
-						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { j.add("delete"); return nil }}))
+						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+							Call: func(context.Context, *handlers.Call) error {
+								j.add("delete")
+								return nil
+							}}))
 				}
 				stop := start()
 				time.Sleep(10 * time.Second)

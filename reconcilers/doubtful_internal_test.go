@@ -288,7 +288,8 @@ func TestDefinitionsThatFailAgainAndAgain(t *testing.T) {
 		conn := roundTripper(func(r *http.Request) (*http.Response, error) {
 			body := `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"}}`
 			if r.URL.Query().Get("watch") != "" {
-				body = `{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd is out of order"}}` + "\n"
+				body = `{"type":"ERROR","object":{"kind":"Status","code":500,` +
+					`"reason":"InternalError","message":"etcd is out of order"}}` + "\n"
 			} else {
 				lists++
 			}

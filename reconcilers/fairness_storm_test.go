@@ -41,7 +41,9 @@ func storm(t *testing.T, among bool) (w weather) {
 			return nil
 		})
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, act)),
-			to(t, "configmaps", j.handler("u", cause.Update, act)), to(t, "configmaps", j.handler("d", cause.Delete, act)), to(t, "configmaps", tick))
+			to(t, "configmaps", j.handler("u", cause.Update, act)),
+			to(t, "configmaps", j.handler("d", cause.Delete, act)),
+			to(t, "configmaps", tick))
 		defer stop()
 		p.createMany("ConfigMap", "honest", honest)
 		time.Sleep(10 * time.Second)

@@ -146,7 +146,8 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 				p := newPeople(t, server)
 				p.createMany("ConfigMap", "hanging-d", 130)
 				stop := operateAll(t, server, reconcilers.Options{Workers: workers},
-					to(t, "configmaps", j.handler("c", cause.Create, nil)), to(t, "configmaps", j.handler("d", cause.Delete, nil)))
+					to(t, "configmaps", j.handler("c", cause.Create, nil)),
+					to(t, "configmaps", j.handler("d", cause.Delete, nil)))
 				defer stop()
 				time.Sleep(5 * time.Second)
 				for n := range 130 {

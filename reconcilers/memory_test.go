@@ -29,14 +29,15 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			forgotten = append(forgotten, names[uid])
-		}}, to(t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
-			object := unstructured.Unstructured{Object: call.Live.Object()}
-			mu.Lock()
-			names[object.GetUID()] = object.GetName()
-			mu.Unlock()
-			<-ctx.Done()
-			return nil
-		})))
+		}}, to(t, "configmaps", daemon("d", handlers.Background{},
+			func(ctx context.Context, call *handlers.Call) error {
+				object := unstructured.Unstructured{Object: call.Live.Object()}
+				mu.Lock()
+				names[object.GetUID()] = object.GetName()
+				mu.Unlock()
+				<-ctx.Done()
+				return nil
+			})))
 		defer stop()
 		for _, name := range []string{"a", "b", "c"} {
 			p.create("ConfigMap", name)

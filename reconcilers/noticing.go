@@ -29,7 +29,8 @@ func (n noticing) ApplyRetrying(
 		}
 		if _, known := n.said.LoadOrStore(n.kind.String()+" "+field.String(), true); !known {
 			logf.FromContext(ctx).Info("The API server does not keep a field: the schema of its CRD does not have it. "+
-				"Add it there, or set x-kubernetes-preserve-unknown-fields beside it; this is said once", "field", field.String(), "kind", n.kind.String())
+				"Add it there, or set x-kubernetes-preserve-unknown-fields beside it; this is said once",
+				"field", field.String(), "kind", n.kind.String())
 		}
 	}
 	return result, err

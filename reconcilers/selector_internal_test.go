@@ -21,8 +21,10 @@ var (
 // served is what the tests' API server has of example.org/v1, changed as a case needs it.
 func served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
-		{Name: "widgets/scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true, Verbs: metav1.Verbs{"get", "patch"}},
-		{Name: "widgets", SingularName: "widget", Kind: "Widget", Namespaced: true, Verbs: allVerbs, ShortNames: []string{"wd"}},
+		{Name: "widgets/scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true,
+			Verbs: metav1.Verbs{"get", "patch"}},
+		{Name: "widgets", SingularName: "widget", Kind: "Widget", Namespaced: true, Verbs: allVerbs,
+			ShortNames: []string{"wd"}},
 		{Name: "widgets/status", Kind: "Widget", Namespaced: true, Verbs: metav1.Verbs{"get", "patch", "update"}},
 		{Name: "clusters", Kind: "Cluster", Verbs: allVerbs},
 		{Name: "reviews", SingularName: "review", Kind: "Review", Verbs: metav1.Verbs{"create"}},

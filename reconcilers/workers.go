@@ -56,7 +56,8 @@ func (w *workers) stalled(s queue.Stall) {
 		"ever: limit it with facade.Timeout, "+
 		"see that it ends with its context, or allow more with facade.Workers; this is said once until nobody waits "+
 		"any more",
-		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(), "occupied", occupied)
+		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
+		"occupied", occupied)
 }
 
 // dispatcher is what the controller calls: it hands each request over to a goroutine. So what the controller waits for

@@ -58,7 +58,8 @@ func fieldOf(_ context.Context, o *unstructured.Unstructured) (map[string]string
 func (o *operator) report(ctx context.Context, c *Change) error {
 	value, _, _ := unstructured.NestedString(c.Object.Object, "spec", "field")
 	log.FromContext(ctx).Info("Looked up", "phase", o.phases.Get(c.Object.GetNamespace()), "field", value,
-		"itself", slices.Contains(o.byField.Get(value), c.Object.GetNamespace()+"/"+c.Object.GetName()), "fields", o.byField.Len() > 0)
+		"itself", slices.Contains(o.byField.Get(value), c.Object.GetNamespace()+"/"+c.Object.GetName()),
+		"fields", o.byField.Len() > 0)
 	return nil
 }
 

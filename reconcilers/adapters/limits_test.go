@@ -98,7 +98,8 @@ func TestDeadline(t *testing.T) {
 				})
 				a.Limits.Policy.Timeout, a.Limits.Runtime = tc.timeout, tc.runtime
 				_, err := adapters.Chain(calling(), adapters.Deadline).Reconcile(t.Context(), a)
-				if left != tc.want || (tc.want != 0 && err != execution.ErrTimeout) { //nolint:errorlint // the cause is to be this very one
+				//nolint:errorlint // the cause is to be this very one
+				if left != tc.want || (tc.want != 0 && err != execution.ErrTimeout) {
 					t.Errorf("%s: got %v left, ended by %v", tc.reason, left, err)
 				}
 			})
@@ -108,7 +109,8 @@ func TestDeadline(t *testing.T) {
 
 func TestDeadlineEndsWithTheCall(t *testing.T) {
 	var inner context.Context
-	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { inner = ctx; return nil }) //nolint:fatcontext // to look at it later
+	//nolint:fatcontext // to look at it later
+	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { inner = ctx; return nil })
 	a.Limits.Policy.Timeout = ptr.To(time.Hour)
 	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
 	if inner.Err() == nil {
@@ -138,8 +140,9 @@ func TestRecovery(t *testing.T) {
 			want: "panic: 42",
 		},
 		"Nil": {
-			reason: "even nothing", call: func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
-			want: (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
+			reason: "even nothing",
+			call:   func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
+			want:   (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
 		},
 		"Error": {reason: "an error is handed on as it is", call: returning(errBoo), want: "boo"},
 		"None":  {reason: "no error stays none", call: returning(nil)},

@@ -147,10 +147,12 @@ func TestRecall(t *testing.T) {
 			present: diffbase.Essence{
 				"spec": object{"a": int64(2), "b": "y"},
 			}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
-			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}}, {Op: diff.Change, Path: diff.Path{"spec", "b"}, Old: "x", New: "y"}}},
+			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}},
+				{Op: diff.Change, Path: diff.Path{"spec", "b"}, Old: "x", New: "y"}}},
 		"Removed": {reason: "so it is if a whole stanza is gone", redaction: secret, stored: stored[0],
-			present: diffbase.Essence{},
-			wantOld: diffbase.Essence{"spec": object{"b": "x"}}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"spec"}, Old: object{"a": nil, "b": "x"}}}},
+			present:  diffbase.Essence{},
+			wantOld:  diffbase.Essence{"spec": object{"b": "x"}},
+			wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"spec"}, Old: object{"a": nil, "b": "x"}}}},
 		"Redacted": {
 			reason: "what becomes secret is no change", redaction: secret, stored: present, present: present,
 			wantOld: present,

@@ -64,7 +64,8 @@ func TestLens(t *testing.T) {
 		"Progress": {
 			reason: "progress is no change, in whatever version of an essence it stands", lens: newLens(),
 			body: annotated(object{"kopf.zalando.org/fn": "{}", "own": "x",
-				lastHandled: `{"spec": {"a": 1}, "metadata": {"annotations": {"kopf.zalando.org/fn": "{}", "own": "x"}}}`}),
+				lastHandled: `{"spec": {"a": 1}, ` +
+					`"metadata": {"annotations": {"kopf.zalando.org/fn": "{}", "own": "x"}}}`}),
 			now: object{"spec": spec, "metadata": object{"annotations": object{"own": "x"}}},
 			old: object{"spec": spec, "metadata": object{"annotations": object{"own": "x"}}},
 		},

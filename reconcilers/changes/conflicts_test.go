@@ -103,7 +103,10 @@ func TestConflicts(t *testing.T) {
 					put(c.Object, "x", "spec", "id")
 					return nil
 				}),
-				onCreate("b", func(_ context.Context, c *handlers.Call) error { seen = at(c.Object, "spec", "id"); return nil }))
+				onCreate("b", func(_ context.Context, c *handlers.Call) error {
+					seen = at(c.Object, "spec", "id")
+					return nil
+				}))
 			p.settle()
 			w.want("seen", nil, seen)
 			w.wantAt("all", nil, "spec", "id")

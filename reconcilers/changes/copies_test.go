@@ -36,7 +36,8 @@ func TestCopies(t *testing.T) {
 		}},
 		"ForeignRecords": {"the progress of the other does not count, be it success, failure or delay", func(w *world) {
 			registered := []*handlers.Handler{
-				onCreate("a", ok), onCreate("b", fails(9, permanentError{})), onCreate("c", fails(1, later)), onUpdate("u", ok)}
+				onCreate("a", ok), onCreate("b", fails(9, permanentError{})), onCreate("c", fails(1, later)),
+				onUpdate("u", ok)}
 			_, _ = w.start(registered...).pass()
 			w.copyOf(w.stored())
 			w.start(onCreate("a", ok), onCreate("b", ok), onCreate("c", ok), onUpdate("u", ok)).settle()

@@ -120,7 +120,10 @@ func TestFailures(t *testing.T) {
 		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak",
 			func(w *world) {
 				var known any
-				look := func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }
+				look := func(_ context.Context, c *handlers.Call) error {
+					known = at(c.Object, "spec", "id")
+					return nil
+				}
 				w.set([]any{finalizer}, "metadata", "finalizers")
 				w.forbidden(10 * time.Second)
 				p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", look))

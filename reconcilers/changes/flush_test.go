@@ -57,7 +57,10 @@ func TestFlush(t *testing.T) {
 		"SeenByNext": {"the next handler sees what was flushed, too", func(w *world) {
 			var known any
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
-				onCreate("b", func(_ context.Context, c *handlers.Call) error { known = at(c.Object, "spec", "id"); return nil }))
+				onCreate("b", func(_ context.Context, c *handlers.Call) error {
+					known = at(c.Object, "spec", "id")
+					return nil
+				}))
 			p.settle()
 			w.want("known", "x", known)
 		}},

@@ -56,7 +56,8 @@ func TestWrites(t *testing.T) {
 		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request",
 			func(w *world) {
 				w.statusSubresource = true
-				p := w.start(onCreate("a", returns("done")), onUpdate("b", ok), onUpdate("c", patches("x", "status", "c")))
+				p := w.start(onCreate("a", returns("done")), onUpdate("b", ok),
+					onUpdate("c", patches("x", "status", "c")))
 				p.settle()
 				w.wantWrites("creation", "status 200", "main 200")
 				w.wantAt("creation", "done", "status", "a")

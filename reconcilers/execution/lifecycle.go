@@ -38,7 +38,9 @@ func (l Lifecycle) Pick(due []*HandlerState) []*HandlerState {
 	switch l {
 	case ASAP:
 		// The first of equals, as registered.
-		return []*HandlerState{slices.MinFunc(due, func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) })}
+		return []*HandlerState{slices.MinFunc(due, func(a, b *HandlerState) int {
+			return cmp.Compare(a.Retries, b.Retries)
+		})}
 	case OneByOne:
 		return due[:1:1]
 	case Randomized:

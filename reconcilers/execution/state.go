@@ -55,7 +55,8 @@ func (s *State) add(e *HandlerState) {
 // Handler gives the state of one handler; nil if there is none.
 func (s *State) Handler(id string) *HandlerState { return s.byID[id] }
 
-// Handlers are the states of all handlers: the restored ones in the order of ownership, then the new ones in that of selection.
+// Handlers are the states of all handlers: the restored ones in the order of ownership, then the new ones in that of
+// selection.
 func (s *State) Handlers() []*HandlerState { return s.handlers }
 
 // Superseding is true if any record belongs to another purpose.

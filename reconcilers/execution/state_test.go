@@ -125,7 +125,8 @@ func TestRestore(t *testing.T) {
 			reason: "first those with records in the order of ownership, then the new ones in that of selection",
 			held:   records{"c": {}, "b": {}}, owned: []string{"a", "b", "c", "d"}, selected: []string{"d", "a"},
 			want: []account{{ID: "b", Awakened: true}, {ID: "c", Awakened: true},
-				{ID: "d", Purpose: "update", Active: true, Awakened: true}, {ID: "a", Purpose: "update", Active: true, Awakened: true}},
+				{ID: "d", Purpose: "update", Active: true, Awakened: true},
+				{ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Failed": {
 			reason: "a failure is as final as a success", held: records{

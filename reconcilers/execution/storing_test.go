@@ -146,7 +146,8 @@ func TestPurge(t *testing.T) {
 
 // A record that is not in the form of its own is written anew by whoever goes on with it, as Kopf does.
 func TestStoreForeignForms(t *testing.T) {
-	const own = `{"started":"2024-05-06T07:08:09.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false}`
+	const own = `{"started":"2024-05-06T07:08:09.123456+00:00",` +
+		`"purpose":"create","retries":1,"success":false,"failure":false}`
 	for name, tc := range map[string]struct {
 		reason, text string
 		want         []string

@@ -121,7 +121,8 @@ func TestRevise(t *testing.T) {
 
 func TestReviseNobody(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, nil, "create")
-	if state.Revise("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch); len(state.Handlers()) != 0 {
+	state.Revise("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch)
+	if len(state.Handlers()) != 0 {
 		t.Error("an account that is not there is not made")
 	}
 }

@@ -38,7 +38,8 @@ func (e *nilError) Error() string { return e.text }
 // updated is an update of spec.a from 0 to 1.
 func updated() *cause.Cause {
 	return &cause.Cause{Reason: cause.Update, Body: object{"spec": object{"a": int64(1), "b": int64(2)}},
-		Old: object{"spec": object{"a": int64(0), "b": int64(2)}}, New: object{"spec": object{"a": int64(1), "b": int64(2)}}}
+		Old: object{"spec": object{"a": int64(0), "b": int64(2)}},
+		New: object{"spec": object{"a": int64(1), "b": int64(2)}}}
 }
 
 func with(c *cause.Cause, change func(c *cause.Cause)) *cause.Cause { change(c); return c }

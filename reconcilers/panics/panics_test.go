@@ -25,7 +25,8 @@ func TestContain(t *testing.T) {
 	if !errors.As(err, &panicked) || err.Error() != "panic: boo" || len(panicked.Stack) == 0 {
 		t.Errorf("a panic is an error with its stack, got %v", err)
 	}
-	if err := panics.Contain(func() error { return errPlain }); err != errPlain { //nolint:errorlint // it is the very same
+	//nolint:errorlint // it is the very same
+	if err := panics.Contain(func() error { return errPlain }); err != errPlain {
 		t.Errorf("an error is itself, got %v", err)
 	}
 	if err := panics.Contain(func() error { panic(&evil{}) }); err.Error() == "" {

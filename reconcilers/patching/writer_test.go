@@ -115,7 +115,8 @@ func TestRequestsByForm(t *testing.T) {
 			fold:   true, patch: everything,
 			want: []string{
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2,"s":3}}`,
-				`merge  {"metadata":{"annotations":{"note":"new"},"finalizers":["x","own"],"resourceVersion":"101"},"spec":{"n":2}}`,
+				`merge  {"metadata":{"annotations":{"note":"new"},"finalizers":["x","own"],` +
+					`"resourceVersion":"101"},"spec":{"n":2}}`,
 			},
 		},
 		"FoldedEverything": {
@@ -123,7 +124,8 @@ func TestRequestsByForm(t *testing.T) {
 			guarded: true, fold: true, patch: everything,
 			want: []string{
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2,"s":3}}`,
-				`merge  {"metadata":{"annotations":{"note":"new"},"finalizers":["x","own"],"resourceVersion":"101","uid":"uid1"},"spec":{"n":2}}`,
+				`merge  {"metadata":{"annotations":{"note":"new"},"finalizers":["x","own"],` +
+					`"resourceVersion":"101","uid":"uid1"},"spec":{"n":2}}`,
 			},
 		},
 		"GuardedEverything": {
@@ -133,9 +135,11 @@ func TestRequestsByForm(t *testing.T) {
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2}}`,
 				`merge  {"metadata":{"annotations":{"note":"new"},"uid":"uid1"}}`,
 				`json /status ` +
-					`[{"op":"test","path":"/metadata/resourceVersion","value":"102"},{"op":"replace","path":"/status/s","value":3}]`,
+					`[{"op":"test","path":"/metadata/resourceVersion","value":"102"},` +
+					`{"op":"replace","path":"/status/s","value":3}]`,
 				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"103"},` +
-					`{"op":"replace","path":"/metadata/finalizers","value":["x","own"]},{"op":"replace","path":"/spec/n","value":2}]`,
+					`{"op":"replace","path":"/metadata/finalizers","value":["x","own"]},` +
+					`{"op":"replace","path":"/spec/n","value":2}]`,
 			},
 		},
 		"FoldedNothing": {
@@ -197,14 +201,16 @@ func TestRequestsByForm(t *testing.T) {
 			reason: "So is a nil list, also in Kopf's form.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "n"}, []any(nil))}},
 			want: []string{
-				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"100"},{"op":"replace","path":"/spec/n","value":null}]`,
+				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"100"},` +
+					`{"op":"replace","path":"/spec/n","value":null}]`,
 			},
 		},
 		"NotTheStatus": {
 			reason: "Only the status itself belongs to /status, not what is named like it.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"statusX"}, "x")}},
 			want: []string{
-				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"100"},{"op":"add","path":"/statusX","value":"x"}]`,
+				`json  [{"op":"test","path":"/metadata/resourceVersion","value":"100"},` +
+					`{"op":"add","path":"/statusX","value":"x"}]`,
 			},
 		},
 	}

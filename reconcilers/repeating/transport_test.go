@@ -75,7 +75,8 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 		attempts := 0
 		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
 		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
-			&http.Client{Transport: &repeating.Transport{Next: next, Backoffs: []time.Duration{time.Second, time.Second}}})
+			&http.Client{Transport: &repeating.Transport{
+				Next: next, Backoffs: []time.Duration{time.Second, time.Second}}})
 		if err != nil {
 			t.Fatal(err)
 		}

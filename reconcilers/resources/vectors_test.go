@@ -164,7 +164,8 @@ func TestVectorsResourceSelector(t *testing.T) {
 var uses = map[string]resources.Use{
 	"create": resources.Patching, "update": resources.Patching, "delete": resources.Patching,
 	"resume": resources.Patching,
-	"field":  resources.Patching, "timer": resources.Patching, "daemon": resources.Patching, "event": resources.Watching,
+	"field":  resources.Patching, "timer": resources.Patching, "daemon": resources.Patching,
+	"event": resources.Watching,
 	"index": resources.Indexing, "validate": resources.Reviewing, "mutate": resources.Reviewing,
 }
 

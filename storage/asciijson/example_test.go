@@ -12,6 +12,6 @@ func ExampleMarshal() {
 		"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 	})
 	fmt.Println(text, err)
-	// Output: {"metadata":{"labels":{"app":"web"}},"spec":{"ratio":1.0,"replicas":3,"title":"<\u00dcn\u00efcode> &
-	// Co."}} <nil>
+	// Output:
+	// {"metadata":{"labels":{"app":"web"}},"spec":{"ratio":1.0,"replicas":3,"title":"<\u00dcn\u00efcode> & Co."}} <nil>
 }

@@ -10,23 +10,29 @@ import (
 
 // deployment is an essence of a usual size, about 2 KiB.
 const deployment = `{
- "metadata": {"labels": {"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop-eu", "tier": "prod", "team": "checkout"},
-  "annotations": {"example.org/contact": "checkout@example.org", "example.org/runbook": "https://runbooks.example.org/shop"}},
+ "metadata": {"labels": {"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop-eu", "tier": "prod",
+   "team": "checkout"},
+  "annotations": {"example.org/contact": "checkout@example.org",
+   "example.org/runbook": "https://runbooks.example.org/shop"}},
  "spec": {"replicas": 3, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, "paused": false,
   "selector": {"matchLabels": {"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop-eu"}},
   "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}},
-  "template": {"metadata": {"labels": {"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop-eu", "tier": "prod"}},
-   "spec": {"serviceAccountName": "shop", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst", "restartPolicy": "Always",
+  "template": {"metadata": {"labels": {"app.kubernetes.io/name": "shop", "app.kubernetes.io/instance": "shop-eu",
+    "tier": "prod"}},
+   "spec": {"serviceAccountName": "shop", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
+    "restartPolicy": "Always",
     "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
     "containers": [
      {"name": "web", "image": "registry.example.org/shop/web:1.24.3", "imagePullPolicy": "IfNotPresent",
       "env": [{"name": "PORT", "value": "8080"}, {"name": "LOG_LEVEL", "value": "info"},
        {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "shop-db", "key": "password"}}}],
-      "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}, {"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
+      "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"},
+       {"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
       "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
       "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10, "failureThreshold": 3},
       "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}, "periodSeconds": 5, "failureThreshold": 2},
-      "volumeMounts": [{"name": "config", "mountPath": "/etc/shop", "readOnly": true}, {"name": "tmp", "mountPath": "/tmp"}]}],
+      "volumeMounts": [{"name": "config", "mountPath": "/etc/shop", "readOnly": true},
+       {"name": "tmp", "mountPath": "/tmp"}]}],
     "volumes": [{"name": "config", "configMap": {"name": "shop", "defaultMode": 420}}, {"name": "tmp", "emptyDir": {}}],
     "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]}}}}`
 

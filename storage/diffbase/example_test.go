@@ -20,7 +20,7 @@ func Example() {
 	if err := storage.Store(patch, handled, essence); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(patch)
+	fmt.Println(patch["metadata"].(map[string]any)["annotations"])
 
 	edited := map[string]any{"metadata": patch["metadata"], "spec": map[string]any{"size": int64(2)}}
 	before, err := storage.Fetch(edited)
@@ -32,6 +32,8 @@ func Example() {
 		fmt.Println(err)
 	}
 	fmt.Println(diff.Compute(before, after))
-	// Output: map[metadata:map[annotations:map[databases.example.org/kopf-managed:yes
-	// databases.example.org/last-handled-configuration:{"spec":{"size":1}} ]]] [change spec.size: 1 -> 2]
+	// Output:
+	// map[databases.example.org/kopf-managed:yes databases.example.org/last-handled-configuration:{"spec":{"size":1}}
+	// ]
+	// [change spec.size: 1 -> 2]
 }

@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -33,7 +34,9 @@ func ExampleMarkedPrefixes() {
 
 func ExampleValidateID() {
 	fmt.Println(keys.ValidateID("outer.<locals>.fn"))
-	fmt.Println(keys.ValidateID("my fn"))
-	// Output: <nil> invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2;
+	fmt.Println(strings.ReplaceAll(keys.ValidateID("my fn").Error(), "; ", "\n"))
+	// Output:
+	// <nil>
+	// invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2
 	// choose an id of letters, digits, "-", "_", ".", "/"
 }

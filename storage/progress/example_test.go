@@ -2,6 +2,7 @@ package progress_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -24,7 +25,8 @@ func Example() {
 	if err := storage.Store(patch, map[string]any{}, "provision", record); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(patch["metadata"].(map[string]any)["annotations"].(map[string]any)["databases.example.org/provision"])
+	stored := patch["metadata"].(map[string]any)["annotations"].(map[string]any)["databases.example.org/provision"]
+	fmt.Println(strings.ReplaceAll(fmt.Sprint(stored), ",", ",\n"))
 
 	restored, err := storage.Fetch(patch, "provision")
 	fmt.Println(*restored.Retries, *restored.Message, restored.Equal(record), err)
@@ -33,6 +35,13 @@ func Example() {
 	storage.Purge(removal, patch, "provision")
 	fmt.Println(removal)
 	// Output:
-	// {"started":"2024-05-06T07:08:09.123456+00:00","delayed":"2024-05-06T07:08:19.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"later"}
-	// 1 later true <nil> map[metadata:map[annotations:map[databases.example.org/provision:<nil>]]]
+	// {"started":"2024-05-06T07:08:09.123456+00:00",
+	// "delayed":"2024-05-06T07:08:19.123456+00:00",
+	// "purpose":"create",
+	// "retries":1,
+	// "success":false,
+	// "failure":false,
+	// "message":"later"}
+	// 1 later true <nil>
+	// map[metadata:map[annotations:map[databases.example.org/provision:<nil>]]]
 }

@@ -17,7 +17,8 @@ func FuzzFetch(f *testing.F) {
 		"", "null", "{}", "{", "[]", `{"retries":"three"}`, `{"retries":1e2,"started":"2020","subrefs":[]}`,
 		`{"started":"2024-05-06T07:08:09.123456+00:00","delayed":"2024-05-06 ` +
 			`07:08:19,5+0230","retries":1,"success":false}`,
-		`{"purpose":"create","failure":null,"message":"ü☃😀\u0000\ud800","subrefs":["a/b"],"x":{"y":[1.0,null]},"z":null}`,
+		`{"purpose":"create","failure":null,"message":"ü☃😀\u0000\ud800",` +
+			`"subrefs":["a/b"],"x":{"y":[1.0,null]},"z":null}`,
 		`{"started":"9999-12-31T23:59:59.999999999-00:00"}`,
 	} {
 		f.Add(seed)

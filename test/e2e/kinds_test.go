@@ -61,7 +61,8 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("create"), HavePrefix("update"),
-			HavePrefix("update"), HavePrefix("delete"), HavePrefix("delete")), "neither reacts to what the other writes")
+			HavePrefix("update"), HavePrefix("delete"), HavePrefix("delete")),
+			"neither reacts to what the other writes")
 		Eventually(func() int {
 			return len(running.requests.of("shared")) - running.requests.refusedOf("shared")
 		}).Should(Equal(8), "conflicts over the finalizers aside")

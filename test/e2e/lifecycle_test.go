@@ -53,7 +53,8 @@ var _ = Describe("The life of an object", func() {
 		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"), HavePrefix("update"), "delete life []"))
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(running.requests.of("life")).To(Equal([]string{"PATCH", "PATCH", "PATCH", "PATCH"}),
-			"two writes for a creation that must be held, one for the update, none for the change of the status, one for the deletion")
+			"two writes for a creation that must be held, one for the update, "+
+				"none for the change of the status, one for the deletion")
 	})
 
 	It("goes without waiting if its delete handler is optional", func(ctx context.Context) {

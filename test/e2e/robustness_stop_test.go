@@ -89,12 +89,15 @@ var _ = Describe("The end of an operator", func() {
 			ns, seen, deaf := namespace(ctx), &calls{}, newGate()
 			patience := 5 * time.Second
 			running, last := managed(config, ctrl.Options{GracefulShutdownTimeout: &patience},
-				twoSteps("deaf.example.org", ns, seen, func(context.Context) error { return deaf.pass(context.Background()) }))
+				twoSteps("deaf.example.org", ns, seen, func(context.Context) error {
+					return deaf.pass(context.Background())
+				}))
 			DeferCleanup(func() { close(deaf.opened) })
 			obj := gadget(ns, "deaf", map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(deaf.entered).Should(Receive())
-			Expect(last()).To(MatchError(ContainSubstring("grace period")), "the manager says that somebody did not end")
+			Expect(last()).To(MatchError(ContainSubstring("grace period")),
+				"the manager says that somebody did not end")
 			Expect(running.done).To(BeClosed())
 			Expect(annotation(ctx, obj, "deaf.example.org/first")()).To(ContainSubstring(`"success":true`))
 			Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))

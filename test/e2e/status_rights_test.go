@@ -14,7 +14,8 @@ import (
 
 // What SECURITY.md says of the right to write the status of an object.
 var _ = Describe("A write to the status", func() {
-	const forged = `{"metadata":{"annotations":{"forged":"yes"},"finalizers":["forged.example.org/yes"]},"status":{"message":"x"}}`
+	const forged = `{"metadata":{"annotations":{"forged":"yes"},"finalizers":["forged.example.org/yes"]},` +
+		`"status":{"message":"x"}}`
 	write := func(ctx context.Context, obj client.Object) {
 		GinkgoHelper()
 		Expect(api.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(forged)))).To(Succeed())

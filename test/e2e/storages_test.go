@@ -60,7 +60,8 @@ var _ = Describe("The storages of an operator", func() {
 			facade.DiffBase(
 				diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
 			),
-			facade.Progress(progress.Multi{progress.Status{Name: "mover"}, progress.Annotations{Prefix: name, WithoutV1: true}}))
+			facade.Progress(progress.Multi{progress.Status{Name: "mover"},
+				progress.Annotations{Prefix: name, WithoutV1: true}}))
 		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
 		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "the status alone is written")
@@ -173,7 +174,8 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		Eventually(
 			annotation(ctx, obj, "large.example.org"+lastHandled),
 		).Should(And(ContainSubstring(`"$digests":[[]]`), HaveLen(len(
-			`{"data":{"large":"0123456789abcdef","small":"0123456789abcdef"},"metadata":{"labels":{"large":"0123456789abcdef"}},"$digests":[[]]}`)+1)))
+			`{"data":{"large":"0123456789abcdef","small":"0123456789abcdef"},`+
+				`"metadata":{"labels":{"large":"0123456789abcdef"}},"$digests":[[]]}`)+1)))
 		merge(ctx, obj, `{"data":{"small":"two"}}`)
 		Eventually(seen.list).Should(
 			Equal([]string{"create", "update [change data.small], 153600 bytes of 153600 known"}),

@@ -60,7 +60,8 @@ func TestWalls(t *testing.T) {
 		"FrameworkInProduct": {
 			reason: "operators would link the test framework, sub-packages and major versions of it included",
 			files: map[string]string{"roof/a.go": "package roof\nimport (\n\"testing\"\n\"testing/synctest\"\n" +
-				"\"github.com/onsi/ginkgo/v2\"\n\"github.com/onsi/gomega/types\"\n\"sigs.k8s.io/controller-runtime/pkg/envtest\"\n)\n"},
+				"\"github.com/onsi/ginkgo/v2\"\n\"github.com/onsi/gomega/types\"\n" +
+				"\"sigs.k8s.io/controller-runtime/pkg/envtest\"\n)\n"},
 			want: []string{
 				"roof/a.go:3: roof imports testing outside of tests",
 				"roof/a.go:4: roof imports testing/synctest outside of tests",

@@ -94,10 +94,12 @@ func table(kind string) []request {
 		), status(`{"metadata":{"uid":"other"},"status":{"phase":"foreign"}}`),
 		merge(`{"status":{"phase":"mixed"},"metadata":{"annotations":{"e/m":"1"}}}`),
 		json(
-			`[{"op":"test","path":"/metadata/resourceVersion","value":"{rv}"},{"op":"add","path":"/metadata/finalizers","value":["example.org/hold"]}]`,
+			`[{"op":"test","path":"/metadata/resourceVersion","value":"{rv}"},` +
+				`{"op":"add","path":"/metadata/finalizers","value":["example.org/hold"]}]`,
 		),
 		json(
-			`[{"op":"test","path":"/metadata/resourceVersion","value":"{old}"},{"op":"remove","path":"/metadata/finalizers"}]`,
+			`[{"op":"test","path":"/metadata/resourceVersion","value":"{old}"},` +
+				`{"op":"remove","path":"/metadata/finalizers"}]`,
 		),
 		json(`[{"op":"remove","path":"/metadata/nowhere"}]`), json(`[]`),
 		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{old}"`, content(kind, "z"))),

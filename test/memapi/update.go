@@ -69,7 +69,8 @@ func (s *Server) patch(t target, form string, data []byte) (map[string]any, erro
 		}
 	default:
 		return nil, &apierrors.StatusError{ErrStatus: apierrors.NewGenericServerResponse(
-			http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "", "unsupported patch: "+form, 0, false).Status()}
+			http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
+			"unsupported patch: "+form, 0, false).Status()}
 	}
 	object, err := t.parse(document)
 	if err != nil {

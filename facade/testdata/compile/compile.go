@@ -39,11 +39,11 @@ func register(op *facade.Operator) {
 	maps.OnDelete("a", handle, facade.EvenIfDeleted())                            // want "missing method deleteOption"
 	maps.OnResume("a", handle, facade.Optional())                                 // want "missing method resumeOption"
 	maps.On("b", []facade.Reason{facade.ReasonDelete}, handle, facade.Optional()) // want "missing method changeOption"
-	// want "does not implement facade.ChangeOption"
-	maps.OnCreate("a", handle, facade.Workers(3))
-	maps.OnCreate("a", handle, narrow) // want "missing method changeOption"
-	// want "missing method operatorOption"
-	_ = facade.New("a.b", facade.Retries(3))
+
+	maps.OnCreate("a", handle, facade.Workers(3)) // want "does not implement facade.ChangeOption"
+	maps.OnCreate("a", handle, narrow)            // want "missing method changeOption"
+
+	_ = facade.New("a.b", facade.Retries(3))                  // want "missing method operatorOption"
 	_ = facade.Policy(facade.Retries(3), facade.Optional())   // want "does not match inferred type"
 	_ = facade.Policy[facade.ResumeOption](facade.Optional()) // want "missing method resumeOption"
 

@@ -28,7 +28,8 @@ func Diffbase(t testing.TB, spec any) (diffbase.Storage, error) {
 	switch s.Text("class", "") {
 	case "AnnotationsDiffBaseStorage":
 		return diffbase.Annotations{
-				Prefix: s.Text("prefix", ""), Key: s.Text("key", ""), IgnoredFields: ignored, WithoutV1: s["v1"] == false,
+				Prefix: s.Text("prefix", ""), Key: s.Text("key", ""),
+				IgnoredFields: ignored, WithoutV1: s["v1"] == false,
 			},
 			prefixError(s)
 	case "StatusDiffBaseStorage":
@@ -74,7 +75,8 @@ func Progress(t testing.TB, spec any) (progress.Storage, error) {
 		return status, nil
 	case "SmartProgressStorage":
 		return progress.Smart{Prefix: annotations.Prefix, TouchKey: annotations.TouchKey, Verbose: annotations.Verbose,
-			WithoutV1: annotations.WithoutV1, Name: status.Name, Field: status.Field, TouchField: status.TouchField}, prefixError(s)
+			WithoutV1: annotations.WithoutV1, Name: status.Name, Field: status.Field,
+			TouchField: status.TouchField}, prefixError(s)
 	case "MultiProgressStorage":
 		return progressOf(t, s.List("storages"))
 	default:

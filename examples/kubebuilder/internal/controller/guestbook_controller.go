@@ -46,7 +46,8 @@ func moderated(guestbook *webappv1.Guestbook) metav1.Condition {
 	condition := metav1.Condition{
 		Type: "Moderated", Status: metav1.ConditionTrue, Reason: "HasModerators",
 		ObservedGeneration: guestbook.Generation,
-		Message:            fmt.Sprintf("%d moderators are asked before an entry is shown", len(guestbook.Spec.Moderators)),
+		Message: fmt.Sprintf(
+			"%d moderators are asked before an entry is shown", len(guestbook.Spec.Moderators)),
 	}
 	if len(guestbook.Spec.Moderators) == 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "NoModerators",

@@ -20,7 +20,8 @@ import (
 const patience = 10 * time.Second
 
 func printAssets(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	s, rest, err := parse("controlplane assets", `controlplane assets prints the folder that holds etcd, kube-apiserver and kubectl.
+	s, rest, err := parse("controlplane assets",
+		`controlplane assets prints the folder that holds etcd, kube-apiserver and kubectl.
 `, args, stderr, false)
 	if err != nil {
 		return err
@@ -37,7 +38,8 @@ func printAssets(ctx context.Context, args []string, stdout, stderr io.Writer) e
 }
 
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	s, rest, err := parse("controlplane start", `controlplane start runs etcd and kube-apiserver until Ctrl-C and prints how to reach them.
+	s, rest, err := parse("controlplane start",
+		`controlplane start runs etcd and kube-apiserver until Ctrl-C and prints how to reach them.
 `, args, stderr, true)
 	if err != nil {
 		return err
@@ -62,9 +64,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) error {
-	s, command, err := parse("controlplane run", `controlplane run -- command … runs a control plane for as long as the command runs.
+	s, command, err := parse("controlplane run",
+		`controlplane run -- command … runs a control plane for as long as the command runs.
 
-The command finds KUBECONFIG and KUBEBUILDER_ASSETS in its environment and kubectl in its PATH. Its exit code is passed on.
+The command finds KUBECONFIG and KUBEBUILDER_ASSETS in its environment and kubectl in its PATH. Its exit code is
+passed on.
 `, args, stderr, true)
 	if err != nil {
 		return err
