@@ -1,14 +1,15 @@
 package facade
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -23,81 +24,46 @@ func Main(op *Operator) {
 
 // ExitCode is what a program that executes a [NewCommand] exits with: 0 for nil, 2 for a wrong command line, 1 for
 // any other error.
-func ExitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &usage):
-		return 2
-	default:
-		return 1
-	}
-}
+func ExitCode(err error) int { return commandline.ExitCode(err) }
 
 // NewCommand is the command line of the operator, for programs that have more of it. Execute it with a context that
 // ends when the operator shall stop. The command prints its errors; for the exit code, see [ExitCode].
 func NewCommand(op *Operator) *cobra.Command {
-	r := &runner{op: op}
-	root := &cobra.Command{
-		Use:   filepath.Base(os.Args[0]),
-		Short: "Run the operator " + op.displayName(),
-		Long: "Run the operator " + op.displayName() +
-			": watch the cluster, and handle what changes in it until it is told to stop.",
-		Version:       version(),
-		Args:          noArguments,
-		RunE:          r.run,
-		SilenceUsage:  true, // an error must not drown in it
-		SilenceErrors: false,
-	}
-	root.Example = examples(root.Name())
-	root.SetVersionTemplate(op.displayName() + " {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
-	root.CompletionOptions.HiddenDefaultCmd = true
-	r.commonFlags(root.PersistentFlags())
-	r.runFlags(root.Flags())
-
-	run := &cobra.Command{
-		Use: "run", Short: "Run the operator; the default command", Long: root.Long, Example: examples(
-			root.Name() + " run",
-		),
-		Args: noArguments, RunE: r.run,
-	}
-	r.runFlags(run.Flags())
-	root.AddCommand(run)
-	return root
-}
-
-func (op *Operator) displayName() string {
 	if op == nil {
-		return "(none)"
+		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
-	return op.name
-}
-
-func examples(command string) string {
-	return strings.ReplaceAll(`  # The whole cluster that kubectl is set to:
-  % -A
-
-  # Two namespaces, with more to read:
-  % -n team-a -n team-b --verbose
-
-  # Another cluster, with logs for machines:
-  % -A --kubeconfig ./cluster.yaml --log-format json`, "%", command)
-}
-
-// usageError is a wrong command line: the exit code is 2.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
-func asUsage(cmd *cobra.Command, err error) error {
-	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return asUsage(cmd, fmt.Errorf("unknown command or argument %q", args[0]))
+	program := commandline.Program{Name: op.name, Operator: commandOperator{op}}
+	if !op.made() {
+		program.Err = errNoOperator
 	}
-	return nil
+	return commandline.New(program)
+}
+
+// commandOperator is an operator as the command line knows it.
+type commandOperator struct{ op *Operator }
+
+// Scheme makes the scheme of an operator without a project around it. All errors of registrations come out here.
+func (c commandOperator) Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
+	}
+	c.op.mu.Lock()
+	defer c.op.mu.Unlock()
+	if err := c.op.fillScheme(scheme); err != nil {
+		return nil, err
+	}
+	if _, err := c.op.plan(scheme); err != nil {
+		return nil, err
+	}
+	return scheme, nil
+}
+
+// Namespaces are those of InNamespaces.
+func (c commandOperator) Namespaces() []string { return c.op.settings.namespaces }
+
+// SetupWithManager adds the operator to the manager of the command line. The flags win over InNamespaces.
+func (c commandOperator) SetupWithManager(m ctrl.Manager, namespaces []string) error {
+	c.op.settings.namespaces = namespaces
+	return c.op.SetupWithManager(m)
 }

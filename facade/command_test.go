@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
 // execute runs the command line of the operator, and returns the exit code and what it printed.
@@ -213,7 +214,7 @@ func TestConfigIsNotThrottled(t *testing.T) {
 		} else {
 			t.Setenv("KUBECONFIG", config)
 		}
-		got, err := facade.LoadConfig(path)
+		got, err := commandline.LoadConfig(path)
 		if err != nil {
 			t.Fatalf("by the %s: %v", how, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -86,24 +86,12 @@ func InNamespaces(names ...string) OperatorOption {
 		if len(names) == 0 {
 			return errors.New("InNamespaces: no namespaces are given; leave the option out for the whole cluster")
 		}
-		s.namespaces, err = namespaces(names)
+		s.namespaces, err = commandline.UniqueNamespaces(names)
 		if err != nil {
 			return fmt.Errorf("InNamespaces: %w", err)
 		}
 		return nil
 	})
-}
-
-// namespaces are the names once each: a namespace given twice would be watched, and handled, twice.
-func namespaces(names []string) ([]string, error) {
-	for _, name := range names {
-		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return nil, fmt.Errorf("%q is not the name of a namespace: %s", name, problems[0])
-		}
-	}
-	unique := slices.Clone(names)
-	slices.Sort(unique)
-	return slices.Compact(unique), nil
 }
 
 // Workers sets how many objects of one kind are handled at once, in all namespaces together. Default: 100, as handlers

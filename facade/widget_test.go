@@ -18,6 +18,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -28,7 +29,7 @@ import (
 // TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and
 // once.
 func TestMain(m *testing.M) {
-	facade.SetKlog(logr.Discard())
+	console.ForwardKlog(logr.Discard(), false)
 	logf.SetLogger(funcr.New(func(_, line string) {
 		saidByAll.Lock()
 		defer saidByAll.Unlock()

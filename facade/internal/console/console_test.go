@@ -1,10 +1,11 @@
-package facade_test
+package console_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,9 +14,16 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
+
+// word is a string of a type of its own, such as a reason.
+type word string
+
+// newLogger is a logger of a format at the usual level.
+func newLogger(out io.Writer, format console.Format) logr.Logger {
+	return console.New(out, console.Options{Format: format, Operator: "test.example.org"})
+}
 
 func TestLogForPeople(t *testing.T) {
 	cases := map[string]struct {
@@ -43,7 +51,7 @@ func TestLogForPeople(t *testing.T) {
 		"values": {"each in its shortest form",
 			func(log logr.Logger) {
 				log.Info(
-					"Got", "text", "a b", "empty", "", "reason", cause.Create, "n", 1, "tree",
+					"Got", "text", "a b", "empty", "", "reason", word("create"), "n", 1, "tree",
 					map[string]any{"a": []int{1}}, "nil", nil,
 				)
 			},
@@ -105,8 +113,8 @@ func TestLogForPeople(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var full, plain bytes.Buffer
-			c.log(facade.NewLogger(&full, "full", "test.example.org"))
-			c.log(facade.NewLogger(&plain, "plain", "test.example.org"))
+			c.log(newLogger(&full, console.Full))
+			c.log(newLogger(&plain, console.Plain))
 			if d := cmp.Diff(c.want, stamp.ReplaceAllString(full.String(), "")); d != "" {
 				t.Errorf("%s\nfull: -want, +got:\n%s", c.reason, d)
 			}
@@ -123,7 +131,7 @@ func TestLogForPeople(t *testing.T) {
 
 func TestLogForMachines(t *testing.T) {
 	var out bytes.Buffer
-	facade.NewLogger(&out, "json", "test.example.org").WithValues("namespace", "ns").Error(
+	newLogger(&out, console.JSON).WithValues("namespace", "ns").Error(
 		errors.New("it broke"), "Failed\nbadly", "n", 1,
 	)
 	var got map[string]any
@@ -148,7 +156,7 @@ func TestLogForMachines(t *testing.T) {
 // What machines read, people look at in terminals; and a key that stands twice is read as the last one.
 func TestLogForMachinesCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
-	log := facade.NewLogger(&out, "json", "test.example.org").WithValues(
+	log := newLogger(&out, console.JSON).WithValues(
 		"namespace", "ns", "name", "w1", "handler", "fn",
 	)
 	log.WithValues(
@@ -199,9 +207,9 @@ func (t textual) String() string { return t.err.Error() }
 
 func TestLogSurvivesValuesThatPanic(t *testing.T) {
 	bad := &evil{}
-	for _, format := range []string{"full", "plain", "json"} {
+	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
 		var out bytes.Buffer
-		log := facade.NewLogger(&out, format, "test.example.org")
+		log := newLogger(&out, format)
 		for name, value := range map[string]any{
 			"error": bad, "nil": (*evil)(nil), "stringer": textual{bad}, "list": []any{bad},
 			"mapping": map[string]any{"a": bad},
@@ -220,9 +228,9 @@ func TestLogSurvivesValuesThatPanic(t *testing.T) {
 
 // The logger of controller-runtime drops messages that come too often.
 func TestLogDropsNothing(t *testing.T) {
-	for _, format := range []string{"full", "json"} {
+	for _, format := range []console.Format{console.Full, console.JSON} {
 		var out bytes.Buffer
-		log := facade.NewLogger(&out, format, "test.example.org")
+		log := newLogger(&out, format)
 		for range 500 {
 			log.Info("Handler succeeded")
 		}
@@ -241,7 +249,7 @@ func TestLogOfClientLibraries(t *testing.T) {
 	} {
 		for i, debug := range []bool{false, true} {
 			var out bytes.Buffer
-			facade.WriteKlog(facade.NewLogger(&out, "plain", "test.example.org"), debug, line)
+			console.ForwardLine(newLogger(&out, console.Plain), debug, line)
 			if d := cmp.Diff(want[i], out.String()); d != "" {
 				t.Errorf("debug %s: -want, +got:\n%s", fmt.Sprint(debug), d)
 			}

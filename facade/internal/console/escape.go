@@ -1,4 +1,4 @@
-package facade
+package console
 
 import (
 	"fmt"
@@ -9,29 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// printing tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a
+// printable tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a
 // line, nor turns the direction of writing.
-func printing(r rune) bool { return unicode.IsPrint(r) }
+func printable(r rune) bool { return unicode.IsPrint(r) }
 
-// quoted is a text on one line: quoted if it could be taken for more than one, which control characters always are.
-func quoted(text string) string {
-	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !printing(r) }
+// quote gives a text on one line, in quotes if it could be taken for more than one value, which control characters
+// always could.
+func quote(text string) string {
+	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !printable(r) }
 	if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, special) {
 		return strconv.Quote(text)
 	}
 	return text
 }
 
-// bracketed is a text that does not end the brackets around it.
-func bracketed(text string) string {
+// quoteInBrackets gives a text that does not end the brackets around it.
+func quoteInBrackets(text string) string {
 	if strings.ContainsAny(text, "[]") {
 		return strconv.Quote(text)
 	}
-	return quoted(text)
+	return quote(text)
 }
 
-// indented is a text of any number of lines, of which all but the first begin with a tab.
-func indented(text string) string {
+// indent gives a text of any number of lines, of which all but the first begin with a tab.
+func indent(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var safe strings.Builder
 	for at, r := range text {
@@ -40,7 +41,7 @@ func indented(text string) string {
 			safe.WriteString("\n\t")
 		case r == utf8.RuneError && !strings.HasPrefix(text[at:], string(utf8.RuneError)):
 			fmt.Fprintf(&safe, `\x%02x`, text[at])
-		case r == '\t' || printing(r):
+		case r == '\t' || printable(r):
 			safe.WriteRune(r)
 		default:
 			safe.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
@@ -49,10 +50,10 @@ func indented(text string) string {
 	return safe.String()
 }
 
-// escapedJSON is the same JSON with nothing but printing characters in it. Others stand in its strings alone, where
-// they may be escaped.
-func escapedJSON(data []byte) []byte {
-	plain := func(r rune) bool { return r < utf8.RuneSelf && printing(r) }
+// escapeJSON gives the same JSON with nothing but printable characters in it. Others stand in its strings alone,
+// where they may be escaped.
+func escapeJSON(data []byte) []byte {
+	plain := func(r rune) bool { return r < utf8.RuneSelf && printable(r) }
 	text := string(data)
 	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return data
@@ -60,7 +61,7 @@ func escapedJSON(data []byte) []byte {
 	safe := make([]byte, 0, len(data)+16)
 	for _, r := range text {
 		switch {
-		case printing(r):
+		case printable(r):
 			safe = utf8.AppendRune(safe, r)
 		case r > 0xffff:
 			r -= 0x10000
@@ -72,12 +73,13 @@ func escapedJSON(data []byte) []byte {
 	return safe
 }
 
-// jsonLines writes lines of JSON, each by one call, for terminals, too.
-type jsonLines struct{ out io.Writer }
+// jsonWriter escapes lines of JSON on their way, as people look at them in terminals, too.
+type jsonWriter struct{ out io.Writer }
 
-func (w jsonLines) Write(line []byte) (int, error) {
+// Write writes one line by one call.
+func (w jsonWriter) Write(line []byte) (int, error) {
 	text, ended := strings.CutSuffix(string(line), "\n")
-	safe := escapedJSON([]byte(text))
+	safe := escapeJSON([]byte(text))
 	if ended {
 		safe = append(safe, '\n')
 	}

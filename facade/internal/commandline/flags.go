@@ -1,17 +1,21 @@
-package facade
+package commandline
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
 
 // runner is one command line: the values of its flags, and what they lead to.
 type runner struct {
-	op *Operator
+	program Program
 
 	kubeconfig    string
 	namespaces    []string
@@ -34,11 +38,12 @@ func (r *runner) commonFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&r.debug, "debug", "d", false, "log everything, the libraries below included")
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "log errors only")
 	flags.StringVar(
-		&r.format, "log-format", formatFull,
+		&r.format, "log-format", string(console.Full),
 		"the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)",
 	)
 }
 
+// runFlags are those of the commands that run the operator.
 func (r *runner) runFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&r.namespaces, "namespace", "n", nil, "serve this `namespace`; may be given several times")
 	flags.BoolVarP(&r.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
@@ -48,24 +53,18 @@ func (r *runner) runFlags(flags *pflag.FlagSet) {
 	)
 }
 
-const (
-	formatFull  = "full"
-	formatPlain = "plain"
-	formatJSON  = "json"
-)
-
-// settle checks the flags against each other.
-func (r *runner) settle(cmd *cobra.Command) error {
+// checkFlags checks the flags one by one and against each other, and brings them into their shortest form.
+func (r *runner) checkFlags(cmd *cobra.Command) error {
 	r.format = strings.ToLower(r.format)
 	switch {
 	case r.allNamespaces && len(r.namespaces) > 0:
 		return asUsage(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
 	case r.quiet && (r.verbose || r.debug):
 		return asUsage(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
-	case r.format != formatFull && r.format != formatPlain && r.format != formatJSON:
+	case !console.Format(r.format).Valid():
 		return asUsage(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", r.format))
 	}
-	names, err := namespaces(r.namespaces)
+	names, err := UniqueNamespaces(r.namespaces)
 	if err != nil {
 		return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
 	}
@@ -73,18 +72,46 @@ func (r *runner) settle(cmd *cobra.Command) error {
 	return nil
 }
 
+// UniqueNamespaces gives the names once each: a namespace given twice would be watched, and handled, twice. It is an
+// error if one cannot be the name of a namespace.
+func UniqueNamespaces(names []string) ([]string, error) {
+	for _, name := range names {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, fmt.Errorf("%q is not the name of a namespace: %s", name, problems[0])
+		}
+	}
+	unique := slices.Clone(names)
+	slices.Sort(unique)
+	return slices.Compact(unique), nil
+}
+
 // scope gives the namespaces to be served, none for the whole cluster, and a hint if nobody has said so.
 func (r *runner) scope() (names []string, hint string) {
+	ofProgram := r.program.Operator.Namespaces()
 	switch {
 	case r.allNamespaces:
 		return nil, ""
 	case len(r.namespaces) > 0:
 		return r.namespaces, ""
-	case len(r.op.settings.namespaces) > 0:
-		return r.op.settings.namespaces, ""
+	case len(ofProgram) > 0:
+		return ofProgram, ""
 	default:
 		return nil,
 			"Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or -n to choose " +
 				"namespaces."
 	}
+}
+
+// logOptions say how the flags want the log.
+func (r *runner) logOptions() console.Options {
+	o := console.Options{Format: console.Format(r.format), Operator: r.program.Name}
+	switch {
+	case r.debug:
+		o.Verbosity = console.Debug
+	case r.verbose:
+		o.Verbosity = console.Verbose
+	case r.quiet:
+		o.Verbosity = console.Quiet
+	}
+	return o
 }

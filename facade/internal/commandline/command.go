@@ -1,0 +1,131 @@
+package commandline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Operator is what a command line needs of an operator.
+type Operator interface {
+	// Scheme makes the scheme of the manager. All errors of registrations come out here, before a cluster is needed.
+	Scheme() (*runtime.Scheme, error)
+	// Namespaces are those that the program restricts the operator to; none means the whole cluster.
+	Namespaces() []string
+	// SetupWithManager adds the operator to the manager, for these namespaces, or for the whole cluster.
+	SetupWithManager(m ctrl.Manager, namespaces []string) error
+}
+
+// Program is an operator under the name that people know it by.
+type Program struct {
+	// Name is the name of the operator; it is also its user agent. If it is empty, there is none to be shown.
+	Name string
+	// Operator is what is run.
+	Operator Operator
+	// Err is why the operator cannot be run, whatever the flags say; nil if it can.
+	Err error
+}
+
+// displayName is the name for texts.
+func (p Program) displayName() string {
+	if p.Operator == nil {
+		return "(none)"
+	}
+	return p.Name
+}
+
+// New makes the command, with a sub-command "run" that does the same. Its context ends the operator.
+func New(p Program) *cobra.Command {
+	r := &runner{program: p}
+	root := &cobra.Command{
+		Use:   filepath.Base(os.Args[0]),
+		Short: "Run the operator " + p.displayName(),
+		Long: "Run the operator " + p.displayName() +
+			": watch the cluster, and handle what changes in it until it is told to stop.",
+		Version:       version(),
+		Args:          noArguments,
+		RunE:          r.run,
+		SilenceUsage:  true, // an error must not drown in it
+		SilenceErrors: false,
+	}
+	root.Example = examples(root.Name())
+	root.SetVersionTemplate(p.displayName() + " {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	r.commonFlags(root.PersistentFlags())
+	r.runFlags(root.Flags())
+
+	run := &cobra.Command{
+		Use: "run", Short: "Run the operator; the default command", Long: root.Long,
+		Example: examples(root.Name() + " run"), Args: noArguments, RunE: r.run,
+	}
+	r.runFlags(run.Flags())
+	root.AddCommand(run)
+	return root
+}
+
+// ExitCode is 0 for nil, 2 for a wrong command line, 1 for any other error.
+func ExitCode(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return 2
+	default:
+		return 1
+	}
+}
+
+func examples(command string) string {
+	return strings.ReplaceAll(`  # The whole cluster that kubectl is set to:
+  % -A
+
+  # Two namespaces, with more to read:
+  % -n team-a -n team-b --verbose
+
+  # Another cluster, with logs for machines:
+  % -A --kubeconfig ./cluster.yaml --log-format json`, "%", command)
+}
+
+// version is that of the program, with those that matter to whoever debugs it.
+func version() string {
+	const module = "github.com/kopf-runtime/kopf-runtime"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	parts := []string{info.Main.Version}
+	for _, dependency := range info.Deps {
+		if dependency.Path == module {
+			parts = append(parts, "kopf-runtime "+dependency.Version)
+		}
+	}
+	return strings.Join(append(parts, info.GoVersion), ", ")
+}
+
+// usageError is a wrong command line: the exit code is 2.
+type usageError struct{ err error }
+
+// Error has a hint where to read on.
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func asUsage(cmd *cobra.Command, err error) error {
+	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return asUsage(cmd, fmt.Errorf("unknown command or argument %q", args[0]))
+	}
+	return nil
+}

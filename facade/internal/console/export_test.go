@@ -1,0 +1,4 @@
+package console
+
+// ForwardLine logs one line of klog.
+var ForwardLine = forwardLine
