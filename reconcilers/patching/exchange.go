@@ -102,7 +102,7 @@ func (x *exchange) merge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
 	guards := map[string]any{}
-	if uid := uidOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
+	if uid := UIDOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
 		guards["uid"] = uid
 	}
 	if byVersion {
@@ -131,7 +131,7 @@ func (x *exchange) operate(ctx context.Context, status bool, ops []jsonpatch.Ope
 }
 
 func (x *exchange) version() (string, error) {
-	version := versionOf(x.current)
+	version := VersionOf(x.current)
 	if version == "" {
 		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describe(x.target.Body))
 	}

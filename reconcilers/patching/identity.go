@@ -5,20 +5,34 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func uidOf(body map[string]any) string {
-	return string((&unstructured.Unstructured{Object: body}).GetUID())
+// UIDOf gives metadata.uid, empty if the body has none.
+func UIDOf(body map[string]any) string {
+	metadata, _ := body["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return uid
 }
 
-func versionOf(body map[string]any) string {
-	return (&unstructured.Unstructured{Object: body}).GetResourceVersion()
+// VersionOf gives metadata.resourceVersion, empty if the body has none.
+func VersionOf(body map[string]any) string {
+	metadata, _ := body["metadata"].(map[string]any)
+	version, _ := metadata["resourceVersion"].(string)
+	return version
+}
+
+// Newer tells whether resource version a is later than b. Versions that cannot be compared (an empty one, or those of
+// an aggregated API server that does not number them) are not newer than each other.
+func Newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }
 
 // sameObject trusts a body without a uid, as tests and partial objects have.
 func sameObject(a, b map[string]any) bool {
-	return uidOf(a) == uidOf(b) || uidOf(a) == "" || uidOf(b) == ""
+	return UIDOf(a) == UIDOf(b) || UIDOf(a) == "" || UIDOf(b) == ""
 }
 
 // describe names the object in errors.

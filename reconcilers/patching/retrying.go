@@ -69,8 +69,8 @@ func renewed(
 		return nil, fmt.Errorf("reading %s again after a conflict: %w", describe(seen), err)
 	case !sameObject(seen, fresh):
 		return nil, fmt.Errorf("patching %s: %w: uid %s, now %s: %w",
-			describe(seen), ErrReplaced, uidOf(seen), uidOf(fresh), answerOf(conflict))
-	case attempt > 1 && versionOf(seen) == versionOf(fresh) && apierrors.IsInvalid(conflict):
+			describe(seen), ErrReplaced, UIDOf(seen), UIDOf(fresh), answerOf(conflict))
+	case attempt > 1 && VersionOf(seen) == VersionOf(fresh) && apierrors.IsInvalid(conflict):
 		// After the first attempt the body is a live one, so nobody had changed it, and the test did hold.
 		return nil, fmt.Errorf("patching %s: %w, though nobody has changed the object: %w",
 			describe(seen), ErrRefused, answerOf(conflict))

@@ -1,0 +1,50 @@
+package patching_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func TestIdentity(t *testing.T) {
+	cases := map[string]struct {
+		reason       string
+		body         map[string]anyap[string]any
+		uid, version string
+	}{
+		"NoBody":     {reason: "an object that is gone has a nil body"},
+		"NoMetadata": {reason: "partial objects of tests have none", body: map[string]any{"spec": map[string]any{}}},
+		"Malformed": {reason: "other types are no identity",
+			body: map[string]any{"metadata": map[string]any{"uid": int64(1), "resourceVersion": map[string]any{}}}},
+		"Both": {reason: "an object as the server gives it", uid: "u", version: "7",
+			body: map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": "7"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if uid, version := patching.UIDOf(tc.body), patching.VersionOf(tc.body); uid != tc.uid || version != tc.version {
+				t.Errorf("%s: got uid %q, version %q, want %q, %q", tc.reason, uid, version, tc.uid, tc.version)
+			}
+		})
+	}
+}
+
+func TestNewer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		a, b   string
+		want   bool
+	}{
+		"Empty":        {reason: "an object that was not read has no version", a: "", b: "7"},
+		"Incomparable": {reason: "the API server may give versions that are no numbers", a: "b", b: "a"},
+		"Same":         {reason: "the same version is not newer", a: "7", b: "7"},
+		"Older":        {reason: "versions are numbers, not texts", a: "9", b: "10"},
+		"Newer":        {reason: "versions are numbers, not texts", a: "10", b: "9", want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := patching.Newer(tc.a, tc.b); got != tc.want {
+				t.Errorf("%s: Newer(%q, %q) = %t, want %t", tc.reason, tc.a, tc.b, got, tc.want)
+			}
+		})
+	}
+}
