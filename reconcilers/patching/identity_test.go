@@ -9,7 +9,7 @@ import (
 func TestIdentity(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
-		body         map[string]anyap[string]any
+		body         map[string]any
 		uid, version string
 	}{
 		"NoBody":     {reason: "an object that is gone has a nil body"},
