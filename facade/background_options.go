@@ -66,7 +66,7 @@ func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration)
 	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
 		h.Background.InitialDelay = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
-			err = guarded(func() { wait = delay(object.DeepCopy()) })
+			err = containPanic(func() { wait = delay(object.DeepCopy()) })
 			return wait, err
 		}
 	}}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -46,9 +47,9 @@ type Change[T client.Object] struct {
 	// object itself is better written with Patch.
 	Client client.Client
 
-	log  logr.Logger
-	form *form[T]
-	call *handlers.Call
+	log   logr.Logger
+	codec *codec.Codec[T]
+	call  *handlers.Call
 
 	mu       sync.Mutex
 	problems []error
@@ -67,20 +68,20 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 }
 
 func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*Change[T], error) {
-	return newChange(ctx, call, s.form, s.kind.op.client)
+	return newChange(ctx, call, s.codec, s.kind.op.client)
 }
 
 // newChange is what a function gets.
 func newChange[T client.Object](
-	ctx context.Context, call *handlers.Call, form *form[T], cluster client.Client,
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client,
 ) (*Change[T], error) {
-	object, err := form.decode(call.Object)
+	object, err := codec.Decode(call.Object)
 	if err != nil {
 		return nil, err
 	}
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Client: cluster, log: logf.FromContext(ctx), form: form, call: call,
+		Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {
@@ -88,7 +89,7 @@ func newChange[T client.Object](
 		_, _, changes = call.Handler.View(call.Cause)
 	}
 	c.Diff = changes.Clone()
-	if c.Old, err = form.glean(call.Cause.Old); err != nil {
+	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
 		c.log.V(1).Info(
 			"The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error",
 			err.Error(),
@@ -124,4 +125,35 @@ func (c *Change[T]) ended(err error) error {
 }
 
 // name is the object's, for messages.
-func (c *Change[T]) name() string { return nameOf(c.call.Cause.Body) }
+func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body) }
+
+// Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
+// another operator. The type is spelled, the rest is inferred: facade.Result[string](c, "provision").
+//
+// Without such a result, it is an error that errors.Is recognises as [ErrNoResult]. A value that does not fit into V is
+// another error.
+func Result[V any, T client.Object](c *Change[T], id string) (V, error) {
+	var result V
+	value, err := c.status(id)
+	if err == nil {
+		err = codec.DecodeValue(value, &result)
+	}
+	if err != nil {
+		return result, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.name(), err)
+	}
+	return result, nil
+}
+
+// status reads the working copy, which nobody may be changing meanwhile.
+func (c *Change[T]) status(id string) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return nil, errOver
+	}
+	value, ok := diff.Resolve(c.call.Object, diff.Path{"status", id})
+	if !ok || value == nil {
+		return nil, ErrNoResult
+	}
+	return value, nil
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // The causes with which the context of a running function is cancelled: ask context.Cause.
@@ -25,6 +26,20 @@ var (
 	ErrTimeout = execution.ErrTimeout
 )
 
+// ErrorsMode says what an ordinary error of a handler means: one that is neither [Temporary] nor [Permanent].
+// Kopf: ErrorsMode.
+type ErrorsMode = handlers.ErrorsMode
+
+// The modes of errors, for [Errors].
+const (
+	// ErrorsTemporary tries the handler again after the backoff; the default. Kopf: ErrorsMode.TEMPORARY.
+	ErrorsTemporary = handlers.ErrorsTemporary
+	// ErrorsPermanent fails the handler for good. Kopf: ErrorsMode.PERMANENT.
+	ErrorsPermanent = handlers.ErrorsPermanent
+	// ErrorsIgnored takes the error for a success without a result. Kopf: ErrorsMode.IGNORED.
+	ErrorsIgnored = handlers.ErrorsIgnored
+)
+
 // ErrNoResult says that a handler has left no result on the object: see [Result].
 var ErrNoResult = errors.New("there is no such result on the object")
 
@@ -37,16 +52,16 @@ var errNoReason = errors.New("no reason is given")
 // It wins over the option [Errors] and the backoff, but not over [Retries] and [Timeout]: they also end a handler that
 // could only be called too late. Kopf: TemporaryError, where the delay is 60 seconds by default.
 func Temporary(err error, delay time.Duration) error {
-	return &temporaryError{reasoned(err), delay}
+	return &temporaryError{orNoReason(err), delay}
 }
 
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
 // It wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
 func Permanent(err error) error {
-	return &permanentError{reasoned(err)}
+	return &permanentError{orNoReason(err)}
 }
 
-func reasoned(err error) error {
+func orNoReason(err error) error {
 	if err == nil {
 		return errNoReason
 	}
@@ -54,18 +69,22 @@ func reasoned(err error) error {
 }
 
 type temporaryError struct {
-	error
+	err   error
 	delay time.Duration
 }
 
-func (e *temporaryError) Unwrap() error { return e.error }
+func (e *temporaryError) Error() string { return e.err.Error() }
 
-// RetryAfter is what the engine knows the error by.
+func (e *temporaryError) Unwrap() error { return e.err }
+
+// RetryAfter is the delay; the engine knows the error by this method.
 func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
 
-type permanentError struct{ error }
+type permanentError struct{ err error }
 
-func (e *permanentError) Unwrap() error { return e.error }
+func (e *permanentError) Error() string { return e.err.Error() }
 
-// Permanent is what the engine knows the error by.
+func (e *permanentError) Unwrap() error { return e.err }
+
+// Permanent is true; the engine knows the error by this method.
 func (e *permanentError) Permanent() bool { return true }

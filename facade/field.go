@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -15,7 +16,7 @@ import (
 // values of it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id:
 // "id/spec.field". Kopf: field=.
 func InField(path string) FilterOption {
-	parsed, err := parsePath(path)
+	parsed, err := codec.ParsePath(path)
 	o := option{name: "InField", set: func(h *handlers.Handler) { h.Field = parsed }}
 	if err != nil {
 		o.err = fmt.Errorf("InField(%q): %w", path, err)
@@ -66,7 +67,7 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 }
 
 func registerField[T client.Object](s ChangeSelection[T], id, path string, fn ChangeFunc[T], opts []UpdateOption) {
-	parsed, err := parsePath(path)
+	parsed, err := codec.ParsePath(path)
 	field := option{
 		name: "InField", err: named("OnField("+strconv.Quote(path)+")", err),
 		set: func(h *handlers.Handler) { h.Field = parsed },
@@ -103,8 +104,8 @@ func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 		return nil, nil
 	}
 	var into V
-	if err := convert(value, &into); err != nil {
-		return nil, plain(err)
+	if err := codec.DecodeValue(value, &into); err != nil {
+		return nil, err
 	}
 	return &into, nil
 }

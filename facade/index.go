@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
@@ -66,7 +67,7 @@ func NewIndex[T client.Object, K comparable, V any](
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,
 		) (map[any]any, bool, error) {
-			object, err := s.form.decode(call.Object)
+			object, err := s.codec.Decode(call.Object)
 			if err != nil {
 				return nil, false, err
 			}
@@ -100,7 +101,7 @@ func (i *Index[K, V]) Get(key K) []V {
 	values := make([]V, 0, len(found))
 	for _, value := range found {
 		typed, _ := value.(V)
-		values = append(values, detached(typed))
+		values = append(values, deepcopy.Copy(typed))
 	}
 	return values
 }
@@ -111,7 +112,7 @@ func (i *Index[K, V]) All(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.index.Get(key) {
 			typed, _ := value.(V)
-			if !yield(detached(typed)) {
+			if !yield(deepcopy.Copy(typed)) {
 				return
 			}
 		}

@@ -5,30 +5,39 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
 // kind is what a selection is of. It is known at the latest when the scheme is: a Go type alone does not say.
 type kind struct {
 	op       *Operator
 	location string
-	// find is nil for a kind that is a mistake itself: nothing can be registered for it.
+	// find is nil if the selection itself was an error: nothing can be registered for it.
 	find func(*runtime.Scheme) (reconcilers.Selector, error)
 }
 
-// mistake keeps an error of the caller's registration. A selection without an operator was not made by this package.
-func (k *kind) mistake(err error) {
+// addError keeps an error of the user's call. A selection without an operator was not made by this package.
+func (k *kind) addError(err error) {
 	if k == nil || !k.op.made() {
-		stray(err)
+		addOwnerless(err)
 		return
 	}
-	k.op.mistake(location(), err)
+	k.op.addError(location(), err)
 }
 
 // For selects all objects of a Go type, given by an empty one: For(op, &v1.Database{}). Handlers get objects of that
@@ -42,15 +51,15 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	typ := reflect.TypeOf(prototype)
 	switch {
 	case !op.made():
-		k.mistake(fmt.Errorf("facade.For: %w", errNoOperator))
+		k.addError(fmt.Errorf("facade.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
-		k.mistake(errors.New("facade.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+		k.addError(errors.New("facade.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
 		k.find = func(scheme *runtime.Scheme) (reconcilers.Selector, error) {
 			return selectorOf(prototype, given, scheme)
 		}
-		return Selection[T]{ChangeSelection[T]{kind: k, form: newForm[T](typ.Elem())}}
+		return Selection[T]{ChangeSelection[T]{kind: k, codec: codec.New[T](typ.Elem())}}
 	}
 	return Selection[T]{ChangeSelection[T]{kind: k}}
 }
@@ -73,4 +82,100 @@ func selectorOf(
 		return reconcilers.Selector{}, fmt.Errorf("facade.For(%T): finding the kind of the type: %w", prototype, err)
 	}
 	return reconcilers.Selector{GroupVersion: found.GroupVersion(), Kind: found.Kind}, nil
+}
+
+// Everything is the name for [ForResource] that means all resources. Kopf: EVERYTHING.
+const Everything = "*"
+
+// Resource is a kind in one version, as the API server lists it.
+type Resource = resources.Resource
+
+// ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
+//
+//	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name
+//	ForResource(op, "kopfexamples.kopf.dev")            // with the group
+//	ForResource(op, "kopfexamples.v1.kopf.dev")         // with group and version
+//	ForResource(op, "kopf.dev", "kopfexamples")
+//	ForResource(op, "kopf.dev/v1", "kopfexamples")
+//	ForResource(op, "kopf.dev", "v1", "kopfexamples")
+//	ForResource(op, "v1", "pods")                       // the core group
+//	ForResource(op, "kind=KopfExample")                 // by keywords, as Kopf's: group, version, and one of
+//	ForResource(op, "group=kopf.dev", "shortcut=kex")   // kind, plural, singular, shortcut, category
+//
+// These mean several resources, all of which get the handlers:
+//
+//	ForResource(op, "category=all")                     // as kubectl get all
+//	ForResource(op, "kopf.dev", Everything)             // all of a group
+//	ForResource(op, Everything)                         // all, but Kubernetes events: they would be events on events
+//
+// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when
+// CRDs come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of
+// the core group is meant; if there is none, the name is ambiguous, and none of them is handled, by whatever name: a
+// line in the log says so. Of several resources that are selected at once, those that cannot be listed, watched and
+// patched are left out, the last only if there are handlers that remember something in the object, which those of
+// events do not. One that the operator may not list or watch is named in the log, and the others are handled.
+//
+// The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
+// it, new kinds are looked for at intervals.
+func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
+	selector, err := reconcilers.Spelled(spelling...)
+	if err != nil {
+		err = fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err)
+	}
+	return dynamic(op, "facade.ForResource", selector, err)
+}
+
+// ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
+// in every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it
+// is handled in one. It must be fast, and always say the same of the same resource; a panic is a false, told once for
+// each resource. Kopf: a callable in the place of the resource.
+func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
+	var err error
+	if meant == nil {
+		err = errors.New("facade.ForResourceFunc: the function is nil")
+	}
+	var told sync.Map
+	return dynamic(op, "facade.ForResourceFunc", reconcilers.Chosen(func(r Resource) (yes bool) {
+		failed := containPanic(func() { yes = meant(own(r)) })
+		if failed == nil {
+			return yes
+		}
+		if _, known := told.LoadOrStore(r.String(), true); !known {
+			logf.Log.WithName(op.name).Error(failed,
+				"The function of facade.ForResourceFunc panicked; the resource is not selected",
+				append(panics.Stack(failed), "resource", r.String())...)
+		}
+		return false
+	}), err)
+}
+
+// own is a resource that shares nothing with what was discovered.
+func own(r Resource) Resource {
+	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
+	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
+	return r
+}
+
+// dynamic is a selection of objects without a Go type.
+func dynamic(op *Operator, by string, selector reconcilers.Selector, err error) Selection[*unstructured.Unstructured] {
+	k := &kind{op: op, location: location()}
+	switch {
+	case !op.made():
+		k.addError(fmt.Errorf("%s: %w", by, errNoOperator))
+	case err != nil:
+		k.addError(err)
+	default:
+		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) { return selector, nil }
+	}
+	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
+		kind: k, codec: codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),
+	}}
+}
+
+func spelled(texts []string) string {
+	all := make([]string, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, strconv.Quote(text))
+	}
+	return strings.Join(all, ", ")
 }

@@ -23,7 +23,7 @@ type Operator struct {
 	mu            sync.Mutex
 	registrations []registration
 	memos         []func(types.UID)
-	mistakes      mistakes
+	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that has our types
 	client        client.Client
@@ -49,20 +49,20 @@ const (
 func New(name string, opts ...OperatorOption) *Operator {
 	op := &Operator{name: name, settings: defaults(name)}
 	if err := validateName(name); err != nil {
-		op.mistakes.add(location(), err)
+		op.errs.add(location(), err)
 	}
 	for _, opt := range opts {
 		configure, ok := opt.(setting)
 		if !ok {
-			op.mistakes.add(location(), fmt.Errorf("facade.New: %T is no option of package facade", opt))
+			op.errs.add(location(), fmt.Errorf("facade.New: %T is no option of package facade", opt))
 			continue
 		}
 		if err := configure(&op.settings); err != nil {
-			op.mistakes.add(location(), fmt.Errorf("facade.New: %w", err))
+			op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
 		}
 	}
 	for _, err := range op.settings.complete() {
-		op.mistakes.add(location(), fmt.Errorf("facade.New: %w", err))
+		op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
 	}
 	return op
 }
@@ -87,22 +87,23 @@ func (op *Operator) add(r registration) {
 		err := fmt.Errorf(
 			"%s(%q): registered after the operator was set up, so it is never called", r.verb, r.handler.ID,
 		)
-		op.keep(r.handler.Location, err)
+		op.keepError(r.handler.Location, err)
 		return
 	}
 	op.registrations = append(op.registrations, r)
 }
 
-func (op *Operator) mistake(where string, err error) {
+// addError keeps an error of the user's call for the set-up.
+func (op *Operator) addError(where string, err error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	op.keep(where, err)
+	op.keepError(where, err)
 }
 
-// keep puts a mistake aside for the set-up, or for the start after it. Once the operator runs, the log is all there is.
-func (op *Operator) keep(where string, err error) {
-	op.mistakes.add(where, err)
+// keepError keeps an error for the set-up, or for the start after it. Once the operator runs, the log is all there is.
+func (op *Operator) keepError(where string, err error) {
+	op.errs.add(where, err)
 	if op.stage == running {
-		logf.Log.WithName(op.name).Error(err, "A registration came too late", "location", where)
+		logf.Log.WithName(op.name).Error(err, "Ignoring a handler that was registered after the start of the operator", "location", where)
 	}
 }

@@ -3,7 +3,9 @@ package facade
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -37,8 +39,8 @@ func patternOf(pattern any) (handlers.Pattern, error) {
 		}
 		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil
 	}
-	var value any
-	if err := convert(pattern, &value); err != nil {
+	value, err := codec.EncodeValue(pattern)
+	if err != nil {
 		return nil, fmt.Errorf(
 			"%T is no pattern: give facade.Present, facade.Absent, a func(value any, present bool) bool, or a value "+
 				"that encodes to JSON: %w",
@@ -101,8 +103,42 @@ func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) Ch
 		err = errors.New("the key is empty")
 	}
 	if err != nil {
-		s.kind.mistake(fmt.Errorf("%s(%q): %w", method, key, err))
+		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
 	return s.narrowed(handlers.Metadata(name, key, matches))
+}
+
+// The combinators take and give predicates of any two arguments, so they fit into [Selection.When],
+// [Selection.WhenChange] and the patterns of values, labels and annotations:
+//
+//	dbs.When(facade.All(isLarge, facade.Not(isPaused)))
+//	facade.Value(facade.Any(isSmall, isEven))
+//
+// They ask no more of their members than is needed. A nil member panics when it is asked, which fails the filter.
+
+// Not is true if the predicate is false. Kopf: not_.
+func Not[A, B any](predicate func(A, B) bool) func(A, B) bool {
+	return func(a A, b B) bool { return !predicate(a, b) }
+}
+
+// All is true if all predicates are, and if there are none. Kopf: all_.
+func All[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
+	own := slices.Clone(predicates)
+	return func(a A, b B) bool {
+		return !slices.ContainsFunc(own, func(is func(A, B) bool) bool { return !is(a, b) })
+	}
+}
+
+// Any is true if at least one predicate is; with none, it is false. Kopf: any_.
+func Any[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
+	own := slices.Clone(predicates)
+	return func(a A, b B) bool {
+		return slices.ContainsFunc(own, func(is func(A, B) bool) bool { return is(a, b) })
+	}
+}
+
+// None is true if no predicate is. Kopf: none_.
+func None[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
+	return Not(Any(predicates...))
 }

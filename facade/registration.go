@@ -26,7 +26,7 @@ type resolved struct {
 
 // plan resolves all kinds by the scheme, and checks what can only be checked then. All that is wrong comes out at once.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
-	found := slices.Concat(op.mistakes, takeStrays())
+	found := slices.Concat(op.errs, takeOwnerless())
 	all, unknown := op.resolve(scheme)
 	found = append(found, unknown...)
 	for i, one := range all {
@@ -44,8 +44,8 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	return plan, nil
 }
 
-// resolve finds the kinds, each once: a type that is not known is one mistake, however many handlers it has.
-func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown mistakes) {
+// resolve finds the kinds, each once: a type that is not known is one error, however many handlers it has.
+func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown setupErrors) {
 	selectors := map[*kind]reconcilers.Selector{}
 	failed := map[*kind]bool{}
 	for _, r := range op.registrations {
@@ -81,7 +81,7 @@ func (op *Operator) clash(one resolved, before []resolved) error {
 				"%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb,
 				taken.Location,
 			)
-		case taken.ID != id && op.share(taken.ID, id):
+		case taken.ID != id && op.sharePlace(taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.verb, id, taken.ID, other.verb, taken.Location)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -29,7 +30,7 @@ type Selection[T client.Object] struct {
 // only.
 type ChangeSelection[T client.Object] struct {
 	kind    *kind
-	form    *form[T]
+	codec   *codec.Codec[T]
 	filters []handlers.Filter
 
 	redacted []diff.Path
@@ -55,6 +56,29 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 	return Selection[T]{s.ChangeSelection.When(matches)}
 }
 
+// Redacted keeps the values of these fields, with all that is in them, out of what is remembered of the objects: only
+// digests are. So is every v1 Secret as a whole, and an object of more than 100 KiB of JSON; with [AsKopf], which has
+// to be read by Kopf, only what is given here and what does not fit otherwise.
+//
+// That such a value has changed is seen as ever, and handlers see the present one in c.Object. But in c.Diff, there are
+// paths without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value,
+// and a path through a list means the list. For who can try out values, see [DigestKey].
+//
+// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`. As
+// handlers of one kind share what is remembered, it holds for all of them. Fields may become redacted, and be no
+// longer, without any object looking updated; what was remembered before is replaced when the object is handled next.
+func (s Selection[T]) Redacted(paths ...string) Selection[T] {
+	for _, text := range paths {
+		path, err := codec.ParsePath(text)
+		if err != nil {
+			s.kind.addError(fmt.Errorf("Redacted: %w", err))
+			continue
+		}
+		s.redacted = append(slices.Clip(s.redacted), path)
+	}
+	return s
+}
+
 // Labelled is [Selection.Labelled].
 func (s ChangeSelection[T]) Labelled(selector string) ChangeSelection[T] {
 	return s.bySelector("Labelled", selector, handlers.Labels)
@@ -70,7 +94,7 @@ func (s ChangeSelection[T]) bySelector(
 ) ChangeSelection[T] {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		s.kind.mistake(fmt.Errorf("%s(%q): invalid selector: %w", method, text, err))
+		s.kind.addError(fmt.Errorf("%s(%q): invalid selector: %w", method, text, err))
 		return s
 	}
 	return s.narrowed(filter(selector))
@@ -79,11 +103,11 @@ func (s ChangeSelection[T]) bySelector(
 // When is [Selection.When].
 func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) bool) ChangeSelection[T] {
 	if matches == nil {
-		s.kind.mistake(errors.New("When: the function is nil"))
+		s.kind.addError(errors.New("When: the function is nil"))
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, c *cause.Cause) (bool, error) {
-		object, err := s.form.shown(c)
+		object, err := s.codec.DecodeForFilter(c)
 		if err != nil {
 			return false, err
 		}
@@ -96,7 +120,7 @@ func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) boo
 // [Selection.When]; if it is false, the object is as good as not selected. Kopf: when=, with old, new and diff.
 func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Change[T]) bool) ChangeSelection[T] {
 	if matches == nil {
-		s.kind.mistake(errors.New("WhenChange: the function is nil"))
+		s.kind.addError(errors.New("WhenChange: the function is nil"))
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, what *cause.Cause) (bool, error) {

@@ -94,38 +94,6 @@ func InNamespaces(names ...string) OperatorOption {
 	})
 }
 
-// Workers sets how many objects of one kind are handled at once, in all namespaces together. Default: 100, as handlers
-// may sleep.
-//
-// A handler holds one of them until it returns. Without a [Timeout], or if it does not end with its context, it may do
-// so for ever; as many of these as there are workers stop the kind, which is told in the log with their ids. One worker
-// in ten, at least one, is kept for deletions, and as many for all the rest, so that neither stops the other.
-// Workers(1) runs no two handlers of a kind beside each other, and keeps nothing. Daemons and timers need no workers:
-// see [MostDaemons], [MostTicks].
-//
-// Kopf: queueing.worker_limit, without a limit by default.
-func Workers(n int) OperatorOption {
-	return setting(func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("Workers(%d): at least one worker is needed", n)
-		}
-		s.workers = n
-		return nil
-	})
-}
-
-// DefaultBackoff sets the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
-// seconds. Kopf: execution.default_backoff.
-func DefaultBackoff(delay time.Duration) OperatorOption {
-	return setting(func(s *settings) error {
-		if delay <= 0 {
-			return fmt.Errorf("DefaultBackoff(%s): the delay must be positive", delay)
-		}
-		s.backoff = delay
-		return nil
-	})
-}
-
 // AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package that
 // is handled or read through clients. The types of client-go are known without it. Under SetupWithManager the functions
 // are applied to the manager's scheme.

@@ -97,5 +97,5 @@ func (op *Operator) begin(context.Context) error {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	op.stage = running
-	return op.mistakes.report(op.name)
+	return op.errs.report(op.name)
 }

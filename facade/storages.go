@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -80,7 +81,7 @@ func AnnotationPrefix(prefix string) OperatorOption {
 func IgnoredFields(paths ...string) OperatorOption {
 	return setting(func(s *settings) error {
 		for _, text := range paths {
-			path, err := parsePath(text)
+			path, err := codec.ParsePath(text)
 			if err != nil {
 				return fmt.Errorf("IgnoredFields: %w", err)
 			}

@@ -51,7 +51,7 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
 // sub is the function of a sub-handler as the engine calls it.
 func (c *Change[T]) sub(fn ChangeFunc[T]) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
-		own, err := newChange(ctx, call, c.form, c.Client)
+		own, err := newChange(ctx, call, c.codec, c.Client)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,24 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// Reason is why an object is handled. Kopf: Reason.
+type Reason = cause.Reason
+
+// The reasons that have handlers.
+const (
+	// ReasonCreate: the object was never handled to the end. Kopf: Reason.CREATE.
+	ReasonCreate = cause.Create
+	// ReasonUpdate: the object differs from what was handled last, whenever that was. Kopf: Reason.UPDATE.
+	ReasonUpdate = cause.Update
+	// ReasonDelete: the object is being deleted, and the operator's finalizer holds it. Kopf: Reason.DELETE.
+	ReasonDelete = cause.Delete
+	// ReasonResume: nothing changed while the operator was not running. Kopf: Reason.RESUME.
+	ReasonResume = cause.Resume
 )
 
 // ChangeFunc is a function that handles a change of one object.
@@ -108,15 +124,17 @@ func prepare[T client.Object](
 	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
 	problems = append(append(validate(id, missing), problems...), applyOptions(h, opts)...)
 	problems = append(problems, fieldProblems(h)...)
-	if s.form != nil && h.Field != nil {
-		problems = append(problems, s.form.reach(h.Field)...)
+	if s.codec != nil && h.Field != nil {
+		if err := s.codec.CheckField(h.Field); err != nil {
+			problems = append(problems, err)
+		}
 	}
 	h.ID = handlers.FullID(id, h.Family, h.Field)
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
 	}
 	for _, problem := range problems {
-		s.kind.mistake(fmt.Errorf("%s(%q): %w", verb, id, problem))
+		s.kind.addError(fmt.Errorf("%s(%q): %w", verb, id, problem))
 	}
 	return len(problems) == 0 && s.kind.find != nil
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
@@ -35,10 +36,10 @@ func (c *Change[T]) Patch(change func(object T)) {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		err := c.call.Writes.Remember(c.form.transform(change))
+		err := c.call.Writes.Remember(c.codec.Transform(change))
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
-			err = guarded(func() { change(c.Object) })
+			err = containPanic(func() { change(c.Object) })
 		}
 		if err != nil {
 			return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
@@ -47,33 +48,8 @@ func (c *Change[T]) Patch(change func(object T)) {
 	})
 }
 
-// transform is a change as a transformation of the raw object.
-func (f *form[T]) transform(change func(object T)) patching.Transform {
-	return func(body map[string]any) error {
-		object, err := f.decode(body)
-		if err != nil {
-			return err
-		}
-		before, err := f.encode(object)
-		if err != nil {
-			return fmt.Errorf("encoding the object before the change: %w", err)
-		}
-		if err := guarded(func() { change(object) }); err != nil {
-			return err
-		}
-		after, err := f.encode(object)
-		if err != nil {
-			return fmt.Errorf("encoding the object after the change: %w", err)
-		}
-		changed := graftMapping(body, before, keepIdentity(before, after))
-		clear(body)
-		maps.Copy(body, changed)
-		return nil
-	}
-}
-
-// guarded makes a panic an error: the function also runs where nobody else would catch it.
-func guarded(call func()) error {
+// containPanic makes a panic an error where nobody else would catch it.
+func containPanic(call func()) error {
 	return panics.Contain(func() error { call(); return nil })
 }
 
@@ -87,8 +63,7 @@ func (c *Change[T]) SetResult(value any) {
 			return errOnlyReading
 		}
 		// The value is encoded here and now: later, the handler may have changed it.
-		var result any
-		err := convert(value, &result)
+		result, err := codec.EncodeValue(value)
 		if err != nil {
 			return Permanent(fmt.Errorf("result of handler %q is not a JSON value: %w", c.ID, err))
 		}
@@ -109,4 +84,21 @@ func (c *Change[T]) Flush(ctx context.Context) error {
 		return fmt.Errorf("flushing object %s by handler %q: %w", c.name(), c.ID, err)
 	}
 	return nil
+}
+
+// Info posts a Kubernetes event of the type Normal about the object. See Event. Kopf: info.
+func (c *Change[T]) Info(reason, message string) { c.Event("Normal", reason, message) }
+
+// Warn posts a Kubernetes event of the type Warning about the object. See Event. Kopf: warn.
+func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, message) }
+
+// Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
+// camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
+// nor fails: an event that cannot be posted is a line in the log. Kopf: event.
+func (c *Change[T]) Event(kind, reason, message string) {
+	if c.call.Events == nil {
+		c.attempt(func() error { return errOnlyReading })
+		return
+	}
+	c.call.Events.Post(logf.IntoContext(context.Background(), c.log), c.call.Cause.Body, kind, reason, message)
 }

@@ -41,6 +41,7 @@ var House = Plan{
 	{Dir: "storage/keys", Layer: 0, Only: pure(
 		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
 	)},
+	{Dir: "facade/internal/deepcopy", Layer: 0},
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
@@ -60,6 +61,7 @@ var House = Plan{
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/storages", Layer: 2},
 
+	{Dir: "facade/internal/codec", Layer: 3},
 	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/queue", Layer: 3},
 

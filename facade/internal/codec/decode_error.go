@@ -1,4 +1,4 @@
-package facade
+package codec
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// unpresentableError says that an object does not fit into the type that its handlers are written for: they cannot be
-// called until somebody changes the object, or the type.
-type unpresentableError struct {
+// decodeError says that an object does not fit into the type that its handlers are written for: they cannot be called
+// until somebody changes the object, or the type.
+type decodeError struct {
 	object string // namespace/name
 	typ    string
 	field  string // empty if it is not known
@@ -22,32 +22,33 @@ type unpresentableError struct {
 }
 
 // Error names the object, the type and the field.
-func (e *unpresentableError) Error() string {
+func (e *decodeError) Error() string {
 	if e.field == "" {
 		return fmt.Sprintf("object %s does not fit into %s: %v", e.object, e.typ, e.err)
 	}
 	return fmt.Sprintf("object %s does not fit into %s: field %s: %v", e.object, e.typ, e.field, e.err)
 }
 
-func (e *unpresentableError) Unwrap() error { return e.err }
+// Unwrap gives the error of the decoder.
+func (e *decodeError) Unwrap() error { return e.err }
 
-// Unpresentable is what the engine knows the error by.
-func (e *unpresentableError) Unpresentable() bool { return true }
+// Unpresentable has the engine wait for another state of the object, rather than count a failure of the handler.
+func (e *decodeError) Unpresentable() bool { return true }
 
-func (f *form[T]) unpresentable(body map[string]any, err error) error {
-	field, err := f.misfit(body, err)
-	return &unpresentableError{
-		object: nameOf(body), typ: reflect.PointerTo(f.typ).String(), field: field, err: plain(err),
+func (c *Codec[T]) decodeError(body map[string]any, err error) error {
+	field, err := c.findMisfit(body, err)
+	return &decodeError{
+		object: ObjectName(body), typ: reflect.PointerTo(c.typ).String(), field: field, err: withoutGoNames(err),
 	}
 }
 
-// misfit finds the innermost field that does not decode with nothing else around it, and the error for it alone: the
-// decoder names the field for some errors only. It takes a while, but only where something is wrong.
-func (f *form[T]) misfit(body map[string]any, err error) (string, error) {
+// findMisfit finds the innermost field that does not decode with nothing else around it, and the error for it alone:
+// the decoder names the field for some errors only. It takes a while, but only where something is wrong.
+func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 	var path []string
 	value, whole := any(body), func(part any) any { return part }
 	for {
-		key, child, place, childErr := f.firstMisfit(value, whole)
+		key, child, place, childErr := c.firstMisfit(value, whole)
 		if childErr == nil {
 			return strings.Join(path, "."), err
 		}
@@ -55,13 +56,14 @@ func (f *form[T]) misfit(body map[string]any, err error) (string, error) {
 	}
 }
 
-// placement builds an object that has nothing but a part, at the part's own place.
+// placement builds an object that has nothing but one part, at the place of that part.
 type placement func(part any) any
 
-func (f *form[T]) firstMisfit(value any, whole placement) (key string, child any, place placement, err error) {
+// firstMisfit finds the first part of a value that does not decode alone.
+func (c *Codec[T]) firstMisfit(value any, whole placement) (key string, child any, place placement, err error) {
 	for key, child := range children(value) {
 		place := within(whole, value, key)
-		if err := convert(place(child), f.empty()); err != nil {
+		if err := convert(place(child), c.empty()); err != nil {
 			return key, child, place, err
 		}
 	}
@@ -88,6 +90,7 @@ func children(value any) func(yield func(string, any) bool) {
 	}
 }
 
+// within places the parts of a value that has a place itself.
 func within(whole placement, value any, key string) placement {
 	return func(part any) any {
 		if _, isList := value.([]any); isList {
@@ -97,8 +100,8 @@ func within(whole placement, value any, key string) placement {
 	}
 }
 
-// plain leaves out the part of the decoder's message that names Go fields instead of the object's.
-func plain(err error) error {
+// withoutGoNames leaves out what the decoder says of Go fields: users know the fields of the object.
+func withoutGoNames(err error) error {
 	text := err.Error()
 	if rest, ok := strings.CutPrefix(text, "json: cannot unmarshal "); ok {
 		value, _, _ := strings.Cut(rest, " into Go ")
@@ -110,7 +113,8 @@ func plain(err error) error {
 	return errors.New(text)
 }
 
-func nameOf(body map[string]any) string {
+// ObjectName is namespace/name, or the name alone, for messages.
+func ObjectName(body map[string]any) string {
 	u := unstructured.Unstructured{Object: body}
 	if u.GetNamespace() == "" {
 		return u.GetName()

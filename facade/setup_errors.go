@@ -29,42 +29,43 @@ func location() string {
 	}
 }
 
-// mistakes are what is wrong with registrations. They are kept, as registration has nobody to return them to.
-type mistakes []error
+// setupErrors are the errors of options and registrations. They are kept until the set-up, as registration has nobody
+// to return them to.
+type setupErrors []error
 
-func (m *mistakes) add(where string, err error) {
-	*m = append(*m, fmt.Errorf("%s: %w", where, err))
+func (s *setupErrors) add(where string, err error) {
+	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
 // report joins them under one line that says whose they are; nil if there are none.
-func (m mistakes) report(operator string) error {
-	switch len(m) {
+func (s setupErrors) report(operator string) error {
+	switch len(s) {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("setting up operator %q: %w", operator, m[0])
+		return fmt.Errorf("setting up operator %q: %w", operator, s[0])
 	default:
-		return fmt.Errorf("setting up operator %q: %d mistakes\n%w", operator, len(m), errors.Join(m...))
+		return fmt.Errorf("setting up operator %q: %d mistakes\n%w", operator, len(s), errors.Join(s...))
 	}
 }
 
-// strays are mistakes without an operator to keep them: of a nil one, or of a selection that nobody made. The next
+// ownerless are errors without an operator to keep them: of a nil one, or of a selection that nobody made. The next
 // operator that is set up reports them, or else their handlers would be missing silently.
-var strays struct {
-	sync.Mutex
-	mistakes
+var ownerless struct {
+	mu   sync.Mutex
+	errs setupErrors
 }
 
-func stray(err error) {
-	strays.Lock()
-	defer strays.Unlock()
-	strays.add(location(), err)
+func addOwnerless(err error) {
+	ownerless.mu.Lock()
+	defer ownerless.mu.Unlock()
+	ownerless.errs.add(location(), err)
 }
 
-func takeStrays() mistakes {
-	strays.Lock()
-	defer strays.Unlock()
-	taken := strays.mistakes
-	strays.mistakes = nil
+func takeOwnerless() setupErrors {
+	ownerless.mu.Lock()
+	defer ownerless.mu.Unlock()
+	taken := ownerless.errs
+	ownerless.errs = nil
 	return taken
 }

@@ -97,7 +97,7 @@ func checkDiffBase(kept diffbase.Storage) error {
 		return nil
 	}
 	patch := map[string]any{}
-	if err := kept.Store(patch, anybody(), diffbase.Essence{}); err != nil {
+	if err := kept.Store(patch, probeObject(), diffbase.Essence{}); err != nil {
 		return fmt.Errorf("storing an empty essence: %w", err)
 	}
 	return checkPlaces(patch)
@@ -133,15 +133,15 @@ func checkProgress(kept progress.Storage) error {
 	return checkPlaces(patch)
 }
 
-// anybody is an object to ask storages about: all objects have their memory at the same places.
-func anybody() map[string]any {
+// probeObject is an object to ask storages about: all objects have their memory at the same places.
+func probeObject() map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": "any", "uid": "any"}}
 }
 
 // recorded is what a storage writes for a record of the handler, which no other handler's record looks like.
 func recorded(kept progress.Storage, id string) (map[string]any, error) {
 	patch, purpose := map[string]any{}, id
-	if err := kept.Store(patch, anybody(), id, progress.Record{Purpose: &purpose}); err != nil {
+	if err := kept.Store(patch, probeObject(), id, progress.Record{Purpose: &purpose}); err != nil {
 		return nil, fmt.Errorf("storing a record of handler %q: %w", id, err)
 	}
 	return patch, nil
@@ -167,11 +167,11 @@ func checkPlaces(patch map[string]any) error {
 	return nil
 }
 
-// share is where two ids are both kept, or empty. Every storage has its own rules, so it is asked.
-func (op *Operator) share(a, b string) bool {
+// sharePlace tells whether the records of two ids are at one place. Every storage has its own rules, so it is asked.
+func (op *Operator) sharePlace(a, b string) bool {
 	first, err := recorded(op.settings.progress, a)
 	if err != nil {
-		return false // of which overwrites tells
+		return false // overwrites reports the error
 	}
 	second, err := recorded(op.settings.progress, b)
 	if err != nil {
