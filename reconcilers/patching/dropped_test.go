@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // A server that has a schema takes what it does not know for nothing.
@@ -28,7 +29,7 @@ func TestDropped(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
-			api.knows = tc.knows
+			api.change(func(r *memapi.Resource) { r.StatusFields = tc.knows })
 			result, err := engineWriter(t, api).Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
 				patching.Patch{Merge: m{"status": tc.status}},

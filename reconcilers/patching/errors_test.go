@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 var allClasses = []error{patching.ErrConflict, patching.ErrReplaced, patching.ErrRefused}
@@ -32,82 +33,88 @@ func TestErrorClasses(t *testing.T) {
 		reason string
 		plain  bool // Kopf's form
 		patch  patching.Patch
-		serve  func(api *fakeAPI)
+		serve  func(api *server)
 		class  error
 		text   string
 		sent   int
 	}{
 		"Unreachable": {
 			reason: "What has no class still says what was done to which object.",
-			patch:  mergeMain, serve: func(api *fakeAPI) { api.failures = []any{int64(500)} },
+			patch:  mergeMain, serve: func(api *server) { api.failures = []any{int64(500)} },
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
 		},
 		"StaleList": {
 			reason: "The version in the patch is not the current one.",
-			patch:  mergeList, serve: func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			patch:  mergeList, serve: func(api *server) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
 			class: patching.ErrConflict, text: "patching kopf.dev/v1", sent: 1,
 		},
 		"StaleStatus": {
 			reason: "The status goes first, so nothing else is sent.",
 			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(2)}, "status": m{"s": int64(2)}}},
-			serve:  func(api *fakeAPI) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
+			serve:  func(api *server) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
 			class:  patching.ErrConflict, text: "patching the status of kopf.dev/v1", sent: 1,
 		},
 		"StaleFunction": {
 			reason: "The test of the version fails with a bare 422.",
-			plain:  true, patch: function, serve: func(api *fakeAPI) {
+			plain:  true, patch: function, serve: func(api *server) {
 				api.interferences = []any{m{"spec": m{"z": "z"}}}
 			},
 			class: patching.ErrConflict, sent: 1,
 		},
 		"Conflict": {
 			reason: "A 409 is a conflict in any form.",
-			plain:  true, patch: mergeMain, serve: func(api *fakeAPI) { api.failures = []any{int64(409)} },
+			plain:  true, patch: mergeMain, serve: func(api *server) { api.failures = []any{int64(409)} },
 			class: patching.ErrConflict, sent: 1,
 		},
 		"Recreated": {
 			reason: "The uid in the patch is not that of the object of this name.",
-			patch:  mergeMain, serve: func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
+			patch:  mergeMain, serve: func(api *server) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
 			class: patching.ErrReplaced, sent: 1,
 		},
 		"InvalidContent": {
 			reason: "Any other 422 is about the content, and will not pass next time.",
-			patch:  mergeMain, serve: func(api *fakeAPI) { api.failures = []any{invalid("spec.n")} },
+			patch:  mergeMain, serve: func(api *server) { api.failures = []any{memapi.Refusal(422, "spec.n")} },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"InvalidFunction": {
 			reason: "So it is with a JSON-patch, if the server says which field is wrong.",
-			plain:  true, patch: function, serve: func(api *fakeAPI) {
-				api.failures = []any{invalid("metadata.finalizers")}
+			plain:  true, patch: function, serve: func(api *server) {
+				api.failures = []any{memapi.Refusal(422, "metadata.finalizers")}
 			},
 			class: patching.ErrRefused, sent: 1,
 		},
 		"FinalizerUnderDeletion": {
 			reason: "The server takes no new finalizers on an object that is being deleted.",
-			patch:  function, serve: func(api *fakeAPI) { api.stored["metadata"].(m)["deletionTimestamp"] = "x" },
+			patch:  function, serve: func(api *server) { api.beDeleted() },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"RecreatedWithoutStatus": {
 			reason: "The 404 of /status leads to a reading, and that to another object.",
 			patch:  mergeStatus,
-			serve:  func(api *fakeAPI) { api.hasStatus, api.stored["metadata"].(m)["uid"] = false, "uid2" },
-			class:  patching.ErrReplaced, sent: 1,
+			serve: func(api *server) {
+				api.serveStatus(false)
+				api.edit(m{"metadata": m{"uid": "uid2"}})
+			},
+			class: patching.ErrReplaced, sent: 1,
 		},
 		"UnreadableWithoutStatus": {
 			reason: "If it cannot be found out what a 404 of /status means, that is the error.",
-			patch:  mergeStatus, serve: func(api *fakeAPI) { api.hasStatus, api.failGet = false, 500 },
+			patch:  mergeStatus, serve: func(api *server) {
+				api.serveStatus(false)
+				api.failGet = 500
+			},
 			text: "reading kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
 		},
 		"Unencodable": {
 			reason: "What is not JSON is not sent.",
-			patch:  patching.Patch{Merge: m{"spec": m{"n": func() {}}}}, serve: func(*fakeAPI) {},
+			patch:  patching.Patch{Merge: m{"spec": m{"n": func() {}}}}, serve: func(*server) {},
 			text: "encoding the patch of kopf.dev/v1 KopfExample ns1/kex1",
 		},
 		"FailedFunction": {
 			reason: "A function's error names the object, too.",
 			patch: patching.Patch{
 				Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)},
-			}, serve: func(*fakeAPI) {},
+			}, serve: func(*server) {},
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
 		},
 		"FailedFunctionPlain": {
@@ -115,7 +122,7 @@ func TestErrorClasses(t *testing.T) {
 			plain:  true,
 			patch: patching.Patch{
 				Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)},
-			}, serve: func(*fakeAPI) {},
+			}, serve: func(*server) {},
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1: transforming",
 		},
 	}
@@ -134,8 +141,8 @@ func TestErrorClasses(t *testing.T) {
 			if tc.sent > 0 && !errors.As(err, &answer) {
 				t.Errorf("%s\nthe server's error is not wrapped: %v", tc.reason, err)
 			}
-			if len(api.writes) != tc.sent || result.Requests != tc.sent {
-				t.Errorf("%s\nwant %d requests, got %d: %v", tc.reason, tc.sent, result.Requests, api.writes)
+			if len(api.writes()) != tc.sent || result.Requests != tc.sent {
+				t.Errorf("%s\nwant %d requests, got %d: %v", tc.reason, tc.sent, result.Requests, api.writes())
 			}
 			if got := !result.Remaining.Empty(); got != errors.Is(tc.class, patching.ErrConflict) {
 				t.Errorf("%s\nonly a conflict leaves something to do: %v", tc.reason, result.Remaining)
@@ -146,7 +153,7 @@ func TestErrorClasses(t *testing.T) {
 
 func TestStatusRefused(t *testing.T) {
 	type m = map[string]any
-	tooLarge := refusal(413)
+	tooLarge := memapi.Refusal(413)
 	cases := map[string]struct {
 		reason  string
 		failure any
@@ -160,7 +167,7 @@ func TestStatusRefused(t *testing.T) {
 		"Expired":  {reason: "And an expired login.", failure: int64(401)},
 		"Conflict": {reason: "A conflict holds back the rest.", failure: int64(409)},
 		"Invalid": {
-			reason: "The handlers' data must not block the object.", failure: invalid("status.s"), want: true,
+			reason: "The handlers' data must not block the object.", failure: memapi.Refusal(422, "status.s"), want: true,
 			class: patching.ErrRefused,
 		},
 		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
@@ -174,7 +181,8 @@ func TestStatusRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, fold := range []bool{true, false} {
 				api := serverOf(object())
-				api.failures, api.hasStatus = []any{tc.failure}, !tc.missing
+				api.failures = []any{tc.failure}
+				api.serveStatus(!tc.missing)
 				writer := engineWriter(t, api)
 				writer.Fold = fold
 				p := patching.Patch{
@@ -194,11 +202,11 @@ func TestStatusRefused(t *testing.T) {
 				if !strings.Contains(result.StatusRefused.Error(), tc.text) {
 					t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, result.StatusRefused)
 				}
-				if !patching.HasFinalizer(api.stored, "own") {
-					t.Errorf("%s\nthe main resource was not written: %v", tc.reason, api.writes)
+				if !patching.HasFinalizer(api.stored(), "own") {
+					t.Errorf("%s\nthe main resource was not written: %v", tc.reason, api.writes())
 				}
-				if api.stored["status"].(m)["s"] != int64(1) {
-					t.Errorf("%s\n/status was tried again: %v", tc.reason, api.writes)
+				if api.stored()["status"].(m)["s"] != int64(1) {
+					t.Errorf("%s\n/status was tried again: %v", tc.reason, api.writes())
 				}
 			}
 		})
@@ -223,7 +231,7 @@ func TestGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
-			api.stored = nil
+			api.vanish()
 			result, err := engineWriter(t, api).Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true}, tc.patch,
 			)
@@ -235,9 +243,9 @@ func TestGone(t *testing.T) {
 }
 
 func TestGoneOnTheWay(t *testing.T) {
-	body := object()
-	body["metadata"].(map[string]any)["deletionTimestamp"] = "x"
-	api := serverOf(body)
+	api := serverOf(object())
+	api.beDeleted()
+	body := api.stored()
 	writer := patching.Writer{Client: api.client(t)}
 	p := patching.Patch{
 		Merge:      map[string]any{"metadata": map[string]any{"finalizers": nil}},
@@ -258,8 +266,8 @@ func TestNoVersionToGuardWith(t *testing.T) {
 		writer.Fold = fold
 		p := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
 		_, err := writer.Apply(t.Context(), patching.Target{Body: body}, p)
-		if err == nil || len(api.writes) > 0 {
-			t.Errorf("a list must not be written without a guard: %v, %v", err, api.writes)
+		if err == nil || len(api.writes()) > 0 {
+			t.Errorf("a list must not be written without a guard: %v, %v", err, api.writes())
 		}
 	}
 }

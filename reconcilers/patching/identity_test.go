@@ -21,7 +21,8 @@ func TestIdentity(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if uid, version := patching.UIDOf(tc.body), patching.VersionOf(tc.body); uid != tc.uid || version != tc.version {
+			uid, version := patching.UIDOf(tc.body), patching.VersionOf(tc.body)
+			if uid != tc.uid || version != tc.version {
 				t.Errorf("%s: got uid %q, version %q, want %q, %q", tc.reason, uid, version, tc.uid, tc.version)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 func TestApplyRetrying(t *testing.T) {
@@ -25,7 +26,7 @@ func TestApplyRetrying(t *testing.T) {
 		reason   string
 		plain    bool
 		patch    patching.Patch
-		serve    func(api *fakeAPI)
+		serve    func(api *server)
 		refetch  func(ctx context.Context) (map[string]any, error)
 		class    error
 		text     string
@@ -37,19 +38,19 @@ func TestApplyRetrying(t *testing.T) {
 	}{
 		"NeverEnds": {
 			reason: "After five lost races it is better left to a later pass, with what remains.",
-			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(9) },
+			patch:  finalizer, serve: func(api *server) { api.interferences = others(9) },
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"NeverEndsPlain": {
 			reason: "The same in Kopf's form.",
-			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.interferences = others(9) },
+			plain:  true, patch: finalizer, serve: func(api *server) { api.interferences = others(9) },
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"BusyServer": {
 			reason: "A 409 is no refusal of the content, even if the version was right: the server may have lost " +
 				"races itself.",
 			patch: finalizer,
-			serve: func(api *fakeAPI) {
+			serve: func(api *server) {
 				api.failures = []any{int64(409), int64(409), int64(409), int64(409), int64(409), int64(409)}
 			},
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
@@ -57,61 +58,61 @@ func TestApplyRetrying(t *testing.T) {
 		"RecreatedMeanwhile": {
 			reason: "What was meant for one object must not go to another of the name.",
 			patch:  finalizer,
-			serve:  func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
+			serve:  func(api *server) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
 			class:  patching.ErrReplaced, text: "uid uid1, now uid2", requests: 1, reads: 1,
 		},
 		"GoneMeanwhile": {
 			reason: "There is nothing to write to any more.",
 			patch:  finalizer,
-			serve: func(api *fakeAPI) {
-				api.failures, api.interfere = []any{int64(409)}, func(int) { api.stored = nil }
+			serve: func(api *server) {
+				api.failures, api.interfere = []any{int64(409)}, func(int) { api.vanish() }
 			},
 			gone: true, requests: 1, reads: 1,
 		},
 		"NilFromRefetch": {
 			reason: "The caller's reading may say so with a nil body.",
-			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
 			refetch: func(context.Context) (map[string]any, error) { return nil, nil },
 			gone:    true, requests: 1,
 		},
 		"RefetchFails": {
 			reason: "If the object cannot be read again, that is the error.",
-			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
 			refetch: func(context.Context) (map[string]any, error) { return nil, errors.New("no route") },
 			text:    "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: no route", requests: 1,
 		},
 		"NotTheVersion": {
 			reason: "Somebody refuses the operations without saying why; the version was right.",
 			plain:  true, patch: finalizer,
-			serve: func(api *fakeAPI) {
+			serve: func(api *server) {
 				api.failures = []any{int64(422), int64(422), int64(422), int64(422), int64(422)}
 			},
 			class: patching.ErrRefused, text: "nobody has changed", requests: 2, reads: 2,
 		},
 		"NoGuardOfOurs": {
 			reason: "A 409 to a request without guards is not for us to repeat; Kopf escalates it.",
-			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.failures = []any{int64(409)} },
+			plain:  true, patch: finalizer, serve: func(api *server) { api.failures = []any{int64(409)} },
 			class: patching.ErrConflict, remains: true, requests: 1,
 		},
 		"Refused": {
 			reason: "Only conflicts are tried again.",
-			patch:  finalizer, serve: func(api *fakeAPI) { api.failures = []any{invalid("metadata.finalizers")} },
+			patch:  finalizer, serve: func(api *server) { api.failures = []any{memapi.Refusal(422, "metadata.finalizers")} },
 			class: patching.ErrRefused, requests: 1,
 		},
 		"SecondAttempt": {
 			reason: "The functions run again on the fresh body.",
-			patch:  finalizer, serve: func(api *fakeAPI) { api.interferences = others(1) },
+			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
 			requests: 2, reads: 1, written: true,
 		},
 		"FourthAttempt": {
 			reason: "Every attempt starts from what was read last.",
-			plain:  true, patch: finalizer, serve: func(api *fakeAPI) { api.interferences = others(3) },
+			plain:  true, patch: finalizer, serve: func(api *server) { api.interferences = others(3) },
 			requests: 4, reads: 3, written: true,
 		},
 		"DoneByOthers": {
 			reason:   "If the fresh body has the change, there is nothing to send.",
 			patch:    finalizer,
-			serve:    func(api *fakeAPI) { api.interferences = []any{m{"metadata": m{"finalizers": []any{"own"}}}} },
+			serve:    func(api *server) { api.interferences = []any{m{"metadata": m{"finalizers": []any{"own"}}}} },
 			requests: 1, reads: 1, written: true,
 		},
 		"StatusIsNotRepeated": {
@@ -120,14 +121,14 @@ func TestApplyRetrying(t *testing.T) {
 				Merge:      m{"status": m{"b": int64(2)}},
 				Transforms: []patching.Transform{patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(2))},
 			},
-			serve:    func(api *fakeAPI) { api.interferences = []any{nil, m{"spec": m{"z": "z"}}} },
+			serve:    func(api *server) { api.interferences = []any{nil, m{"spec": m{"z": "z"}}} },
 			requests: 3, reads: 1, written: true,
 		},
 		"RefusedStatusIsNotForgotten": {
 			reason: "The refusal is reported although a later attempt had nothing to do with the status.",
 			patch:  patching.Patch{Merge: m{"status": m{"b": int64(2)}}, Transforms: finalizer.Transforms},
-			serve: func(api *fakeAPI) {
-				api.failures, api.interferences = []any{invalid("status.b")}, []any{nil, m{"spec": m{"z": "z"}}}
+			serve: func(api *server) {
+				api.failures, api.interferences = []any{memapi.Refusal(422, "status.b")}, []any{nil, m{"spec": m{"z": "z"}}}
 			},
 			requests: 3, reads: 1, written: true,
 		},
@@ -148,8 +149,8 @@ func TestApplyRetrying(t *testing.T) {
 				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, err)
 			}
 			got := []any{
-				result.Requests, api.reads, result.Gone, !result.Remaining.Empty(),
-				patching.HasFinalizer(api.stored, "own"),
+				result.Requests, api.reads(), result.Gone, !result.Remaining.Empty(),
+				patching.HasFinalizer(api.stored(), "own"),
 			}
 			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {
 				t.Errorf("%s\nrequests, reads, gone, remaining, written: -want, +got:\n%s", tc.reason, diff)

@@ -3,6 +3,7 @@ package patching_test
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -18,10 +20,9 @@ func TestVectorsPatchRequest(t *testing.T) {
 	vectors.Run(t, "patch_request", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "patch", "fns", "resource", "gone", "failures", "interferences")
 		api, body := resourceAPI(t, input)
-		target := patching.Target{Body: body, StatusSubresource: api.hasStatus}
-		api.stored = decode(encode(body)).(map[string]any)
+		target := patching.Target{Body: body, StatusSubresource: api.resource.StatusSubresource}
 		if gone, _ := input["gone"].(bool); gone {
-			api.stored = nil
+			api.vanish()
 		}
 		writer := patching.Writer{Client: api.client(t)}
 		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{
@@ -37,16 +38,22 @@ func TestVectorsPatchRequest(t *testing.T) {
 		expected := vectors.Known(
 			t, want.Value, "requests", "awaited_version", "remaining_fns", "remaining_patch", "escalated", "final_body",
 		)
-		compareRequests(t, body, expected.List("requests"), api.writes)
+		compareRequests(t, body, expected.List("requests"), api.writes())
 		compareEnd(t, expected, result, err)
-		sameJSON(t, "the final body", expected["final_body"], unkinded(input.Mapping("body"), api.stored))
+		sameJSON(t, "the final body", expected["final_body"], ofTheCase(input.Mapping("body"), api.stored()))
 	})
 }
 
-// unkinded is the body with the kind that the case gives it, if any.
-func unkinded(given vectors.Fields, body map[string]any) any {
+// ofTheCase is the body with the kind and the time of deletion that the case gives it, if any: the cases have texts that
+// no server takes. They know nothing of generations.
+func ofTheCase(given vectors.Fields, body map[string]any) any {
 	if body == nil {
 		return nil
+	}
+	metadata := body["metadata"].(map[string]any)
+	delete(metadata, "generation")
+	if metadata["deletionTimestamp"] != nil {
+		metadata["deletionTimestamp"] = given.Mapping("metadata")["deletionTimestamp"]
 	}
 	for _, key := range []string{"apiVersion", "kind"} {
 		delete(body, key)
@@ -59,7 +66,7 @@ func unkinded(given vectors.Fields, body map[string]any) any {
 
 // resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The resource
 // is what counts, whatever kind the body says to be of: a client is told the kind of the resource.
-func resourceAPI(t *testing.T, input vectors.Fields) (api *fakeAPI, body map[string]any) {
+func resourceAPI(t *testing.T, input vectors.Fields) (api *server, body map[string]any) {
 	t.Helper()
 	resource := vectors.Fields{}
 	if input["resource"] != nil {
@@ -74,18 +81,21 @@ func resourceAPI(t *testing.T, input vectors.Fields) (api *fakeAPI, body map[str
 	}
 	body = maps.Clone(map[string]any(input.Mapping("body")))
 	body["apiVersion"], body["kind"] = gvk.ToAPIVersionAndKind()
-	api = &fakeAPI{
-		gvk: gvk, plural: resource.Text("plural", "kopfexamples"), clusterScoped: resource["namespaced"] == false,
-		failures: input.List("failures"), interferences: input.List("interferences"),
+	if at, _ := diff.Resolve(body, diff.Path{"metadata", "deletionTimestamp"}); at != nil {
+		metadata := maps.Clone(body["metadata"].(map[string]any))
+		metadata["deletionTimestamp"] = someTime
+		body["metadata"] = metadata
 	}
-	for _, subresource := range resource.List("subresources") {
-		api.hasStatus = api.hasStatus || subresource == "status"
-	}
+	api = serve(memapi.Resource{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Plural: resource.Text("plural", "kopfexamples"),
+		Namespaced: resource["namespaced"] != false, StatusSubresource: slices.Contains(resource.List("subresources"), "status"),
+	}, body)
+	api.failures, api.interferences = input.List("failures"), input.List("interferences")
 	return api, body
 }
 
 // compareRequests takes the requests for what they are, except operations after the test: these, for their effect.
-func compareRequests(t *testing.T, body map[string]any, want []any, got []apiWrite) {
+func compareRequests(t *testing.T, body map[string]any, want []any, got []write) {
 	t.Helper()
 	if len(want) != len(got) {
 		t.Fatalf("requests: -want, +got:\n%s", cmp.Diff(want, decode(encode(got))))
@@ -115,7 +125,7 @@ func compareRequests(t *testing.T, body map[string]any, want []any, got []apiWri
 
 func effect(t *testing.T, body map[string]any, ops []any) any {
 	t.Helper()
-	out, err := patchDocument(body, "json", encode(ops))
+	out, err := operated(body, encode(ops))
 	if err != nil {
 		t.Fatalf("the operations do not apply: %v", err)
 	}

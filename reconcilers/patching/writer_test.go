@@ -34,12 +34,8 @@ func object() map[string]any {
 	}
 }
 
-func serverOf(body map[string]any) *fakeAPI {
-	return &fakeAPI{gvk: kex, plural: "kopfexamples", hasStatus: true, stored: decode(encode(body)).(map[string]any)}
-}
-
 // engineWriter is the Writer as the engine has it.
-func engineWriter(t *testing.T, api *fakeAPI) *patching.Writer {
+func engineWriter(t *testing.T, api *server) *patching.Writer {
 	t.Helper()
 	return &patching.Writer{Client: api.client(t), FieldManager: "tester", Guarded: true, Fold: true}
 }
@@ -224,11 +220,11 @@ func TestRequestsByForm(t *testing.T) {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}
 			var got []string
-			for _, write := range api.writes {
-				_, suffix, _ := strings.Cut(write.URL, "/kex1")
-				got = append(got, fmt.Sprintf("%s %s %s", write.Type, suffix, encode(write.Payload)))
-				if write.Manager != "tester" {
-					t.Errorf("%s\nthe field manager is missing in %v", tc.reason, write)
+			for _, sent := range api.writes() {
+				_, suffix, _ := strings.Cut(sent.URL, "/kex1")
+				got = append(got, fmt.Sprintf("%s %s %s", sent.Type, suffix, encode(sent.Payload)))
+				if sent.Manager != "tester" {
+					t.Errorf("%s\nthe field manager is missing in %v", tc.reason, sent)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -237,8 +233,8 @@ func TestRequestsByForm(t *testing.T) {
 			if result.Requests != len(tc.want) {
 				t.Errorf("%s\nwant %d requests counted, got %d", tc.reason, len(tc.want), result.Requests)
 			}
-			if len(tc.want) > 0 && !cmp.Equal(api.stored, result.Body) {
-				t.Errorf("%s\nthe last answer: -want, +got:\n%s", tc.reason, cmp.Diff(api.stored, result.Body))
+			if len(tc.want) > 0 && !cmp.Equal(api.stored(), result.Body) {
+				t.Errorf("%s\nthe last answer: -want, +got:\n%s", tc.reason, cmp.Diff(api.stored(), result.Body))
 			}
 			if diff := cmp.Diff(object(), body); diff != "" || string(merge) != string(encode(tc.patch.Merge)) {
 				t.Errorf("%s\nan input was modified: -want, +got:\n%s", tc.reason, diff)
@@ -256,21 +252,22 @@ func TestReleased(t *testing.T) {
 	}{
 		"LastOne": {
 			reason:   "The server deletes the object: its version will never be seen.",
-			metadata: map[string]any{"deletionTimestamp": "x"}, want: true,
+			metadata: map[string]any{"deletionTimestamp": someTime}, want: true,
 		},
 		"ZeroGrace": {
 			reason:   "A period of no seconds is over.",
-			metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(0)}, want: true,
-			left: true,
+			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(0)},
+			want:     true,
 		},
 		"OthersLeft": {
 			reason:   "Others still hold the object.",
-			metadata: map[string]any{"deletionTimestamp": "x", "finalizers": []any{"x", "own"}}, left: true,
+			metadata: map[string]any{"deletionTimestamp": someTime, "finalizers": []any{"x", "own"}}, left: true,
 		},
 		"NotDeleting": {reason: "Nobody has asked for the deletion.", left: true},
 		"Grace": {
 			reason:   "A pod goes on until its period is over, and its version arrives.",
-			metadata: map[string]any{"deletionTimestamp": "x", "deletionGracePeriodSeconds": int64(30)}, left: true,
+			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(30)},
+			left:     true,
 		},
 	}
 	for name, tc := range cases {
@@ -289,8 +286,8 @@ func TestReleased(t *testing.T) {
 			if result.Released != tc.want || result.Gone {
 				t.Errorf("%s\nwant released %v, got %v, gone %v", tc.reason, tc.want, result.Released, result.Gone)
 			}
-			if (api.stored != nil) != tc.left {
-				t.Errorf("%s\nthe object is left: %v", tc.reason, api.stored)
+			if (api.stored() != nil) != tc.left {
+				t.Errorf("%s\nthe object is left: %v", tc.reason, api.stored())
 			}
 		})
 	}
@@ -317,7 +314,7 @@ func TestFormsAgree(t *testing.T) {
 		for form := range 8 {
 			guarded, fold, subresource := form&1 > 0, form&2 > 0, form&4 > 0
 			api := serverOf(body)
-			api.hasStatus = subresource
+			api.serveStatus(subresource)
 			writer := patching.Writer{Client: api.client(t), Guarded: guarded, Fold: fold}
 			_, err := writer.Apply(t.Context(), patching.Target{Body: body, StatusSubresource: subresource}, p)
 			if err != nil {
@@ -328,9 +325,9 @@ func TestFormsAgree(t *testing.T) {
 				t.Fatalf("seed %d: unexpected error: %v", seed, err)
 			}
 			for _, key := range []string{"spec", "status"} {
-				if !diff.Equal(pruned(want[key]), pruned(api.stored[key])) {
+				if !diff.Equal(pruned(want[key]), pruned(api.stored()[key])) {
 					t.Fatalf("seed %d, form %d\nbody %s\npatch %s\n%s: -want, +got:\n%s", seed, form,
-						encode(body), encode(p.Merge), key, cmp.Diff(pruned(want[key]), pruned(api.stored[key])))
+						encode(body), encode(p.Merge), key, cmp.Diff(pruned(want[key]), pruned(api.stored()[key])))
 				}
 			}
 		}
@@ -347,7 +344,7 @@ func orAny(value any) any {
 func TestNothingToWrite(t *testing.T) {
 	api := serverOf(object())
 	result, err := engineWriter(t, api).Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{})
-	if err != nil || result.Requests != 0 || result.Body != nil || len(api.writes) != 0 {
+	if err != nil || result.Requests != 0 || result.Body != nil || len(api.writes()) != 0 {
 		t.Errorf("an empty patch must send nothing: %+v, %v", result, err)
 	}
 }
@@ -375,7 +372,7 @@ func TestCancelledContext(t *testing.T) {
 	api := serverOf(object())
 	p := patching.Patch{Merge: annotate(map[string]any{"b": int64(2)})}
 	result, err := engineWriter(t, api).Apply(ctx, patching.Target{Body: object(), StatusSubresource: true}, p)
-	if err == nil || result.StatusRefused != nil || len(api.writes) > 0 {
+	if err == nil || result.StatusRefused != nil || len(api.writes()) > 0 {
 		t.Errorf("nothing was refused, and nothing may be written: %v, %+v", err, result)
 	}
 }

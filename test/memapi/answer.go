@@ -41,6 +41,21 @@ func refuse(r *http.Request, err error) *http.Response {
 	return respond(r, int(status.Code), status)
 }
 
+// Refusal is an answer of the API with this code, and with the reason that goes with it, for hooks. It blames the
+// fields, if any are given, as refusals of invalid objects do.
+func Refusal(code int, fields ...string) *apierrors.StatusError {
+	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", http.StatusText(code), 0, false)
+	err.ErrStatus.Message, err.ErrStatus.Details = http.StatusText(code), nil
+	for _, field := range fields {
+		if err.ErrStatus.Details == nil {
+			err.ErrStatus.Details = &metav1.StatusDetails{}
+		}
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field})
+	}
+	return err
+}
+
 // notServed is what a path without a resource gets.
 func notServed() error {
 	return apierrors.NewGenericServerResponse(

@@ -71,7 +71,8 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		delete(object, "status")
 	}
 	s.identify(t, metadata)
-	if err := t.valid(object, nil); err != nil {
+	s.mutate(t, object)
+	if err := s.validate(t, object, nil); err != nil {
 		return nil, err
 	}
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {

@@ -1,10 +1,35 @@
 package memapi
 
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
 // Put stores an object as it is, whatever the rules: with its uid, its finalizers and a deletion under way. Only its
-// resource version is new.
+// resource version is new. It ends an object of the same name with another uid.
 func (s *Server) Put(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.put(r, object)
+}
+
+// Restore is Put for an object that keeps its resource version, from which the server goes on counting. It panics if
+// that is not a number, or lower than that of any object stored before.
+func (s *Server) Restore(r Resource, object map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, _ := metadataOf(object)["resourceVersion"].(string)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || version < s.version && len(s.history) > 0 {
+		panic(fmt.Sprintf("memapi: an object cannot be restored with version %q at version %d", text, s.version))
+	}
+	s.version = version - 1
+	s.put(r, object)
+}
+
+func (s *Server) put(r Resource, object map[string]any) {
 	after := cloned(object)
 	delete(after, "apiVersion")
 	delete(after, "kind")
@@ -12,11 +37,66 @@ func (s *Server) Put(r Resource, object map[string]any) {
 	t := target{Resource: r}
 	t.namespace, _ = metadata["namespace"].(string)
 	t.name, _ = metadata["name"].(string)
+	before := s.objects[r.groupResource()][t.key()]
+	if before != nil && metadataOf(before)["uid"] != metadata["uid"] {
+		s.discard(t, before)
+		before = nil
+	}
 	metadata["resourceVersion"] = s.next()
-	s.keep(t, s.objects[r.groupResource()][t.key()], after)
+	s.keep(t, before, after)
 }
 
-// Object is what is stored under the name; nil if there is nothing.
+// Edit changes an object as somebody else would who asks for no version, past admission and validation: it gets a new
+// resource version if it differs afterwards, a new generation if it is not the metadata alone, and is gone if it is
+// being deleted and nothing holds it any more. It tells whether there is such an object. The change is made with the
+// server locked, so it must not ask it for anything.
+func (s *Server) Edit(r Resource, namespace, name string, change func(object map[string]any)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := target{Resource: r, namespace: namespace, name: name}
+	before, ok := s.objects[r.groupResource()][t.key()]
+	if !ok {
+		return false
+	}
+	after := cloned(before)
+	change(after)
+	metadata := metadataOf(after)
+	switch {
+	case equality.Semantic.DeepEqual(before, after):
+		return true
+	case released(metadata):
+		s.discard(t, after)
+		return true
+	case !r.Plain && t.specified(before, after):
+		metadata["generation"] = generation(before) + 1
+	}
+	metadata["resourceVersion"] = s.next()
+	s.keep(t, before, after)
+	return true
+}
+
+// Delete asks for the deletion of an object as somebody else would: it goes at once unless finalizers hold it. It tells
+// whether there is such an object.
+func (s *Server) Delete(r Resource, namespace, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.delete(target{Resource: r, namespace: namespace, name: name}, nil)
+	return err == nil
+}
+
+// Discard ends an object at once, whatever holds it. It tells whether there was one.
+func (s *Server) Discard(r Resource, namespace, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := target{Resource: r, namespace: namespace, name: name}
+	before, ok := s.objects[r.groupResource()][t.key()]
+	if ok {
+		s.discard(t, before)
+	}
+	return ok
+}
+
+// Object is what is stored under the name, with apiVersion and kind; nil if there is nothing.
 func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package memapi
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,8 +49,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	var err error
 	code := http.StatusOK
 	switch {
-	case t.name == "" && r.Method == http.MethodGet && r.URL.Query().Get("watch") != "" &&
-		r.URL.Query().Get("watch") != "false":
+	case t.name == "" && r.Method == http.MethodGet && watching(r.URL.Query()):
 		return s.watch(r, t)
 	case t.name == "" && r.Method == http.MethodGet:
 		object, err = s.list(t, r.URL.Query())
@@ -75,30 +75,43 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	return respond(r, code, object)
 }
 
-// route reads /api/v1/… and /apis/group/version/…
+func watching(query url.Values) bool {
+	return query.Get("watch") != "" && query.Get("watch") != "false"
+}
+
+// route finds what is served at a path.
 func (s *Server) route(parts []string) (target, bool) {
-	var gv schema.GroupVersion
+	t, gv, asked := parse(parts)
+	if !asked {
+		return target{}, false
+	}
+	found, ok := s.find(gv, t.Plural)
+	t.Resource = found
+	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
+	whole := !found.Namespaced || t.namespace != "" || t.name == ""
+	return t, ok && status && whole && (found.Namespaced || t.namespace == "")
+}
+
+// parse reads /api/v1/… and /apis/group/version/… Of the resource, it has what the path says. It is not ok for other
+// paths.
+func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
 		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
 	case len(parts) > 3 && parts[0] == "apis":
 		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
 	default:
-		return target{}, false
+		return target{}, gv, false
 	}
-	var t target
 	if len(parts) > 2 && parts[0] == "namespaces" {
 		t.namespace, parts = parts[1], parts[2:]
 	}
-	found, ok := s.find(gv, parts[0])
-	t.Resource = found
+	t.Resource = Resource{Group: gv.Group, Version: gv.Version, Plural: parts[0]}
 	if len(parts) > 1 {
 		t.name = parts[1]
 	}
 	if len(parts) > 2 {
 		t.subresource = parts[2]
 	}
-	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
-	whole := !found.Namespaced || t.namespace != "" || t.name == ""
-	return t, ok && len(parts) <= 3 && status && whole && (found.Namespaced || t.namespace == "")
+	return t, gv, len(parts) <= 3
 }

@@ -6,10 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/rest"
 )
 
 func init() {
@@ -27,6 +25,7 @@ type Server struct {
 	version   int64
 	uids      int
 	changed   chan struct{} // closed by every change, and replaced
+	admission Admission
 }
 
 var _ http.RoundTripper = (*Server)(nil)
@@ -80,17 +79,6 @@ func builtIn() []Resource {
 	return []Resource{
 		core("Namespace", "namespaces", "ns", false), core("ConfigMap", "configmaps", "cm", true),
 		core("Secret", "secrets", "", true), core("Event", "events", "ev", true), pods, definitions,
-	}
-}
-
-// Config is a configuration for clients of the transport: the server itself, or what is put before it to count or
-// disturb.
-func Config(transport http.RoundTripper) *rest.Config {
-	return &rest.Config{
-		Host: "http://mem", Transport: transport, QPS: -1,
-		ContentConfig: rest.ContentConfig{
-			ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON,
-		},
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	}
 	object = t.permitted(before, object)
 	metadata = metadataOf(object)
-	if metadata["uid"] == nil {
+	if metadata["uid"] == nil && was["uid"] != nil {
 		metadata["uid"] = was["uid"]
 	}
 	for _, own := range []string{
@@ -101,8 +101,9 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 		}
 	}
 	delete(metadata, "managedFields")
+	s.mutate(t, object)
 	tidy(metadata)
-	if err := t.valid(object, before); err != nil {
+	if err := s.validate(t, object, before); err != nil {
 		return nil, err
 	}
 	t.prune(object)
@@ -112,13 +113,20 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if !t.Plain && t.specified(before, object) {
 		metadata["generation"] = generation(before) + 1
 	}
-	if finalizers, _ := metadata["finalizers"].([]any); metadata["deletionTimestamp"] != nil && len(finalizers) == 0 {
+	if released(metadata) {
 		s.discard(t, before)
 		return t.shown(object), nil
 	}
 	metadata["resourceVersion"] = s.next()
 	s.keep(t, before, object)
 	return t.shown(object), nil
+}
+
+// released tells whether nothing holds an object that is being deleted any more.
+func released(metadata map[string]any) bool {
+	finalizers, _ := metadata["finalizers"].([]any)
+	grace, _ := metadata["deletionGracePeriodSeconds"].(int64)
+	return metadata["deletionTimestamp"] != nil && len(finalizers) == 0 && grace == 0
 }
 
 // permitted is what the path lets through: the status alone, or all but the status.

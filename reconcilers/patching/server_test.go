@@ -1,0 +1,197 @@
+package patching_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// server is an API server with one object, and with what goes wrong there.
+type server struct {
+	*memapi.Server
+	resource        memapi.Resource
+	namespace, name string
+	connection      *memapi.Connection
+	seen            []map[string]any // the object that each write came upon; nil if there was none
+
+	// Before the n-th write: changes by others, as merge-patches of the whole object; a function is more general.
+	interferences []any
+	interfere     func(n int)
+	// Instead of the answer to the n-th write, an HTTP status or an error; nil or absent is to serve it.
+	failures []any
+	// Instead of the answer to all reads.
+	failGet int
+}
+
+// write is one PATCH request, and the code of its refusal.
+type write struct {
+	URL     string
+	Type    string
+	Payload any
+	Status  int
+	Manager string
+	Before  map[string]any `json:"-"` // the object that the request came upon; nil if there was none
+}
+
+var kexes = memapi.Resource{
+	Group: kex.Group, Version: kex.Version, Kind: kex.Kind, Plural: "kopfexamples", Namespaced: true,
+	StatusSubresource: true,
+}
+
+func serverOf(body map[string]any) *server { return serve(kexes, body) }
+
+// serve is a server with the object at its own resource version.
+func serve(resource memapi.Resource, body map[string]any) *server {
+	metadata := body["metadata"].(map[string]any)
+	s := &server{Server: memapi.New(), resource: resource, name: metadata["name"].(string)}
+	if resource.Namespaced {
+		s.namespace = metadata["namespace"].(string)
+	}
+	s.Install(resource)
+	s.Restore(resource, body)
+	s.connection = s.Connect()
+	s.connection.Before = func(_ context.Context, r memapi.Request) error { return s.disturb(r) }
+	return s
+}
+
+// someTime is when the deletion of an object was asked for.
+const someTime = "2024-05-06T07:08:09Z"
+
+func (s *server) serveStatus(subresource bool) {
+	s.change(func(r *memapi.Resource) { r.StatusSubresource = subresource })
+}
+
+// beDeleted has the deletion asked for in the version that the handlers saw.
+func (s *server) beDeleted() {
+	body := s.stored()
+	body["metadata"].(map[string]any)["deletionTimestamp"] = someTime
+	s.Restore(s.resource, body)
+}
+
+// change lets the resource be served in another way.
+func (s *server) change(how func(r *memapi.Resource)) {
+	how(&s.resource)
+	s.Install(s.resource)
+}
+
+func (s *server) disturb(r memapi.Request) error {
+	if r.Verb != "patch" {
+		if s.failGet != 0 {
+			return memapi.Refusal(s.failGet)
+		}
+		return nil
+	}
+	n := len(s.seen)
+	if s.interfere != nil {
+		s.interfere(n)
+	}
+	if n < len(s.interferences) && s.interferences[n] != nil {
+		s.edit(s.interferences[n])
+	}
+	s.seen = append(s.seen, s.stored())
+	if n >= len(s.failures) || s.failures[n] == nil {
+		return nil
+	}
+	if code, ok := s.failures[n].(int64); ok {
+		return memapi.Refusal(int(code))
+	}
+	return s.failures[n].(error)
+}
+
+// edit applies a merge-patch as somebody else would.
+func (s *server) edit(merge any) {
+	s.Edit(s.resource, s.namespace, s.name, func(object map[string]any) {
+		patched, err := jsonpatch.MergePatch(encode(object), encode(merge))
+		if err != nil {
+			panic(err)
+		}
+		clear(object)
+		for key, value := range decode(patched).(map[string]any) {
+			object[key] = value
+		}
+	})
+}
+
+func (s *server) vanish() { s.Discard(s.resource, s.namespace, s.name) }
+
+// stored is the object as it is now; nil if there is none.
+func (s *server) stored() map[string]any { return s.Object(s.resource, s.namespace, s.name) }
+
+func (s *server) writes() []write {
+	var writes []write
+	for _, r := range s.connection.Requests() {
+		if r.Verb != "patch" {
+			continue
+		}
+		w := write{
+			URL: r.Path, Payload: decode(r.Body), Manager: r.Query.Get("fieldManager"), Before: s.seen[len(writes)],
+			Type: map[string]string{
+				"application/merge-patch+json": "merge", "application/json-patch+json": "json",
+			}[r.ContentType],
+		}
+		if r.Code >= 400 {
+			w.Status = r.Code
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}
+
+func (s *server) reads() int {
+	reads := 0
+	for _, r := range s.connection.Requests() {
+		if r.Verb == "get" {
+			reads++
+		}
+	}
+	return reads
+}
+
+func (s *server) client(t *testing.T) client.Client {
+	t.Helper()
+	c, err := memapi.NewClient(s.connection, s.resource)
+	if err != nil {
+		t.Fatalf("making a client: %v", err)
+	}
+	return c
+}
+
+// operated is a body after the operations of a JSON-patch.
+func operated(body map[string]any, operations []byte) (map[string]any, error) {
+	patch, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		return nil, err
+	}
+	out, err := patch.Apply(encode(body))
+	if err != nil {
+		return nil, err
+	}
+	after, ok := decode(out).(map[string]any)
+	if !ok {
+		return nil, errors.New("the body is no mapping any more")
+	}
+	return after, nil
+}
+
+func encode(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func decode(data []byte) any {
+	var out any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &out); err != nil {
+		panic(err)
+	}
+	return out
+}

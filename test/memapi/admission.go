@@ -1,0 +1,41 @@
+package memapi
+
+// Admission is what stands between a write and the storage, beside the rules of the server itself: schemas and webhooks
+// of a cluster. Its functions are called with the server locked, so they must not ask it for anything. The objects have
+// their apiVersion and kind.
+type Admission struct {
+	// Mutate changes an object that is about to be stored, as mutating webhooks, defaults and pruning schemas do. It
+	// must leave the uid, the name and the resource version alone.
+	Mutate func(of Resource, object map[string]any)
+	// Validate refuses an object as it would be stored, as schemas and validating webhooks do: its error is the answer
+	// if it is an apierrors.APIStatus, else an internal error of the server. See apierrors.NewInvalid.
+	Validate func(of Resource, object map[string]any) error
+}
+
+// Admit puts an admission in the place of the former one; by default there is none.
+func (s *Server) Admit(a Admission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.admission = a
+}
+
+func (s *Server) mutate(t target, object map[string]any) {
+	if s.admission.Mutate == nil {
+		return
+	}
+	object["apiVersion"], object["kind"] = t.groupVersion().String(), t.Kind
+	s.admission.Mutate(t.Resource, object)
+	delete(object, "apiVersion")
+	delete(object, "kind")
+}
+
+// validate holds an object against the server's own rules, then against those of the admission.
+func (s *Server) validate(t target, object, before map[string]any) error {
+	if err := t.valid(object, before); err != nil {
+		return err
+	}
+	if s.admission.Validate == nil {
+		return nil
+	}
+	return s.admission.Validate(t.Resource, t.shown(object))
+}
