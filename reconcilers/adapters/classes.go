@@ -25,6 +25,15 @@ func ErrorClasses(next Reconciler) Reconciler {
 	})
 }
 
+// PlainErrors is ErrorClasses for functions that nobody interrupts, and that wait for nothing.
+func PlainErrors(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, a)
+		a.Outcome = a.Limits.Contain(func() execution.Outcome { return a.Limits.Judge(err) })
+		return result, nil
+	})
+}
+
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var bad unpresentable
 	var pending *execution.PendingError

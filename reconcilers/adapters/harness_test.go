@@ -3,6 +3,7 @@ package adapters_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,4 +88,27 @@ func logging(ctx context.Context) (context.Context, *[]string) {
 	lines := &[]string{}
 	log := funcr.NewJSON(func(line string) { *lines = append(*lines, line) }, funcr.Options{})
 	return logf.IntoContext(ctx, log), lines
+}
+
+// made are the Reconcilers of handlers, as an operator sets them up.
+func made(all ...*handlers.Handler) []*adapters.Handler {
+	list := make([]*adapters.Handler, 0, len(all))
+	for _, h := range all {
+		list = append(list, adapters.New(h, nil))
+	}
+	return list
+}
+
+// of are those of one family.
+func of(family handlers.Family, all []*handlers.Handler) []*adapters.Handler {
+	return slices.DeleteFunc(made(all...), func(h *adapters.Handler) bool { return h.Description.Family != family })
+}
+
+// stating gives a cause the facts of the reason that it states: there are causes in the vectors, and in tests, that say
+// no more.
+func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
+	c.Reason, c.Gone, c.Held = reason, reason == cause.Gone, reason == cause.Delete
+	c.Deleting = c.Deleting || reason == cause.Delete || reason == cause.Free
+	c.Handled, c.Changed = reason != cause.Create, reason == cause.Update
+	return c
 }

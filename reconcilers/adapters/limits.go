@@ -8,13 +8,51 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
+// limits is for handlers that have any.
+func limits(h *Handler) Adapter {
+	if policy := h.Description.Policy; policy.Timeout == nil && policy.Retries == nil {
+		return nil
+	}
+	return Limits
+}
+
 // Limits fails the attempt, with no call, if the handler has used up its time or its retries.
 func Limits(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		if err := a.Limits.Exceeded(); err != nil {
 			a.Outcome = execution.Outcome{Final: true, Err: err}
-			return reconcile.Result{}, nil
+			return stopped(a, "Limits", exceeded(a.Limits))
 		}
+		return next.Reconcile(ctx, a)
+	})
+}
+
+// exceeded tells which limit it is: time goes first.
+func exceeded(l execution.Limits) execution.Stop {
+	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
+		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}
+	}
+	return execution.Stop{Why: execution.Exceeded, Expected: *l.Policy.Retries, Found: l.Retries}
+}
+
+// deadline is for handlers with a timeout.
+func deadline(h *Handler) Adapter {
+	if h.Description.Policy.Timeout == nil {
+		return nil
+	}
+	return Deadline
+}
+
+// Deadline cancels the context of the function when the handler's timeout is over. Kopf only looks at it before and
+// after a call.
+func Deadline(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		timeout := a.Limits.Policy.Timeout
+		if timeout == nil {
+			return next.Reconcile(ctx, a)
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, *timeout-a.Limits.Runtime, execution.ErrTimeout)
+		defer cancel()
 		return next.Reconcile(ctx, a)
 	})
 }

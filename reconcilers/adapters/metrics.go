@@ -75,6 +75,14 @@ func register[C prometheus.Collector](registry prometheus.Registerer, collector 
 	return collector, nil
 }
 
+// measured is for operators that measure anything.
+func measured(h *Handler) Adapter {
+	if h.metrics == nil || h.metrics.attempts == nil {
+		return nil
+	}
+	return h.metrics.Adapter
+}
+
 // Adapter measures the attempts.
 func (m *Metrics) Adapter(next Reconciler) Reconciler {
 	if m == nil || m.attempts == nil {

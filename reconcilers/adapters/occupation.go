@@ -25,6 +25,8 @@ type Occupation struct {
 	running map[*execution.Attempt]time.Time
 }
 
+var _ execution.Place = (*Occupation)(nil)
+
 // Holder is a handler that holds places.
 type Holder struct {
 	Handler string
@@ -34,19 +36,37 @@ type Holder struct {
 	Longest time.Duration
 }
 
+// occupation notes the attempts that run in a place. Sub-handlers run in those of their parents.
+func occupation(h *Handler) Adapter {
+	if h.Description.Root != "" {
+		return nil
+	}
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Place == nil {
+				return next.Reconcile(ctx, a)
+			}
+			a.Place.Enter(a)
+			defer a.Place.Leave(a)
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
+
 // Adapter notes the attempts.
 func (o *Occupation) Adapter(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		if !slices.Contains(o.Handlers, a.Call.Handler) {
 			return next.Reconcile(ctx, a)
 		}
-		o.enter(a)
-		defer o.leave(a)
+		o.Enter(a)
+		defer o.Leave(a)
 		return next.Reconcile(ctx, a)
 	})
 }
 
-func (o *Occupation) enter(a *execution.Attempt) {
+// Enter notes that the attempt runs.
+func (o *Occupation) Enter(a *execution.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.running == nil {
@@ -58,7 +78,8 @@ func (o *Occupation) enter(a *execution.Attempt) {
 	}
 }
 
-func (o *Occupation) leave(a *execution.Attempt) {
+// Leave notes that it has ended.
+func (o *Occupation) Leave(a *execution.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.running, a)

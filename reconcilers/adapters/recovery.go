@@ -2,7 +2,6 @@ package adapters
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -11,8 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
-
-var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.
 func Recovery(next Reconciler) Reconciler {

@@ -39,8 +39,11 @@ type Cause struct {
 	Initial bool
 	// Type is that of the raw event, for handlers of events: empty in a listing, or ADDED, MODIFIED, DELETED.
 	Type string
-	// Deleting is true if the object has a deletion timestamp.
-	Deleting bool
+	// Deleting is true if the object has a deletion timestamp; Held, if it has our finalizer; Gone, if it is no more.
+	Deleting, Held, Gone bool
+	// Handled is true if the object was handled to the end before: there is a last-handled essence. Changed is true if
+	// the present one differs from it.
+	Handled, Changed bool
 	// Body is the raw object. It is shared: nobody modifies it.
 	Body map[string]any
 	// Old is the last-handled essence; nil if the object was never handled.
@@ -70,33 +73,47 @@ type Observation struct {
 	Initial bool
 }
 
-// Detect decides on the cause: the first reason that fits, of those in the order of decision:
-// gone, free, delete, create, resume, noop, update. A creation is never initial: a new object is not resumed.
+// Created tells whether the object was never handled to the end.
+func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
+
+// Updated tells whether the object differs from what was handled last.
+func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
+
+// Deleted tells whether the object is being deleted, and waits for us.
+func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
+
+// Resumed tells whether this process meets the object for the first time, whatever else has happened to it. An object
+// that is being deleted is resumed only by those who say so.
+func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
+
+// Detect compares the object with what is remembered of it, and decides on the cause. A creation is never initial: a
+// new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial, Deleting: isDeleting(o.Body),
+		Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
+		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
 	c.Diff = Veil(diff.Compute(asValue(o.Old), asValue(o.New)), nil, o.Veiled)
-	c.Reason = reasonOf(o, c)
-	if c.Reason == Create {
-		c.Initial = false
-	}
+	c.Changed = len(c.Diff) > 0
+	c.Initial = o.Initial && !c.Created()
+	c.Reason = c.reason()
 	return c
 }
 
-func reasonOf(o Observation, c *Cause) Reason {
+// reason is the first one that fits.
+func (c *Cause) reason() Reason {
 	switch {
-	case o.Gone:
+	case c.Gone:
 		return Gone
-	case c.Deleting && !hasFinalizer(o.Body, o.Finalizer):
-		return Free
-	case c.Deleting:
+	case c.Deleted():
 		return Delete
-	case o.Old == nil:
+	case c.Deleting:
+		return Free
+	case c.Created():
 		return Create
-	case len(c.Diff) > 0:
+	case c.Updated():
 		return Update
-	case o.Initial:
+	case c.Resumed(false):
 		return Resume
 	default:
 		return Noop

@@ -133,7 +133,7 @@ func (p *pass) success(state *execution.State) (*success, error) {
 		}
 		for _, id := range e.Subrefs {
 			if state.Handler(id) != nil || !met.first(id) {
-				continue // it its state is known, or it was read
+				continue // its state is known, or it was read
 			}
 			record, err := p.read(id)
 			if err != nil {

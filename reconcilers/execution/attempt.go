@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -23,10 +24,23 @@ var errEnded = errors.New("the attempt has ended: its object cannot be changed a
 type Attempt struct {
 	// Call is what the function gets.
 	Call handlers.Call
+	// Asking is what the adapters are asked; with none, the function is called.
+	Asking Question
+	// Selected is true if the handler was selected for the cause before: it is not asked again.
+	Selected bool
+	// Stopped says which adapter stopped the attempt; the zero value is none.
+	Stopped Stop
+	// Account is what is known of the attempts before this one.
+	Account Account
+	// Place is what the attempt occupies while it runs; nil is nothing.
+	Place Place
 	// Limits judge the outcome.
 	Limits Limits
 	// Outcome is filled by the adapters.
 	Outcome Outcome
+	// Entries and Keep are what an index function said.
+	Entries map[any]any
+	Keep    bool
 	// FlushNow writes what was remembered; nil where it cannot be.
 	FlushNow func(ctx context.Context) error
 	// Previous is the handler's account before this attempt.
@@ -42,6 +56,30 @@ type Attempt struct {
 }
 
 var _ handlers.Writes = (*Attempt)(nil)
+
+// New makes an attempt of a handler that was selected for the cause. The object is copied; nil is for functions that
+// look at what goes on. What is known of former attempts, where it runs and how it writes are for the caller to add.
+func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
+	a := &Attempt{
+		Call:     handlers.Call{Handler: h, Cause: c},
+		Limits:   Limits{ID: h.ID, Policy: h.Policy, Mode: h.ErrorsByDefault()},
+		Selected: true, Now: time.Now,
+	}
+	if object != nil {
+		a.Call.Object = runtime.DeepCopyJSON(object)
+	}
+	a.Call.Writes = a
+	return a
+}
+
+// Continue goes on from the account of the attempts before.
+func (a *Attempt) Continue(now time.Time) {
+	a.Call.Retry, a.Call.Started = a.Account.Retries, a.Account.Started
+	if a.Call.Started.IsZero() {
+		a.Call.Started = now
+	}
+	a.Limits.Retries, a.Limits.Runtime = a.Account.Retries, a.Account.Runtime(now)
+}
 
 // Remember applies the transformation to the working copy, and keeps it for the next write.
 func (a *Attempt) Remember(transform patching.Transform) error {

@@ -66,9 +66,7 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
 // Awakened is true if the handler may be called now.
-func (e *HandlerState) Awakened(now time.Time) bool {
-	return !e.Finished() && !e.blocked && (e.Delayed == nil || !e.Delayed.After(now))
-}
+func (e *HandlerState) Awakened(now time.Time) bool { return e.Account().Waits(now).Why == "" }
 
 // Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is
 // now.

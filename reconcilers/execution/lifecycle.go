@@ -38,9 +38,8 @@ func (l Lifecycle) Pick(due []*HandlerState) []*HandlerState {
 	switch l {
 	case ASAP:
 		// The first of equals, as registered.
-		return []*HandlerState{slices.MinFunc(due, func(a, b *HandlerState) int {
-			return cmp.Compare(a.Retries, b.Retries)
-		})}
+		fewest := func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) }
+		return []*HandlerState{slices.MinFunc(due, fewest)}
 	case OneByOne:
 		return due[:1:1]
 	case Randomized:

@@ -22,11 +22,20 @@ func (h *Handler) fieldMatches(c *cause.Cause) bool {
 	return slices.ContainsFunc(candidates, func(of any) bool { return wanted(diff.Resolve(of, h.Field)) })
 }
 
+// Present is where a handler looks for its field now: in the essence, or, for families that know of no changes, in the
+// body.
+func (h *Handler) Present(c *cause.Cause) map[string]any {
+	if h.Family == Changing {
+		return c.New
+	}
+	return c.Body
+}
+
 // Match tells whether the object and its change are as the handler wants them, whatever the reason: it is of interest,
 // and the field has changed from and to what it must.
 func (h *Handler) Match(ctx context.Context, c *cause.Cause) (bool, error) {
 	if h.Field != nil {
-		if ok, err := h.ask(
+		if ok, err := h.Ask(
 			"value pattern", func() (bool, error) { return h.fieldChanged(c), nil },
 		); err != nil || !ok {
 			return false, err

@@ -105,6 +105,14 @@ type Handler struct {
 	Location string
 }
 
+// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
+func (h *Handler) ErrorsByDefault() ErrorsMode {
+	if h.Family == Watching || h.Family == Indexing {
+		return ErrorsIgnored
+	}
+	return ErrorsTemporary
+}
+
 // View is what a handler sees of a cause: the whole, or its field alone.
 func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	if c.Old != nil {

@@ -3,10 +3,8 @@ package handlers_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -41,25 +39,6 @@ func TestAnswers(t *testing.T) {
 		if got := tc.handler.Answers(tc.review); got != tc.want {
 			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
 		}
-	}
-}
-
-func TestMatchingTakesAFunctionOnce(t *testing.T) {
-	all := []*handlers.Handler{
-		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "b", Family: handlers.Spawning, Function: 1},
-		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
-		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
-	}
-	matching, err := handlers.Matching(t.Context(), all, handlers.Spawning, &cause.Cause{Body: object{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]any{"a", "b", "a", "c", "c"}, ids(matching)); d != "" {
-		t.Errorf(
-			"the same function under the same id runs once; functions that are not known are not the same: -want, "+
-				"+got:\n%s",
-			d,
-		)
 	}
 }
 

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -10,23 +11,30 @@ import (
 
 // Prematch tells whether an object is of interest to the handler at all, be it changed or not.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
-	if h.Field != nil {
-		if ok, err := h.ask(
-			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
-		); err != nil || !ok {
-			return false, err
-		}
-	}
-	for _, filter := range h.Filters {
-		if ok, err := h.ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
-			return false, err
-		}
-	}
-	return true, nil
+	_, ok, err := h.Criteria(ctx, c)
+	return ok, err
 }
 
-// ask turns a panic of a user's function into an error: one bad object must not end the process.
-func (h *Handler) ask(whom string, question func() (bool, error)) (ok bool, err error) {
+// Criteria is Prematch, and tells what the object does not meet: the filter at that place, or, if that is negative, the
+// pattern of the field.
+func (h *Handler) Criteria(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
+	if h.Field != nil {
+		if ok, err := h.Ask(
+			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
+		); err != nil || !ok {
+			return -1, false, err
+		}
+	}
+	for i, filter := range h.Filters {
+		if ok, err := h.Ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
+			return i, false, err
+		}
+	}
+	return 0, true, nil
+}
+
+// Ask turns a panic of a user's function into an error: one bad object must not end the process.
+func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
 	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
 		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
@@ -97,15 +105,12 @@ func (h *Handler) Twin(other *Handler) bool {
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
 }
 
-// isAmong is true if the same function is there under the same id.
-func (h *Handler) isAmong(selected []*Handler) bool {
-	for _, s := range selected {
-		if s.ID == h.ID && h.Function != nil && s.Function == h.Function {
-			return true
-		}
-	}
-	return false
+// Repeats is true for the same function under the same id, for whatever reason it is registered.
+func (h *Handler) Repeats(other *Handler) bool {
+	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
 }
+
+func (h *Handler) isAmong(selected []*Handler) bool { return slices.ContainsFunc(selected, h.Repeats) }
 
 // Interest is what the handlers of one kind want of an object.
 type Interest struct {

@@ -3,6 +3,8 @@ package handlers_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
@@ -10,127 +12,55 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
+type object = map[string]any
 
-func TestVectorsDetection(t *testing.T) {
-	runVectors(t, "detection", func(t *testing.T, input vectors.Fields) (any, error) {
-		vectors.Known(
-			t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer",
-		)
-		all, err := declared.Handlers(t, input.List("handlers"), declared.Resource(t, input["resource"]))
-		if err != nil {
-			return nil, err
+// runVectors compares what comes out of every case of a family with what must.
+func runVectors(t *testing.T, family string, run func(t *testing.T, input vectors.Fields) (any, error)) {
+	t.Helper()
+	vectors.Run(t, family, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		got, err := run(t, input)
+		if want.Failed(t, got, err) {
+			return
 		}
-		c, err := detect(t, input, all)
-		if err != nil {
-			return nil, err
+		if !diff.Equal(want.Value, got) {
+			t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
 		}
-		return detected(t, all, c)
 	})
 }
 
-// detect finds the cause, as the engine does: by the essences in which is all that handlers look at.
-func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause.Cause, error) {
-	t.Helper()
-	event := vectors.Known(t, input["event"], "type", "object")
-	body := event.Mapping("object")
-	diffbase, err := declared.Diffbase(t, input["diffbase"])
-	if err != nil {
-		return nil, err
-	}
-	progress, err := declared.Progress(t, input["progress"])
-	if err != nil {
-		return nil, err
-	}
-	lens := &cause.Lens{Diffbase: diffbase, Progress: progress}
-	for _, d := range all {
-		family := d.Handler.Family
-		tracked := family == handlers.Changing || family == handlers.Watching || family == handlers.Spawning
-		if tracked && d.Mine && d.Handler.Field != nil {
-			lens.Extra = append(lens.Extra, d.Handler.Field)
+// How Python's functions are named is for information: ids are explicit here.
+func TestVectorsHandlerID(t *testing.T) {
+	runVectors(t, "handler_id", func(t *testing.T, input vectors.Fields) (any, error) {
+		d := vectors.Known(
+			t, input, "on", "fn", "id", "field", "value", "old", "new", "callable", "file", "line", "sub", "parent",
+			"reason",
+		)
+		if d["callable"] != nil {
+			t.Skip("how Python's functions are called (the case is a reference)")
 		}
-	}
-	present, err := lens.New(body)
-	if err != nil {
-		return nil, err
-	}
-	former, err := lens.Old(body, lens.Diffbase)
-	if err != nil {
-		return nil, err
-	}
-	return cause.Detect(cause.Observation{
-		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.Text(
-			"finalizer", finalizer,
-		), Old: former, New: present,
-		Initial: input.Flag("listed") && !input.Flag("handled_once"),
-	}), nil
-}
-
-func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error) {
-	t.Helper()
-	got := map[string]any{"watching": false, "spawning": nil, "changing": nil}
-	var changes []*handlers.Handler
-	for _, d := range all {
-		switch {
-		case !d.Mine:
-		case d.Handler.Family == handlers.Watching:
-			got["watching"] = true
-		case d.Handler.Family == handlers.Spawning:
-			got["spawning"] = map[string]any{"reset": len(c.Diff) > 0}
-		case d.Handler.Family == handlers.Changing:
-			changes = append(changes, d.Handler)
+		if declared.Activity(d.Text("on", "")) {
+			return map[string]any{"id": declared.ID(d)}, nil
 		}
-	}
-	if len(changes) == 0 {
-		return got, nil
-	}
-	interest, err := handlers.InterestIn(t.Context(), changes, c)
-	if err != nil {
-		return nil, err
-	}
-	changing := map[string]any{
-		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New),
-		"diff":     items(c.Diff),
-		"prematch": interest.Changing, "handlers": nil,
-	}
-	if c.Reason.Handled() {
-		selected, err := handlers.Select(t.Context(), changes, c)
+		one := map[string]any{}
+		for _, key := range []string{"on", "fn", "id", "field", "value", "old", "new"} {
+			if value, given := d[key]; given {
+				one[key] = value
+			}
+		}
+		if d["sub"] == nil {
+			all, err := declared.Handlers(t, []any{one}, declared.Resource(t, nil))
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"id": all[0].Handler.ID}, nil
+		}
+		delete(one, "on")
+		parent := &handlers.Handler{ID: d.Text("parent", ""), Reason: cause.Reason(d.Text("reason", "update"))}
+		parent.NeedsChange = parent.Reason == cause.Update || parent.Reason == "field"
+		h, _, err := declared.Sub(t, parent, one)
 		if err != nil {
 			return nil, err
 		}
-		changing["handlers"] = ids(selected)
-	}
-	got["changing"] = changing
-	return got, nil
-}
-
-func essence(e map[string]any) any {
-	if e == nil {
-		return nil
-	}
-	return e
-}
-
-func items(changes diff.Diff) []any {
-	list := make([]any, 0, len(changes))
-	for _, item := range changes {
-		list = append(list, []any{string(item.Op), keysOf(item.Path), item.Old, item.New})
-	}
-	return list
-}
-
-func keysOf(path diff.Path) []any {
-	keys := []any{}
-	for _, key := range path {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-func ids(selected []*handlers.Handler) []any {
-	list := make([]any, 0, len(selected))
-	for _, h := range selected {
-		list = append(list, h.ID)
-	}
-	return list
+		return map[string]any{"id": h.Sub(parent).ID}, nil
+	})
 }

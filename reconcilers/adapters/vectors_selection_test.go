@@ -1,4 +1,4 @@
-package handlers_test
+package adapters_test
 
 import (
 	"fmt"
@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -28,7 +30,7 @@ func causeOf(t *testing.T, spec any) *cause.Cause {
 	deletion, _ := diff.Resolve(c.Body, diff.Path{"metadata", "deletionTimestamp"})
 	c.Deleting = deletion != nil
 	c.Diff = diff.Compute(d["old"], d["new"])
-	return c
+	return stating(c, c.Reason)
 }
 
 func TestVectorsFilter(t *testing.T) {
@@ -53,12 +55,12 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	if prematch, err = h.Prematch(t.Context(), c); err != nil {
 		return false, false, false, err
 	}
-	if match, err = h.Match(t.Context(), c); err != nil {
+	if match, err = matches(t, h, c); err != nil {
 		return false, false, false, err
 	}
 	switch h.Family {
 	case handlers.Changing:
-		chosen, err := handlers.Select(t.Context(), []*handlers.Handler{h}, c)
+		chosen, err := adapters.Select(t.Context(), made(h), c)
 		return prematch, match, len(chosen) == 1, err
 	case handlers.Admitting:
 		asked := review(input.Mapping("cause"))
@@ -67,6 +69,15 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	default:
 		return prematch, match, match, nil
 	}
+}
+
+// matches tells whether the handler would be selected, be it for whatever reason.
+func matches(t *testing.T, h *handlers.Handler, c *cause.Cause) (bool, error) {
+	t.Helper()
+	anyReason := *h
+	anyReason.Reason, anyReason.Initial = "", false
+	question := execution.Attempt{Call: handlers.Call{Cause: c}}
+	return adapters.New(&anyReason, nil).Ask(t.Context(), &question, execution.Selection)
 }
 
 func review(c vectors.Fields) handlers.Review {
@@ -116,18 +127,18 @@ func selection(
 	t.Helper()
 	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
-		matching, err := handlers.Matching(t.Context(), all, family, c)
+		matching, err := adapters.Matching(t.Context(), of(family, all), c)
 		got := map[string]any{"handlers": ids(matching)}
 		if family == handlers.Spawning {
 			got["requires_finalizer"] = len(matching) > 0
 		}
 		return got, err
 	}
-	selected, err := handlers.Select(t.Context(), all, c)
+	selected, err := adapters.Select(t.Context(), made(all...), c)
 	if err != nil {
 		return nil, err
 	}
-	interest, err := handlers.InterestIn(t.Context(), all, c)
+	interest, err := adapters.InterestIn(t.Context(), made(all...), c)
 	if err != nil {
 		return nil, err
 	}
@@ -165,41 +176,4 @@ func sorted(list []any) []any {
 
 func contains(list []any, wanted any) bool {
 	return slices.ContainsFunc(list, func(item any) bool { return diff.Equal(item, wanted) })
-}
-
-// How Python's functions are named is for information: ids are explicit here.
-func TestVectorsHandlerID(t *testing.T) {
-	runVectors(t, "handler_id", func(t *testing.T, input vectors.Fields) (any, error) {
-		d := vectors.Known(
-			t, input, "on", "fn", "id", "field", "value", "old", "new", "callable", "file", "line", "sub", "parent",
-			"reason",
-		)
-		if d["callable"] != nil {
-			t.Skip("how Python's functions are called (the case is a reference)")
-		}
-		if declared.Activity(d.Text("on", "")) {
-			return map[string]any{"id": declared.ID(d)}, nil
-		}
-		one := map[string]any{}
-		for _, key := range []string{"on", "fn", "id", "field", "value", "old", "new"} {
-			if value, given := d[key]; given {
-				one[key] = value
-			}
-		}
-		if d["sub"] == nil {
-			all, err := declared.Handlers(t, []any{one}, declared.Resource(t, nil))
-			if err != nil {
-				return nil, err
-			}
-			return map[string]any{"id": all[0].Handler.ID}, nil
-		}
-		delete(one, "on")
-		parent := &handlers.Handler{ID: d.Text("parent", ""), Reason: cause.Reason(d.Text("reason", "update"))}
-		parent.NeedsChange = parent.Reason == cause.Update || parent.Reason == "field"
-		h, _, err := declared.Sub(t, parent, one)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]any{"id": h.Sub(parent).ID}, nil
-	})
 }

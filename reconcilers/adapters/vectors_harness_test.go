@@ -1,4 +1,4 @@
-package handlers_test
+package adapters_test
 
 import (
 	"slices"
@@ -10,8 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
-
-type object = map[string]any
 
 // runVectors compares what comes out of every case of a family with what must.
 func runVectors(t *testing.T, family string, run func(t *testing.T, input vectors.Fields) (any, error)) {

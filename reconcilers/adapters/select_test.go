@@ -1,4 +1,4 @@
-package handlers_test
+package adapters_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -31,15 +32,13 @@ func failingWith(err error) handlers.Filter {
 	return func(context.Context, *cause.Cause) (bool, error) { return false, err }
 }
 
-type nilError struct{ text string }
-
-func (e *nilError) Error() string { return e.text }
-
 // updated is an update of spec.a from 0 to 1.
 func updated() *cause.Cause {
-	return &cause.Cause{Reason: cause.Update, Body: object{"spec": object{"a": int64(1), "b": int64(2)}},
-		Old: object{"spec": object{"a": int64(0), "b": int64(2)}},
-		New: object{"spec": object{"a": int64(1), "b": int64(2)}}}
+	return stating(&cause.Cause{
+		Body: object{"spec": object{"a": int64(1), "b": int64(2)}},
+		Old:  object{"spec": object{"a": int64(0), "b": int64(2)}},
+		New:  object{"spec": object{"a": int64(1), "b": int64(2)}},
+	}, cause.Update)
 }
 
 func with(c *cause.Cause, change func(c *cause.Cause)) *cause.Cause { change(c); return c }
@@ -75,7 +74,7 @@ func TestFiltersThatFail(t *testing.T) {
 			reason: "nor may its error", handler: handlers.Handler{
 				ID: "fn", Filters: []handlers.Filter{failingWith((*nilError)(nil))},
 			},
-			says: []string{`filter of handler "fn": a nil *handlers_test.nilError`},
+			says: []string{`filter of handler "fn": a nil *adapters_test.nilError`},
 		},
 		"Value": {
 			reason: "a pattern is the user's code, too", handler: handlers.Handler{
@@ -93,8 +92,8 @@ func TestFiltersThatFail(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			all := []*handlers.Handler{{ID: "other", Filters: []handlers.Filter{verdict(false)}}, &tc.handler}
-			interest, one := handlers.InterestIn(t.Context(), all, updated())
-			selected, other := handlers.Select(t.Context(), all, updated())
+			interest, one := adapters.InterestIn(t.Context(), made(all...), updated())
+			selected, other := adapters.Select(t.Context(), made(all...), updated())
 			for _, err := range []error{one, other} {
 				if tc.changeOnly && err == one { //nolint:errorlint // it is this one or that
 					continue
@@ -111,7 +110,7 @@ func TestFiltersThatFail(t *testing.T) {
 					}
 				}
 			}
-			if (interest != handlers.Interest{}) && !tc.changeOnly || selected != nil {
+			if (interest != adapters.Interest{}) && !tc.changeOnly || selected != nil {
 				t.Errorf("%s: nothing is decided: %v, %v", tc.reason, interest, selected)
 			}
 		})
@@ -121,7 +120,7 @@ func TestFiltersThatFail(t *testing.T) {
 func TestSelect(t *testing.T) {
 	field := diff.Path{"spec", "a"}
 	initial := func(c *cause.Cause) { c.Initial = true }
-	deleting := func(c *cause.Cause) { c.Initial, c.Deleting, c.Reason = true, true, cause.Delete }
+	deleting := func(c *cause.Cause) { stating(c, cause.Delete).Initial = true }
 	tests := map[string]struct {
 		reason string
 		all    []*handlers.Handler
@@ -141,7 +140,7 @@ func TestSelect(t *testing.T) {
 			reason: "who is for any reason fits those that only inform, as in Kopf; that nothing is called then is " +
 				"the caller's rule", want: []any{"a", "b"},
 			all:   []*handlers.Handler{{ID: "a"}, {ID: "b", Initial: true}, {ID: "c", Reason: cause.Update}},
-			cause: with(updated(), func(c *cause.Cause) { c.Initial, c.Reason = true, cause.Gone }),
+			cause: with(updated(), func(c *cause.Cause) { stating(c, cause.Gone).Initial = true }),
 		},
 		"NotInitial": {
 			reason: "resuming is for objects that were there before",
@@ -222,7 +221,7 @@ func TestSelect(t *testing.T) {
 			if tc.cause == nil {
 				tc.cause = updated()
 			}
-			selected, err := handlers.Select(t.Context(), tc.all, tc.cause)
+			selected, err := adapters.Select(t.Context(), made(tc.all...), tc.cause)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +240,7 @@ func TestInterestIn(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		all    []*handlers.Handler
-		want   handlers.Interest
+		want   adapters.Interest
 	}{
 		"Nobody": {reason: "without handlers, the object is left alone"},
 		"OtherFamilies": {
@@ -258,34 +257,34 @@ func TestInterestIn(t *testing.T) {
 		},
 		"OtherReason": {
 			reason: "the reason does not matter: it may come later", all: []*handlers.Handler{{Reason: cause.Create}},
-			want: handlers.Interest{Changing: true},
+			want: adapters.Interest{Changing: true},
 		},
 		"FieldUnchanged": {
 			reason: "neither does the change",
 			all:    []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}},
-			want:   handlers.Interest{Changing: true},
+			want:   adapters.Interest{Changing: true},
 		},
 		"Delete": {
 			reason: "the object must not vanish before it was handled", all: []*handlers.Handler{
 				{Reason: cause.Delete, Filters: yes},
 			},
-			want: handlers.Interest{Changing: true, Finalizer: true},
+			want: adapters.Interest{Changing: true, Finalizer: true},
 		},
 		"Optional": {
 			reason: "who is content with being too late demands no finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Optional: true},
 			},
-			want: handlers.Interest{Changing: true},
+			want: adapters.Interest{Changing: true},
 		},
 		"DeleteLater": {
-			reason: "the finalizer is asked for even if the object is wanted already", want: handlers.Interest{
+			reason: "the finalizer is asked for even if the object is wanted already", want: adapters.Interest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
 				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
-			reason: "once all is known, nobody else is asked: filters may be expensive", want: handlers.Interest{
+			reason: "once all is known, nobody else is asked: filters may be expensive", want: adapters.Interest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{
@@ -296,7 +295,7 @@ func TestInterestIn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := handlers.InterestIn(t.Context(), tc.all, updated())
+			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updated())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,11 @@
-package handlers_test
+package adapters_test
 
 import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -32,12 +33,13 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 		Body: object{"metadata": object{"labels": object{"tier": "prod"}}, "spec": object{"field": "y"}},
 		Old:  object{"spec": object{"field": "x"}}, New: object{"spec": object{"field": "y"}},
 	})
+	made := made(all...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := handlers.InterestIn(b.Context(), all, c); err != nil {
+		if _, err := adapters.InterestIn(b.Context(), made, c); err != nil {
 			b.Fatal(err)
 		}
-		if selected, err := handlers.Select(b.Context(), all, c); err != nil || len(selected) != 5 {
+		if selected, err := adapters.Select(b.Context(), made, c); err != nil || len(selected) != 5 {
 			b.Fatalf("got %d handlers, error %v", len(selected), err)
 		}
 	}

@@ -1,0 +1,113 @@
+package adapters
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// chains lists the adapters of each family, the first of them outermost: it gets an attempt first, and sees last what
+// came of it. A handler gets those of them that it needs. What stands before Answer decides whether the function is
+// called; the rest is what happens around a call.
+//
+// A new adapter gets a file and a line here. So does a new family: activities, which have no objects, are to come.
+var chains = map[handlers.Family]chain{
+	handlers.Changing: {
+		call,
+		[]listed{
+			{"Created", created},
+			{"Updated", updated},
+			{"Deleted", deleted},
+			{"Resumed", resumed},
+			{"AnyReason", anyReason},
+			{"FieldChanged", fieldChanged},
+			{"Filters", filters},
+			{"Progress", progress},
+			{"Answer", answer},
+			{"Occupation", occupation},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Limits", limits},
+			{"Deadline", deadline},
+			{"ErrorClasses", around(ErrorClasses)},
+			{"SubHandlers", around(SubHandlers)},
+			{"Recovery", around(Recovery)},
+		},
+	},
+	handlers.Watching: {
+		call,
+		[]listed{
+			{"Filters", filters},
+			{"Answer", answer},
+			{"Occupation", occupation},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Limits", limits},
+			{"Deadline", deadline},
+			{"ErrorClasses", around(ErrorClasses)},
+			{"Recovery", around(Recovery)},
+		},
+	},
+	handlers.Spawning: {
+		call,
+		[]listed{
+			{"Filters", filters},
+			{"Progress", progress},
+			{"Answer", answer},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Limits", limits},
+			{"Deadline", deadline},
+			{"ErrorClasses", around(ErrorClasses)},
+			{"Recovery", around(Recovery)},
+		},
+	},
+	handlers.Indexing: { // on the goroutine of the informer: it has no deadline, and is not measured
+		index,
+		[]listed{
+			{"Filters", filters},
+			{"Progress", progress},
+			{"Answer", answer},
+			{"Limits", limits},
+			{"PlainErrors", around(PlainErrors)},
+			{"Recovery", around(Recovery)},
+		},
+	},
+	handlers.Admitting: { // not called yet: what goes around the call of a webhook is to come
+		call,
+		[]listed{
+			{"Filters", filters},
+			{"Answer", answer},
+			{"Recovery", around(Recovery)},
+		},
+	},
+}
+
+// chain is the adapters of one family around the innermost step.
+type chain struct {
+	innermost Func
+	adapters  []listed
+}
+
+// listed is one adapter under its name. For a handler that does not need it, make gives nil.
+type listed struct {
+	name string
+	make func(h *Handler) Adapter
+}
+
+// around lists an adapter that every handler needs.
+func around(a Adapter) func(*Handler) Adapter { return func(*Handler) Adapter { return a } }
+
+// call is the innermost step: the user's function itself.
+func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+	return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
+}
+
+// index is the innermost step of an index function: what it says stays in the attempt.
+func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
+	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
+	return reconcile.Result{}, err
+}

@@ -1,0 +1,168 @@
+package adapters_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// A handler pays for the adapters that it needs, and for no others.
+func TestChains(t *testing.T) {
+	filtered := []handlers.Filter{verdict(true)}
+	field := diff.Path{"spec", "a"}
+	plain := []string{"Progress", "Answer", "Occupation", "Logging", "ErrorClasses", "SubHandlers", "Recovery"}
+	watching := []string{"Answer", "Occupation", "Logging", "ErrorClasses", "Recovery"}
+	spawning := []string{"Progress", "Answer", "Logging", "ErrorClasses", "Recovery"}
+	indexing := []string{"Progress", "Answer", "PlainErrors", "Recovery"}
+	tests := map[string]struct {
+		handler  handlers.Handler
+		measured bool
+		want     []string
+	}{
+		"Create": {handler: handlers.Handler{Reason: cause.Create}, want: after(plain, "Created")},
+		"Update": {handler: handlers.Handler{Reason: cause.Update, NeedsChange: true}, want: after(plain, "Updated")},
+		"Delete": {handler: handlers.Handler{Reason: cause.Delete}, want: after(plain, "Deleted")},
+		"Resume": {handler: handlers.Handler{Initial: true}, want: after(plain, "Resumed")},
+		"Field": {
+			handler: handlers.Handler{Field: field, NeedsChange: true},
+			want:    after(plain, "AnyReason", "FieldChanged", "Filters"),
+		},
+		"FieldOfCreate": {
+			handler: handlers.Handler{Reason: cause.Create, Field: field}, want: after(plain, "Created", "Filters"),
+		},
+		"FieldTo": {
+			handler: handlers.Handler{Reason: cause.Create, Field: field, To: handlers.Present},
+			want:    after(plain, "Created", "FieldChanged", "Filters"),
+		},
+		"Filtered": {
+			handler: handlers.Handler{Reason: cause.Create, Filters: filtered}, want: after(plain, "Created", "Filters"),
+		},
+		"Everything": {
+			handler: handlers.Handler{
+				Reason: cause.Update, Field: field, NeedsChange: true, Filters: filtered,
+				Policy: handlers.Policy{Timeout: ptr.To(time.Minute), Retries: ptr.To(1)},
+			},
+			measured: true,
+			want: []string{
+				"Updated", "FieldChanged", "Filters", "Progress", "Answer", "Occupation", "Logging", "Metrics", "Limits",
+				"Deadline", "ErrorClasses", "SubHandlers", "Recovery",
+			},
+		},
+		"Retries": {
+			handler: handlers.Handler{Reason: cause.Create, Policy: handlers.Policy{Retries: ptr.To(1)}},
+			want: []string{
+				"Created", "Progress", "Answer", "Occupation", "Logging", "Limits", "ErrorClasses", "SubHandlers",
+				"Recovery",
+			},
+		},
+		"Sub": {
+			handler: handlers.Handler{Root: "fn"},
+			want:    []string{"AnyReason", "Progress", "Answer", "Logging", "ErrorClasses", "SubHandlers", "Recovery"},
+		},
+		"Watching": {handler: handlers.Handler{Family: handlers.Watching}, want: watching},
+		"WatchingFiltered": {
+			handler: handlers.Handler{Family: handlers.Watching, Field: field}, want: after(watching, "Filters"),
+		},
+		"Spawning": {handler: handlers.Handler{Family: handlers.Spawning}, want: spawning},
+		"SpawningTimeout": {
+			handler:  handlers.Handler{Family: handlers.Spawning, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}},
+			measured: true,
+			want: []string{
+				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
+			},
+		},
+		"Indexing": {handler: handlers.Handler{Family: handlers.Indexing}, measured: true, want: indexing},
+		"IndexingTimeout": {
+			handler: handlers.Handler{
+				Family: handlers.Indexing, Filters: filtered, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
+			},
+			want: []string{"Filters", "Progress", "Answer", "Limits", "PlainErrors", "Recovery"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var metrics *adapters.Metrics
+			if tc.measured {
+				metrics = newMetrics(t, "op", prometheus.NewRegistry())
+			}
+			if d := cmp.Diff(tc.want, adapters.New(&tc.handler, metrics).Adapters()); d != "" {
+				t.Errorf("-want, +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func after(rest []string, first ...string) []string { return append(first, rest...) }
+
+// The adapters of causes read the same facts as the decision on the reason does.
+func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
+	list := []*handlers.Handler{
+		{ID: "create", Reason: cause.Create}, {ID: "update", Reason: cause.Update},
+		{ID: "delete", Reason: cause.Delete}, {ID: "resume", Initial: true},
+		{ID: "resume-deleted", Initial: true, EvenIfDeleted: true}, {ID: "any"},
+		{ID: "noop", Reason: cause.Noop},
+	}
+	for facts := range 1 << 6 {
+		is := func(bit int) bool { return facts&(1<<bit) != 0 }
+		metadata := object{}
+		if is(0) {
+			metadata["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+		}
+		if is(1) {
+			metadata["finalizers"] = []any{"ours"}
+		}
+		o := cause.Observation{
+			Body: object{"metadata": metadata}, Finalizer: "ours", Gone: is(2), Initial: is(3),
+			New: object{"spec": "new"},
+		}
+		if is(4) {
+			if o.Old = o.New; is(5) {
+				o.Old = object{"spec": "old"}
+			}
+		}
+		c := cause.Detect(o)
+		want := []any{}
+		for _, h := range list {
+			if h.Reason == "" && !h.Initial || h.Reason != "" && h.Reason == c.Reason ||
+				h.Initial && c.Initial && (!is(0) || h.EvenIfDeleted) {
+				want = append(want, h.ID)
+			}
+		}
+		selected, err := adapters.Select(t.Context(), made(list...), c)
+		if d := cmp.Diff(want, ids(selected)); d != "" || err != nil {
+			t.Errorf("facts %06b, reason %s: error %v, -want, +got:\n%s", facts, c.Reason, err, d)
+		}
+	}
+}
+
+// Whatever is asked, no function is called.
+func TestAskingCallsNobody(t *testing.T) {
+	calls := 0
+	call := func(context.Context, *handlers.Call) error { calls++; return nil }
+	indexing := func(context.Context, *handlers.Call) (map[any]any, bool, error) { calls++; return nil, false, nil }
+	for family := handlers.Changing; family <= handlers.Admitting; family++ {
+		h := adapters.New(&handlers.Handler{
+			ID: "fn", Family: family, Call: call, Index: &handlers.Index{Call: indexing}, Reason: "",
+		}, nil)
+		for question := execution.Interest; question <= execution.Due; question++ {
+			a := &execution.Attempt{Call: handlers.Call{Cause: updated()}, Now: time.Now}
+			ok, err := h.Ask(t.Context(), a, question)
+			if want := family != handlers.Changing || question != execution.Deletion; ok != want || err != nil {
+				t.Errorf("family %d, question %d: got %v, error %v", family, question, ok, err)
+			}
+		}
+	}
+	if calls != 0 {
+		t.Errorf("asking has called functions %d times", calls)
+	}
+}

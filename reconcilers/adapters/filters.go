@@ -1,0 +1,38 @@
+package adapters
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// filters ask whether the object is as the handler wants it: the value of its field, then its filters, until one says
+// no. They may be expensive: a handler that was selected is not asked again.
+func filters(h *Handler) Adapter {
+	description := h.Description
+	if description.Field == nil && len(description.Filters) == 0 {
+		return nil
+	}
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Selected {
+				return next.Reconcile(ctx, a)
+			}
+			filter, ok, err := description.Criteria(ctx, a.Call.Cause)
+			switch {
+			case err != nil:
+				return reconcile.Result{}, err
+			case ok:
+				return next.Reconcile(ctx, a)
+			case filter < 0:
+				found, _ := diff.Resolve(description.Present(a.Call.Cause), description.Field)
+				return stopped(a, "Filters", execution.Stop{Why: execution.OtherValue, Found: found})
+			default:
+				return stopped(a, "Filters", execution.Stop{Why: execution.FilteredOut, Filter: filter})
+			}
+		})
+	}
+}

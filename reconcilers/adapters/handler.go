@@ -1,0 +1,107 @@
+package adapters
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Reconciler makes one attempt. What came of it is in the attempt's outcome.
+type Reconciler = reconcile.TypedReconciler[*execution.Attempt]
+
+// Func is a function as a Reconciler.
+type Func = reconcile.TypedFunc[*execution.Attempt]
+
+// Adapter adds one concern to a Reconciler.
+type Adapter func(next Reconciler) Reconciler
+
+// Chain wraps the reconciler in the adapters, the first of them outermost.
+func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
+	for i := len(adapters) - 1; i >= 0; i-- {
+		inner = adapters[i](inner)
+	}
+	return inner
+}
+
+// Handler is a registered handler as a Reconciler of attempts: its function inside of the adapters that it needs.
+type Handler struct {
+	// Description is the handler as it was registered.
+	Description *handlers.Handler
+
+	metrics *Metrics
+	names   []string // of the adapters, outermost first
+	chain   Reconciler
+}
+
+var _ Reconciler = (*Handler)(nil)
+
+// New makes the Reconciler of a handler, out of the chain of its family. The description must not change afterwards.
+// Nil metrics measure nothing.
+func New(description *handlers.Handler, metrics *Metrics) *Handler {
+	h := &Handler{Description: description, metrics: metrics}
+	family := chains[description.Family]
+	var needed []Adapter
+	for _, one := range family.adapters {
+		if adapter := one.make(h); adapter != nil {
+			needed, h.names = append(needed, adapter), append(h.names, one.name)
+		}
+	}
+	h.chain = Chain(family.innermost, needed...)
+	return h
+}
+
+// Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
+func (h *Handler) Sub(declared *handlers.Handler) *Handler {
+	return New(declared.Sub(h.Description), h.metrics)
+}
+
+// Adapters are the names of the handler's adapters, the outermost one first.
+func (h *Handler) Adapters() []string { return h.names }
+
+// Reconcile makes an attempt, or answers the question that the attempt carries. What came of it is in the attempt: the
+// result is always empty. An error is that of a filter.
+func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+	return h.chain.Reconcile(ctx, a)
+}
+
+// Ask asks the handler's chain whether the function would be called; it is not. The attempt carries the cause, and what
+// the question is about: whether the handler was selected, its account, the clock. It may be used again for the next
+// question, also to another handler. If the answer is no, the attempt's Stopped says why. An error is that of a filter.
+func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
+	a.Call.Handler, a.Asking, a.Stopped = h.Description, question, execution.Stop{}
+	_, err := h.chain.Reconcile(ctx, a)
+	a.Asking = 0
+	return err == nil && a.Stopped.By == "", err
+}
+
+// errGoexit is what a function fails with that ends its goroutine instead of returning.
+var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
+
+// Start makes the attempt on a goroutine of its own, which the function may end. The channel is closed when that is
+// over and the attempt has an outcome.
+func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer a.End()
+		returned := false
+		defer func() {
+			if !returned {
+				// No adapter could judge. With no outcome, the function would be called again at once, for ever.
+				a.Outcome = a.Limits.Judge(errGoexit)
+			}
+		}()
+		if _, err := h.chain.Reconcile(ctx, a); err != nil {
+			a.Outcome = execution.Outcome{Aborted: true, Err: err}
+		}
+		returned = true
+	}()
+	return ended
+}
+
+// Run is Start, and waits for the end.
+func (h *Handler) Run(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }

@@ -1,0 +1,88 @@
+package adapters
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// anyReason is for handlers of changes that have no adapter for one reason, such as those of a field, and
+// sub-handlers: they are for all reasons.
+func anyReason(h *Handler) Adapter {
+	reason := h.Description.Reason
+	switch reason {
+	case cause.Create, cause.Update, cause.Delete:
+		return nil
+	case "":
+		if h.Description.Initial {
+			return nil
+		}
+		return deciding(h, "AnyReason", func(*cause.Cause) execution.Stop { return execution.Stop{} })
+	default: // one that only informs has no adapter of its own
+		return deciding(h, "AnyReason", func(c *cause.Cause) execution.Stop {
+			return otherReason(c.Reason == reason, reason, c)
+		})
+	}
+}
+
+// deciding makes the adapter of a pure decision on the facts of a cause: a zero Stop lets the attempt through. What has
+// happened does not matter to the questions whether the handler would ever be called, and whether the object must be
+// held for it: so it is for handlers of deletions, unless they are optional.
+func deciding(h *Handler, name string, decide func(c *cause.Cause) execution.Stop) Adapter {
+	held := h.Description.Reason == cause.Delete && !h.Description.Optional
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			switch {
+			case a.Asking == execution.Deletion && !held:
+				return stopped(a, name, execution.Stop{Why: execution.NotHeld})
+			case decidesOnCause(a):
+				if stop := decide(a.Call.Cause); stop.Why != "" {
+					return stopped(a, name, stop)
+				}
+			}
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
+
+// decidesOnCause tells whether it matters to the attempt what has happened: it does not if the handler was selected
+// before, or if it is asked whether it would ever be called.
+func decidesOnCause(a *execution.Attempt) bool {
+	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
+}
+
+// stopped ends an attempt.
+func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
+	stop.By = by
+	a.Stopped = stop
+	return reconcile.Result{}, nil
+}
+
+// otherReason is what a handler of one reason says of all others.
+func otherReason(fits bool, expected cause.Reason, c *cause.Cause) execution.Stop {
+	if fits {
+		return execution.Stop{}
+	}
+	return execution.Stop{Why: execution.OtherReason, Expected: told(expected), Found: told(c.Reason)}
+}
+
+// told is a reason as a value. The usual ones cost no memory: constants do not.
+func told(r cause.Reason) any {
+	switch r {
+	case cause.Create:
+		return cause.Create
+	case cause.Update:
+		return cause.Update
+	case cause.Delete:
+		return cause.Delete
+	case cause.Resume:
+		return cause.Resume
+	case cause.Noop:
+		return cause.Noop
+	default:
+		return r
+	}
+}

@@ -1,0 +1,81 @@
+package adapters
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
+// same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
+// only inform, too: whoever calls handlers asks [cause.Reason.Handled] first. An error is that of a filter.
+func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
+	return choose(ctx, all, c, true)
+}
+
+// Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
+// changes, and of no reasons. The same function under the same id is taken once, at its first place.
+func Matching(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
+	return choose(ctx, all, c, false)
+}
+
+func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) (chosen []*Handler, err error) {
+	question := execution.Attempt{}
+	question.Call.Cause = c
+	for _, h := range all {
+		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
+			continue
+		}
+		ok, err := h.Ask(ctx, &question, execution.Selection)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			chosen = append(chosen, h)
+		}
+	}
+	return chosen, nil
+}
+
+func (h *Handler) isAmong(chosen []*Handler) bool {
+	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.Repeats(other.Description) })
+}
+
+// Interest is what the handlers of one kind want of an object.
+type Interest struct {
+	// Changing is true if any changing handler matches, whatever the reason: otherwise the object is left alone.
+	Changing bool
+	// Finalizer is true if the object must be held on its deletion.
+	Finalizer bool
+}
+
+// InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
+// one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter is
+// asked twice.
+func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, error) {
+	var found Interest
+	question := execution.Attempt{}
+	question.Call.Cause = c
+	for _, h := range all {
+		if h.Description.Family != handlers.Changing {
+			continue
+		}
+		holds, err := h.Ask(ctx, &question, execution.Deletion)
+		if err != nil {
+			return Interest{}, err
+		}
+		if holds {
+			return Interest{Changing: true, Finalizer: true}, nil
+		}
+		if found.Changing || question.Stopped.Why != execution.NotHeld {
+			continue // nothing more is to be known, or its filters have said no
+		}
+		if found.Changing, err = h.Ask(ctx, &question, execution.Interest); err != nil {
+			return Interest{}, err
+		}
+	}
+	return found, nil
+}

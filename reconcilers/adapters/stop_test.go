@@ -1,0 +1,279 @@
+package adapters_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Each adapter that stops an attempt says why, as a value.
+func TestStopped(t *testing.T) {
+	a, b := diff.Path{"spec", "a"}, diff.Path{"spec", "b"}
+	not := func(any, bool) bool { return false }
+	tests := map[string]struct {
+		handler  handlers.Handler
+		question execution.Question
+		change   func(a *execution.Attempt)
+		want     execution.Stop
+	}{
+		"Created": {
+			handler: handlers.Handler{Reason: cause.Create}, question: execution.Selection,
+			want: execution.Stop{
+				By: "Created", Why: execution.OtherReason, Expected: cause.Create, Found: cause.Update,
+			},
+		},
+		"Deleted": {
+			handler: handlers.Handler{Reason: cause.Delete}, question: execution.Selection,
+			want: execution.Stop{
+				By: "Deleted", Why: execution.OtherReason, Expected: cause.Delete, Found: cause.Update,
+			},
+		},
+		"Updated": {
+			handler: handlers.Handler{Reason: cause.Update}, question: execution.Selection,
+			change: func(a *execution.Attempt) { stating(a.Call.Cause, cause.Gone) },
+			want: execution.Stop{
+				By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Gone,
+			},
+		},
+		"Noop": {
+			handler: handlers.Handler{Reason: cause.Noop}, question: execution.Selection,
+			want: execution.Stop{
+				By: "AnyReason", Why: execution.OtherReason, Expected: cause.Noop, Found: cause.Update,
+			},
+		},
+		"NotInitial": {
+			handler: handlers.Handler{Initial: true}, question: execution.Selection,
+			want: execution.Stop{By: "Resumed", Why: execution.NotInitial},
+		},
+		"BeingDeleted": {
+			handler: handlers.Handler{Initial: true}, question: execution.Selection,
+			change: func(a *execution.Attempt) { stating(a.Call.Cause, cause.Delete).Initial = true },
+			want:   execution.Stop{By: "Resumed", Why: execution.BeingDeleted},
+		},
+		"NotHeldForUpdates": {
+			handler: handlers.Handler{Reason: cause.Update}, question: execution.Deletion,
+			want: execution.Stop{By: "Updated", Why: execution.NotHeld},
+		},
+		"NotHeldForOptional": {
+			handler: handlers.Handler{Reason: cause.Delete, Optional: true}, question: execution.Deletion,
+			want: execution.Stop{By: "Deleted", Why: execution.NotHeld},
+		},
+		"Held": {handler: handlers.Handler{Reason: cause.Delete}, question: execution.Deletion},
+		"HeldEvenIfResumed": {
+			handler: handlers.Handler{Reason: cause.Delete, Initial: true}, question: execution.Deletion,
+		},
+		"InterestOfOthers": {handler: handlers.Handler{Reason: cause.Create}, question: execution.Interest},
+		"Unchanged": {
+			handler: handlers.Handler{Field: b, NeedsChange: true}, question: execution.Selection,
+			want: execution.Stop{By: "FieldChanged", Why: execution.Unchanged, Found: int64(2)},
+		},
+		"UnchangedInterest": {handler: handlers.Handler{Field: b, NeedsChange: true}, question: execution.Interest},
+		"From": {
+			handler: handlers.Handler{Field: a, From: not}, question: execution.Selection,
+			want: execution.Stop{By: "FieldChanged", Why: execution.OtherChange, Found: int64(0)},
+		},
+		"To": {
+			handler: handlers.Handler{Field: a, To: not}, question: execution.Selection,
+			want: execution.Stop{By: "FieldChanged", Why: execution.OtherChange, Found: int64(1)},
+		},
+		"Value": {
+			handler: handlers.Handler{Field: a, Value: not}, question: execution.Interest,
+			want: execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(1)},
+		},
+		"Filter": {
+			handler: handlers.Handler{
+				Family: handlers.Watching, Filters: []handlers.Filter{verdict(true), verdict(false), failing},
+			},
+			question: execution.Selection,
+			want:     execution.Stop{By: "Filters", Why: execution.FilteredOut, Filter: 1},
+		},
+		"Asleep": {
+			question: execution.Due,
+			change:   func(a *execution.Attempt) { a.Account.Until = noon.Add(time.Second) },
+			want:     execution.Stop{By: "Progress", Why: execution.Asleep, Until: noon.Add(time.Second)},
+		},
+		"Awake": {question: execution.Due, change: func(a *execution.Attempt) { a.Account.Until = noon }},
+		"AsleepIsSelected": {
+			question: execution.Selection,
+			change:   func(a *execution.Attempt) { a.Account.Until = noon.Add(time.Second) },
+		},
+		"Finished": {
+			question: execution.Due, change: func(a *execution.Attempt) { a.Account.Finished = true },
+			want: execution.Stop{By: "Progress", Why: execution.Finished},
+		},
+		"Blocked": {
+			question: execution.Due, change: func(a *execution.Attempt) { a.Account.Blocked = true },
+			want: execution.Stop{By: "Progress", Why: execution.Blocked},
+		},
+		"FinishedCall": {
+			change: func(a *execution.Attempt) { a.Account.Finished = true },
+			want:   execution.Stop{By: "Progress", Why: execution.Finished},
+		},
+		"Retries": {
+			handler: handlers.Handler{Policy: handlers.Policy{Retries: ptr.To(3)}},
+			change:  func(a *execution.Attempt) { a.Account.Retries = 4 },
+			want:    execution.Stop{By: "Limits", Why: execution.Exceeded, Expected: 3, Found: 4},
+		},
+		"Timeout": {
+			handler: handlers.Handler{Policy: handlers.Policy{Timeout: ptr.To(time.Minute), Retries: ptr.To(0)}},
+			change:  func(a *execution.Attempt) { a.Account.Started = noon.Add(-time.Hour) },
+			want: execution.Stop{
+				By: "Limits", Why: execution.Exceeded, Expected: time.Minute, Found: time.Hour,
+			},
+		},
+		"Called": {handler: handlers.Handler{Call: returning(nil)}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			attempt := execution.New(&tc.handler, updated(), nil)
+			attempt.Selected, attempt.Now = false, func() time.Time { return noon }
+			if tc.change != nil {
+				tc.change(attempt)
+			}
+			h := adapters.New(&tc.handler, nil)
+			ok, err := tc.want.By == "", error(nil)
+			if tc.question == 0 {
+				_, err = h.Reconcile(t.Context(), attempt)
+			} else {
+				ok, err = h.Ask(t.Context(), attempt, tc.question)
+			}
+			if err != nil || ok != (tc.want.By == "") {
+				t.Errorf("got %v, error %v", ok, err)
+			}
+			if d := cmp.Diff(tc.want, attempt.Stopped); d != "" {
+				t.Errorf("-want, +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// Filters may be expensive: each is asked once for each question, until one says no, and not again for the call.
+func TestFiltersAreAskedOnce(t *testing.T) {
+	asked, calls := map[string]int{}, 0
+	counting := func(id string, ok bool) []handlers.Filter {
+		return []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { asked[id]++; return ok, nil }}
+	}
+	call := func(context.Context, *handlers.Call) error { calls++; return nil }
+	all := made(
+		&handlers.Handler{ID: "other reason", Reason: cause.Create, Filters: counting("other reason", true), Call: call},
+		&handlers.Handler{ID: "out", Reason: cause.Update, Filters: counting("out", false), Call: call},
+		&handlers.Handler{ID: "in", Reason: cause.Update, Filters: counting("in", true), Function: 1, Call: call},
+		&handlers.Handler{ID: "in", Filters: counting("repeated", true), Function: 1, Call: call},
+		&handlers.Handler{ID: "not held", Reason: cause.Delete, Filters: counting("not held", false), Call: call},
+		&handlers.Handler{ID: "held", Reason: cause.Delete, Filters: counting("held", true), Call: call},
+		&handlers.Handler{ID: "last", Reason: cause.Delete, Filters: counting("last", true), Call: call},
+	)
+	c := updated()
+	selected, err := adapters.Select(t.Context(), all, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range selected {
+		if h.Run(t.Context(), execution.New(h.Description, c, c.Body)); calls != 1 {
+			t.Errorf("%d calls", calls)
+		}
+	}
+	want := map[string]int{"out": 1, "in": 1}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Errorf("selection and call: -want, +got:\n%s", d)
+	}
+	clear(asked)
+	if _, err := adapters.InterestIn(t.Context(), all[1:], c); err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]int{"out": 1, "in": 1, "not held": 1, "held": 1}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Errorf("interest: -want, +got:\n%s", d)
+	}
+}
+
+// A filter that fails during a call, of an attempt that nobody has selected, is no outcome of the handler.
+func TestRunTellsOfFilters(t *testing.T) {
+	h := adapters.New(&handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}, Call: returning(nil)}, nil)
+	a := execution.New(h.Description, updated(), nil)
+	a.Selected = false
+	h.Run(t.Context(), a)
+	want := outcome{Aborted: true, Delay: -1, Err: `filter of handler "fn": the database of owners is down`}
+	if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestRunOutlivesItsGoroutine(t *testing.T) {
+	for family, want := range map[handlers.Family]outcome{
+		handlers.Changing: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Watching: {Final: true, Delay: -1},
+		handlers.Spawning: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Indexing: {Final: true, Delay: -1},
+	} {
+		h := adapters.New(&handlers.Handler{
+			ID: "fn", Family: family, Call: func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil },
+			Index: &handlers.Index{Call: func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+				runtime.Goexit()
+				return nil, false, nil
+			}},
+		}, nil)
+		a := execution.New(h.Description, updated(), nil)
+		h.Run(t.Context(), a)
+		if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
+			t.Errorf("family %d: -want, +got:\n%s", family, d)
+		}
+		if err := a.SetResult(1); err == nil {
+			t.Error("the attempt has ended")
+		}
+	}
+}
+
+// What is known of former attempts reaches the function.
+func TestProgressContinues(t *testing.T) {
+	var retry int
+	var started time.Time
+	h := adapters.New(&handlers.Handler{ID: "fn", Call: func(_ context.Context, call *handlers.Call) error {
+		retry, started = call.Retry, call.Started
+		return nil
+	}}, nil)
+	for _, account := range []execution.Account{{}, {Retries: 3, Started: noon.Add(-time.Hour)}} {
+		a := execution.New(h.Description, updated(), nil)
+		a.Account, a.Now = account, func() time.Time { return noon }
+		h.Run(t.Context(), a)
+		if account.Started.IsZero() {
+			account.Started = noon
+		}
+		if retry != account.Retries || !started.Equal(account.Started) ||
+			a.Limits.Retries != account.Retries || a.Limits.Runtime != noon.Sub(account.Started) {
+			t.Errorf("%+v: got attempt %d since %v, limits %+v", account, retry, started, a.Limits)
+		}
+	}
+}
+
+// place counts who is in it.
+type place struct{ in, most int }
+
+func (p *place) Enter(*execution.Attempt) { p.in++; p.most = max(p.most, p.in) }
+func (p *place) Leave(*execution.Attempt) { p.in-- }
+
+func TestOccupation(t *testing.T) {
+	var p place
+	h := adapters.New(&handlers.Handler{ID: "fn", Call: returning(nil)}, nil)
+	for _, one := range []*adapters.Handler{h, h.Sub(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
+		p.most = 0
+		a := execution.New(one.Description, updated(), nil)
+		a.Place = &p
+		one.Run(t.Context(), a)
+		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
+			t.Errorf("%s: %d are in it, %d at most", one.Description.ID, p.in, p.most)
+		}
+	}
+}

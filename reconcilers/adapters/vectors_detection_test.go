@@ -1,0 +1,137 @@
+package adapters_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
+
+func TestVectorsDetection(t *testing.T) {
+	runVectors(t, "detection", func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(
+			t, input, "handlers", "event", "listed", "handled_once", "resource", "diffbase", "progress", "finalizer",
+		)
+		all, err := declared.Handlers(t, input.List("handlers"), declared.Resource(t, input["resource"]))
+		if err != nil {
+			return nil, err
+		}
+		c, err := detect(t, input, all)
+		if err != nil {
+			return nil, err
+		}
+		return detected(t, all, c)
+	})
+}
+
+// detect finds the cause, as the engine does: by the essences in which is all that handlers look at.
+func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause.Cause, error) {
+	t.Helper()
+	event := vectors.Known(t, input["event"], "type", "object")
+	body := event.Mapping("object")
+	diffbase, err := declared.Diffbase(t, input["diffbase"])
+	if err != nil {
+		return nil, err
+	}
+	progress, err := declared.Progress(t, input["progress"])
+	if err != nil {
+		return nil, err
+	}
+	lens := &cause.Lens{Diffbase: diffbase, Progress: progress}
+	for _, d := range all {
+		family := d.Handler.Family
+		tracked := family == handlers.Changing || family == handlers.Watching || family == handlers.Spawning
+		if tracked && d.Mine && d.Handler.Field != nil {
+			lens.Extra = append(lens.Extra, d.Handler.Field)
+		}
+	}
+	present, err := lens.New(body)
+	if err != nil {
+		return nil, err
+	}
+	former, err := lens.Old(body, lens.Diffbase)
+	if err != nil {
+		return nil, err
+	}
+	return cause.Detect(cause.Observation{
+		Body: body, Gone: event["type"] == "DELETED", Finalizer: input.Text(
+			"finalizer", finalizer,
+		), Old: former, New: present,
+		Initial: input.Flag("listed") && !input.Flag("handled_once"),
+	}), nil
+}
+
+func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error) {
+	t.Helper()
+	got := map[string]any{"watching": false, "spawning": nil, "changing": nil}
+	var changes []*handlers.Handler
+	for _, d := range all {
+		switch {
+		case !d.Mine:
+		case d.Handler.Family == handlers.Watching:
+			got["watching"] = true
+		case d.Handler.Family == handlers.Spawning:
+			got["spawning"] = map[string]any{"reset": len(c.Diff) > 0}
+		case d.Handler.Family == handlers.Changing:
+			changes = append(changes, d.Handler)
+		}
+	}
+	if len(changes) == 0 {
+		return got, nil
+	}
+	interest, err := adapters.InterestIn(t.Context(), made(changes...), c)
+	if err != nil {
+		return nil, err
+	}
+	changing := map[string]any{
+		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New),
+		"diff":     items(c.Diff),
+		"prematch": interest.Changing, "handlers": nil,
+	}
+	if c.Reason.Handled() {
+		selected, err := adapters.Select(t.Context(), made(changes...), c)
+		if err != nil {
+			return nil, err
+		}
+		changing["handlers"] = ids(selected)
+	}
+	got["changing"] = changing
+	return got, nil
+}
+
+func essence(e map[string]any) any {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+func items(changes diff.Diff) []any {
+	list := make([]any, 0, len(changes))
+	for _, item := range changes {
+		list = append(list, []any{string(item.Op), keysOf(item.Path), item.Old, item.New})
+	}
+	return list
+}
+
+func keysOf(path diff.Path) []any {
+	keys := []any{}
+	for _, key := range path {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func ids(selected []*adapters.Handler) []any {
+	list := make([]any, 0, len(selected))
+	for _, h := range selected {
+		list = append(list, h.Description.ID)
+	}
+	return list
+}

@@ -1,0 +1,118 @@
+package execution
+
+import "time"
+
+// Question is what the chain of a handler can be asked in place of a call: "would you run?" The zero value is none, and
+// the function is called.
+type Question int
+
+// The questions.
+const (
+	// Interest: would you ever be called for this object, whatever happened to it?
+	Interest Question = iota + 1
+	// Deletion: must the object be held on its deletion until you have been called for that?
+	Deletion
+	// Selection: are you for this cause?
+	Selection
+	// Due: are you for this cause, and neither finished nor asleep?
+	Due
+)
+
+// Stop says which adapter has stopped an attempt, and why. The zero value is none. It is a value and no line in a log,
+// so that whoever explains why a handler was not called can read it.
+type Stop struct {
+	// By is the adapter, as the list of chains names it.
+	By string
+	// Why is the reason.
+	Why Why
+	// Until is when a handler that is asleep is due.
+	Until time.Time
+	// Filter is the place among the filters of the handler, from 0, of the one that said no.
+	Filter int
+	// Expected and Found are what the handler is for and what there is, where both can be told: reasons, values of a
+	// field, limits. They may be parts of the object: nobody modifies them.
+	Expected, Found any
+}
+
+// Why is a reason not to call a function.
+type Why string
+
+// The reasons.
+const (
+	// OtherReason: something else has happened than what the handler is for. Both are reasons of causes.
+	OtherReason Why = "other reason"
+	// NotInitial: the object was met before, or is new: it is not resumed.
+	NotInitial Why = "not initial"
+	// BeingDeleted: the object is being deleted, and the handler resumes no such objects.
+	BeingDeleted Why = "being deleted"
+	// NotHeld: the handler needs no finalizer.
+	NotHeld Why = "not held"
+	// Unchanged: the field has the value that it had. That is what was found.
+	Unchanged Why = "field unchanged"
+	// OtherChange: the field did not change from or to what it must. Expected is nil; found are both values.
+	OtherChange Why = "other change of the field"
+	// OtherValue: the value of the field is not as it must be, or there is none.
+	OtherValue Why = "other value of the field"
+	// FilteredOut: a filter said no.
+	FilteredOut Why = "filtered out"
+	// Finished: the handler has succeeded, or has failed for good.
+	Finished Why = "finished"
+	// Asleep: the handler waits for its next attempt.
+	Asleep Why = "asleep"
+	// Blocked: the handler waits until the object changes.
+	Blocked Why = "blocked"
+	// Exceeded: the handler has used up its time or its retries. The limit is expected, what was used is found.
+	Exceeded Why = "limit exceeded"
+)
+
+// Account is what is known of the attempts that a handler has made before. The zero value is none.
+type Account struct {
+	// Retries counts them.
+	Retries int
+	// Started is when the first one was due; zero is now.
+	Started time.Time
+	// Until is until when the handler sleeps; zero or past is not at all.
+	Until time.Time
+	// Finished is true after a success, or a failure for good.
+	Finished bool
+	// Blocked is true if the handler waits until the object changes.
+	Blocked bool
+}
+
+// Waits says why there is no attempt to be made now; it is the zero value if there is.
+func (c Account) Waits(now time.Time) Stop {
+	switch {
+	case c.Finished:
+		return Stop{Why: Finished}
+	case c.Blocked:
+		return Stop{Why: Blocked}
+	case c.Until.After(now):
+		return Stop{Why: Asleep, Until: c.Until}
+	default:
+		return Stop{}
+	}
+}
+
+// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
+// wrong, is now.
+func (c Account) Runtime(now time.Time) time.Duration {
+	if c.Started.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(c.Started))
+}
+
+// Account is what the adapters need to know of the handler.
+func (e *HandlerState) Account() Account {
+	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
+	if e.Delayed != nil {
+		account.Until = *e.Delayed
+	}
+	return account
+}
+
+// Place is what an attempt occupies while it runs, such as a worker that others wait for.
+type Place interface {
+	Enter(a *Attempt)
+	Leave(a *Attempt)
+}
