@@ -74,7 +74,7 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 	h.Function = reflect.ValueOf(fn).Pointer()
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		r := newRun(ctx, call, s.codec, s.kind.op.client)
-		return r.change.ended(fn(ctx, r))
+		return r.change.end(fn(ctx, r))
 	}
 	s.kind.op.add(registration{kind: s.kind, verb: verb, handler: &h})
 }
@@ -110,7 +110,7 @@ func (r *Run[T]) Object() T {
 	}
 	object, err := c.codec.Decode(body)
 	if err != nil {
-		c.attempt(func() error { return err })
+		c.do(func() error { return err })
 	}
 	return object
 }
@@ -127,7 +127,7 @@ func (r *Run[T]) StopReason() error { return r.change.call.Live.StopReason() }
 // For what the change may do, see [Change.Patch]. Kopf: patch.
 func (r *Run[T]) Patch(change func(object T)) {
 	c := r.change
-	c.attempt(func() error {
+	c.do(func() error {
 		if err := c.call.Writes.Remember(c.codec.Transform(change)); err != nil {
 			return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
 		}

@@ -52,26 +52,27 @@ type Change[T client.Object] struct {
 	call  *handlers.Call
 
 	mu       sync.Mutex
-	problems []error
-	over     bool
+	errs     []error // of the calls of the handler
+	returned bool    // the handler has
 }
 
 // call is the function as the engine calls it.
 func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
-		c, err := s.change(ctx, call)
+		c, err := s.newChange(ctx, call)
 		if err != nil {
 			return err
 		}
-		return c.ended(fn(ctx, c))
+		return c.end(fn(ctx, c))
 	}
 }
 
-func (s ChangeSelection[T]) change(ctx context.Context, call *handlers.Call) (*Change[T], error) {
+// newChange makes what a function of the selection gets.
+func (s ChangeSelection[T]) newChange(ctx context.Context, call *handlers.Call) (*Change[T], error) {
 	return newChange(ctx, call, s.codec, s.kind.op.client)
 }
 
-// newChange is what a function gets.
+// newChange makes what a function gets.
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client,
 ) (*Change[T], error) {
@@ -91,37 +92,37 @@ func newChange[T client.Object](
 	c.Diff = changes.Clone()
 	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
 		c.log.V(1).Info(
-			"The old object does not fit into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error",
+			"The old object does not decode into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error",
 			err.Error(),
 		)
 	}
 	return c, nil
 }
 
-var errOver = errors.New("the handler has returned: its object cannot be changed any more")
+var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// attempt runs what changes the object, one at a time, and keeps its error for the end of the handler.
-func (c *Change[T]) attempt(act func() error) {
+// do runs one call of the handler after the other, and keeps its error for the end of the handler.
+func (c *Change[T]) do(act func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		c.log.Error(errOver, "A handler left a goroutine behind that goes on without it")
+	if c.returned {
+		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
 		return
 	}
 	if err := act(); err != nil {
-		c.problems = append(c.problems, err)
+		c.errs = append(c.errs, err)
 	}
 }
 
-// ended adds to the error of the function what went wrong in its calls.
-func (c *Change[T]) ended(err error) error {
+// end ends the calls of a function that has returned, and adds their errors to that of the function.
+func (c *Change[T]) end(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
-	if len(c.problems) == 0 {
+	c.returned = true
+	if len(c.errs) == 0 {
 		return err
 	}
-	return errors.Join(append([]error{err}, c.problems...)...)
+	return errors.Join(append([]error{err}, c.errs...)...)
 }
 
 // name is the object's, for messages.
@@ -148,8 +149,8 @@ func Result[V any, T client.Object](c *Change[T], id string) (V, error) {
 func (c *Change[T]) status(id string) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		return nil, errOver
+	if c.returned {
+		return nil, errReturned
 	}
 	value, ok := diff.Resolve(c.call.Object, diff.Path{"status", id})
 	if !ok || value == nil {

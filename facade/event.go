@@ -62,11 +62,11 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	}
 	h.Function = reflect.ValueOf(fn).Pointer()
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
-		c, err := s.change(ctx, call)
+		c, err := s.newChange(ctx, call)
 		if err != nil {
 			return err
 		}
-		return c.ended(fn(ctx, &Event[T]{
+		return c.end(fn(ctx, &Event[T]{
 			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, change: c,
 		}))
 	}

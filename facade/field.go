@@ -82,7 +82,7 @@ const fieldChange Reason = "field"
 // nil where there is none. The type is spelled, the rest is inferred: facade.Field[int](c). A value that does not fit
 // into V is nil, and fails the handler when it has returned, as do handlers without a field.
 func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
-	c.attempt(func() (err error) {
+	c.do(func() (err error) {
 		h := c.call.Handler
 		if h == nil || h.Field == nil {
 			return errors.New("facade.Field: the handler has no field: register it with OnField, or with InField")

@@ -124,11 +124,11 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := s.change(ctx, &handlers.Call{Cause: what, Object: what.Body})
+		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body})
 		if err != nil {
 			return false, err
 		}
-		return matches(ctx, c), c.ended(nil)
+		return matches(ctx, c), c.end(nil)
 	})
 }
 

@@ -31,7 +31,7 @@ var errNoSubs = errors.New("there can be no sub-handlers here: declare them in a
 //
 // A field among the options is relative to that of the handler, if it has one.
 func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
-	c.attempt(func() error {
+	c.do(func() error {
 		if c.call.Subs == nil {
 			return errNoSubs
 		}
@@ -55,7 +55,7 @@ func (c *Change[T]) sub(fn ChangeFunc[T]) handlers.Func {
 		if err != nil {
 			return err
 		}
-		return own.ended(fn(ctx, own))
+		return own.end(fn(ctx, own))
 	}
 }
 

@@ -32,7 +32,7 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // status that the API server refuses where it has a URL of its own is a line in the log: the rest is written without
 // it.
 func (c *Change[T]) Patch(change func(object T)) {
-	c.attempt(func() error {
+	c.do(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
@@ -58,7 +58,7 @@ func containPanic(call func()) error {
 // must allow the field, or else the API server drops it silently. A value that is not JSON fails the handler for good.
 // Kopf: the function's return value.
 func (c *Change[T]) SetResult(value any) {
-	c.attempt(func() error {
+	c.do(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
@@ -97,7 +97,7 @@ func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, me
 // nor fails: an event that cannot be posted is a line in the log. Kopf: event.
 func (c *Change[T]) Event(kind, reason, message string) {
 	if c.call.Events == nil {
-		c.attempt(func() error { return errOnlyReading })
+		c.do(func() error { return errOnlyReading })
 		return
 	}
 	c.call.Events.Post(logf.IntoContext(context.Background(), c.log), c.call.Cause.Body, kind, reason, message)
