@@ -16,7 +16,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -102,10 +104,10 @@ func (r *cycleRun) options() reconcilers.Options {
 		InstantExit:     ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
 	}
 	var err error
-	if o.Diffbase, err = declared.Diffbase(r.t, r.input["diffbase"]); err != nil {
+	if o.Diffbase, err = diffbasetest.Storage(r.t, r.input["diffbase"]); err != nil {
 		r.t.Fatal(err)
 	}
-	if o.Progress, err = declared.Progress(r.t, r.input["progress"]); err != nil {
+	if o.Progress, err = progresstest.Storage(r.t, r.input["progress"]); err != nil {
 		r.t.Fatal(err)
 	}
 	meant := reconcilers.Selector{GroupVersion: r.served.GroupVersion(), Kind: r.served.Kind}

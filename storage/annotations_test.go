@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func annotated(annotations any) object {
@@ -113,7 +114,7 @@ func TestAnnotateOnce(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.body)
+			vectors.Unchanged(t, tc.body)
 			err := storage.AnnotateOnce(tc.patch, tc.body, "m", "yes")
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)

@@ -1,35 +1,15 @@
 package storage_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 type object = map[string]any
-
-// unchanged fails the test at its end if the value is not what it was: inputs are shared with caches.
-func unchanged(t *testing.T, value any) {
-	t.Helper()
-	before := encoded(t, value)
-	t.Cleanup(func() {
-		if delta := cmp.Diff(before, encoded(t, value)); delta != "" {
-			t.Errorf("the input was modified, -before, +after:\n%s", delta)
-		}
-	})
-}
-
-func encoded(t *testing.T, value any) string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatalf("cannot encode the input: %v", err)
-	}
-	return string(text)
-}
 
 func TestWithout(t *testing.T) {
 	cases := map[string]struct {
@@ -90,7 +70,7 @@ func TestWithout(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.tree)
+			vectors.Unchanged(t, tc.tree)
 			got, err := storage.Without(tc.tree, tc.path)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
@@ -134,7 +114,7 @@ func TestWith(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.tree)
+			vectors.Unchanged(t, tc.tree)
 			if delta := cmp.Diff(tc.want, storage.With(tc.tree, tc.path, "new")); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
@@ -178,7 +158,7 @@ func TestTrim(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.essence)
+			vectors.Unchanged(t, tc.essence)
 			if delta := cmp.Diff(tc.want, storage.Trim(tc.essence)); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}

@@ -8,6 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -35,11 +37,11 @@ func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause
 	t.Helper()
 	event := vectors.Known(t, input["event"], "type", "object")
 	body := event.Mapping("object")
-	diffbase, err := declared.Diffbase(t, input["diffbase"])
+	diffbase, err := diffbasetest.Storage(t, input["diffbase"])
 	if err != nil {
 		return nil, err
 	}
-	progress, err := declared.Progress(t, input["progress"])
+	progress, err := progresstest.Storage(t, input["progress"])
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // An Operation is what happened to a value: [Add], [Change] or [Remove].
@@ -57,6 +59,15 @@ func (i Item) String() string {
 // sides have, each group sorted. (Kopf's order is arbitrary.)
 type Diff []Item
 
+// Clone returns a diff that shares nothing with this one, nor with the values that it was computed from.
+func (d Diff) Clone() Diff {
+	cloned := slices.Clone(d)
+	for i, item := range d {
+		cloned[i] = Item{Op: item.Op, Path: slices.Clone(item.Path), Old: Copy(item.Old), New: Copy(item.New)}
+	}
+	return cloned
+}
+
 // text is a value as compact JSON; what JSON cannot express (it should not be here) is printed as Go does.
 func text(value any) string {
 	var buffer bytes.Buffer
@@ -67,4 +78,170 @@ func text(value any) string {
 		return fmt.Sprint(value)
 	}
 	return string(bytes.TrimSuffix(buffer.Bytes(), []byte("\n")))
+}
+
+// Compute returns all differences between an old and a new value, nil if there are none. Its rules are Kopf's:
+//
+//   - Null and absence are the same, so {"x": null} does not differ from {}. [Equal] is stricter.
+//   - Mappings are compared key by key. Everything else is compared as a whole by [Equal]; so are lists, inside which
+//     null and absence do differ.
+//   - An empty mapping or list is a value: to null it is a [Remove], from null an [Add].
+//
+// Below [MaxDepth] keys, mappings are compared as a whole, too: there, an item of one has all of its differences.
+//
+// Where Kopf follows Python (true equals 1), JSON types count here (deviation D-types): see [Equal].
+// Nothing is allocated for values without differences.
+func Compute(before, after any) Diff {
+	return compute(before, after, full)
+}
+
+// ComputeLeft is [Compute] that overlooks the keys of mappings that only the new side has, at any depth: Kopf's diff of
+// the left scope. It tells whether all that the old side asks for has come true in the new one, whatever else is there.
+// A key that the old side has with a null is not overlooked. Where one side as a whole is null, there is nothing to
+// overlook.
+func ComputeLeft(before, after any) Diff {
+	return compute(before, after, left)
+}
+
+// ComputeRight is [Compute] that overlooks the keys of mappings that only the old side has: the mirror of
+// [ComputeLeft].
+func ComputeRight(before, after any) Diff {
+	return compute(before, after, right)
+}
+
+// MaxDepth is how many keys the path of an item has at most. Somebody may nest an object thousands of times: paths to
+// all that has changed in it would take as much as the square of its size. Kopf fails for objects that are nested that
+// deeply.
+const MaxDepth = 128
+
+// scope says which keys of mappings are looked at.
+type scope int
+
+const (
+	full  scope = iota // the keys of both sides
+	left               // the keys of the old side
+	right              // the keys of the new side
+)
+
+func compute(before, after any, scope scope) Diff {
+	c := comparison{scope: scope}
+	c.values(before, after, 0)
+	return c.items
+}
+
+// comparison collects items while it walks down both values at once.
+//
+// An item is born with a path of its final length, but blank; every level fills in its own key on the way back. So
+// the walk carries no path, and a walk that finds nothing allocates nothing.
+type comparison struct {
+	scope scope
+	items Diff
+}
+
+func (c *comparison) values(before, after any, depth int) {
+	switch gone, here := isNull(before), !isNull(after); {
+	case gone && here:
+		c.add(Item{Op: Add, New: after}, depth)
+	case gone:
+	case !here:
+		c.add(Item{Op: Remove, Old: before}, depth)
+	default:
+		c.present(before, after, depth)
+	}
+}
+
+// present compares two values of which none is null.
+func (c *comparison) present(before, after any, depth int) {
+	beforeMapping, beforeOK := before.(map[string]any)
+	afterMapping, afterOK := after.(map[string]any)
+	switch {
+	case beforeOK && afterOK && depth < MaxDepth:
+		c.mappings(beforeMapping, afterMapping, depth)
+	case beforeOK && afterOK:
+		if c.differ(beforeMapping, afterMapping) {
+			c.add(Item{Op: Change, Old: before, New: after}, depth)
+		}
+	case !Equal(before, after):
+		c.add(Item{Op: Change, Old: before, New: after}, depth)
+	}
+}
+
+// mappings looks at the keys in the order promised by [Diff]; a scope leaves one of the first two groups out.
+func (c *comparison) mappings(before, after map[string]any, depth int) {
+	if c.scope != left {
+		start := len(c.items)
+		for key, value := range after {
+			if _, both := before[key]; !both {
+				c.key(key, nil, value, depth)
+			}
+		}
+		c.sort(start, depth)
+	}
+	if c.scope != right {
+		start := len(c.items)
+		for key, value := range before {
+			if _, both := after[key]; !both {
+				c.key(key, value, nil, depth)
+			}
+		}
+		c.sort(start, depth)
+	}
+	start := len(c.items)
+	for key, value := range before {
+		if other, both := after[key]; both {
+			c.key(key, value, other, depth)
+		}
+	}
+	c.sort(start, depth)
+}
+
+// differ tells whether the comparison would find anything, by the same rules.
+func (c *comparison) differ(before, after map[string]any) bool {
+	for key, value := range after {
+		if _, both := before[key]; !both && c.scope != left && !isNull(value) {
+			return true
+		}
+	}
+	for key, value := range before {
+		other, both := after[key]
+		if both && c.differing(value, other) || !both && c.scope != right && !isNull(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *comparison) differing(before, after any) bool {
+	beforeMapping, beforeOK := before.(map[string]any)
+	afterMapping, afterOK := after.(map[string]any)
+	if beforeOK && afterOK && beforeMapping != nil && afterMapping != nil {
+		return c.differ(beforeMapping, afterMapping)
+	}
+	return !Equal(before, after)
+}
+
+// key compares the values of one key, either of which may be absent, and so nil.
+func (c *comparison) key(key string, before, after any, depth int) {
+	start := len(c.items)
+	c.values(before, after, depth+1)
+	for i := range c.items[start:] {
+		c.items[start+i].Path[depth] = key
+	}
+}
+
+func (c *comparison) add(item Item, depth int) {
+	if depth > 0 {
+		item.Path = make(Path, depth)
+	}
+	c.items = append(c.items, item)
+}
+
+// sort brings the items since start into the order of their keys at this depth, as Go visits maps in random order.
+// It is stable, so that the items below one key keep the order that the levels below gave them.
+func (c *comparison) sort(start, depth int) {
+	if len(c.items)-start > 1 {
+		slices.SortStableFunc(c.items[start:], func(a, b Item) int {
+			return strings.Compare(a.Path[depth], b.Path[depth])
+		})
+	}
 }

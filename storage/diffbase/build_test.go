@@ -1,7 +1,6 @@
 package diffbase_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -9,29 +8,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 type object = map[string]any
-
-// unchanged fails the test at its end if the value is not what it was: bodies and essences are shared with caches.
-func unchanged(t *testing.T, value any) {
-	t.Helper()
-	before := encoded(t, value)
-	t.Cleanup(func() {
-		if delta := cmp.Diff(before, encoded(t, value)); delta != "" {
-			t.Errorf("the input was modified, -before, +after:\n%s", delta)
-		}
-	})
-}
-
-func encoded(t *testing.T, value any) string {
-	t.Helper()
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatalf("cannot encode the input: %v", err)
-	}
-	return string(data)
-}
 
 func paths(specs ...string) []diff.Path {
 	var paths []diff.Path
@@ -101,7 +81,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.body)
+			vectors.Unchanged(t, tc.body)
 			essence, err := tc.storage.Build(tc.body, tc.extra)
 			if err == nil || !strings.Contains(err.Error(), tc.names) {
 				t.Fatalf("%s\ngot %v and error %v, want one that names %q", tc.reason, essence, err, tc.names)
@@ -184,7 +164,7 @@ func TestBuild(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.body)
+			vectors.Unchanged(t, tc.body)
 			got, err := tc.storage.Build(tc.body, tc.extra)
 			if err != nil {
 				t.Fatalf("%s\ncannot build: %v", tc.reason, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func annotated(annotations object) object {
@@ -121,7 +122,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.patch)
+			vectors.Unchanged(t, tc.patch)
 			err := tc.storage.Store(tc.patch, object{}, tc.essence)
 			if err == nil || !strings.Contains(err.Error(), tc.names) {
 				t.Errorf("%s\ngot error %v, want one that names %q", tc.reason, err, tc.names)
@@ -158,8 +159,8 @@ func TestStoredIsFetched(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cannot build: %v", err)
 			}
-			unchanged(t, body)
-			unchanged(t, essence)
+			vectors.Unchanged(t, body)
+			vectors.Unchanged(t, essence)
 			patch := object{}
 			if err := storage.Store(patch, body, essence); err != nil {
 				t.Fatalf("cannot store: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // What makes Kopf fail by an accident is no reason to block an object.
@@ -40,7 +41,7 @@ func TestOddObjects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.body)
+			vectors.Unchanged(t, tc.body)
 			essence, err := diffbase.Annotations{}.Build(tc.body, tc.extra)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)

@@ -3,45 +3,48 @@ package diffbase_test
 import (
 	"math"
 	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func TestVectorsEssence(t *testing.T) {
-	runVectors(t, "essence", func(v vector) (any, error) {
-		v.require("body", "extra_fields", "diffbase", "progress")
-		storage, err := v.diffbase()
+	vectors.Play(t, "essence", nil, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "body", "extra_fields", "diffbase", "progress")
+		storage, err := diffbasetest.Storage(t, v["diffbase"])
 		if err != nil {
 			return nil, err
 		}
-		clearing, err := v.progress()
+		cleared, err := diffbasetest.Clearing(t, v["progress"])
 		if err != nil {
 			return nil, err
 		}
-		essence, err := storage.Build(v.object("body"), v.paths("extra_fields"))
+		essence, err := storage.Build(v.Object("body"), diffbasetest.Paths(v.List("extra_fields")))
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{"essence": essence, "cleared": clearing.Clear(essence)}, nil
+		return map[string]any{"essence": essence, "cleared": cleared(essence)}, nil
 	})
 }
 
 func TestVectorsDiffbaseStore(t *testing.T) {
-	runVectors(t, "diffbase_store", func(v vector) (any, error) {
-		v.require("body", "extra_fields", "diffbase", "progress", "patch", "essence")
-		storage, err := v.diffbase()
+	vectors.Play(t, "diffbase_store", nil, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "body", "extra_fields", "diffbase", "progress", "patch", "essence")
+		storage, err := diffbasetest.Storage(t, v["diffbase"])
 		if err != nil {
 			return nil, err
 		}
-		clearing, err := v.progress()
+		cleared, err := diffbasetest.Clearing(t, v["progress"])
 		if err != nil {
 			return nil, err
 		}
-		body, patch := v.object("body"), v.object("patch")
-		essence, given := v.input["essence"].(map[string]any)
+		body, patch := v.Object("body"), v.Object("patch")
+		essence, given := v["essence"].(map[string]any)
 		if !given {
-			if essence, err = storage.Build(body, v.paths("extra_fields")); err != nil {
+			if essence, err = storage.Build(body, diffbasetest.Paths(v.List("extra_fields"))); err != nil {
 				return nil, err
 			}
-			essence = clearing.Clear(essence) // what is stored is what is compared
+			essence = cleared(essence) // what is stored is what is compared
 		}
 		if err := storage.Store(patch, body, essence); err != nil {
 			return nil, err
@@ -51,13 +54,13 @@ func TestVectorsDiffbaseStore(t *testing.T) {
 }
 
 func TestVectorsDiffbaseFetch(t *testing.T) {
-	runVectors(t, "diffbase_fetch", func(v vector) (any, error) {
-		v.require("body", "diffbase")
-		storage, err := v.diffbase()
+	vectors.Play(t, "diffbase_fetch", nil, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "body", "diffbase")
+		storage, err := diffbasetest.Storage(t, v["diffbase"])
 		if err != nil {
 			return nil, err
 		}
-		essence, err := storage.Fetch(v.object("body"))
+		essence, err := storage.Fetch(v.Object("body"))
 		if err != nil || essence == nil {
 			return map[string]any{"essence": nil}, err
 		}

@@ -1,12 +1,16 @@
 package keys_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func TestNames(t *testing.T) {
@@ -70,4 +74,111 @@ func BenchmarkNames(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestVectorsAnnotationKeys(t *testing.T) {
+	vectors.Run(t, "annotation_keys", playKeys)
+}
+
+func playKeys(t *testing.T, input map[string]any, want vectors.Expected) {
+	t.Helper()
+	vectors.Known(t, input, "key", "prefix", "v1", "body")
+	prefix, v1 := keys.KopfPrefix, true
+	if given, ok := input["prefix"]; ok {
+		// A null prefix is as invalid as an empty one.
+		prefix, _ = given.(string)
+	}
+	if given, ok := input["v1"]; ok {
+		v1 = given.(bool)
+	}
+	if want.MustFail() {
+		if err := keys.ValidatePrefix(prefix); err == nil {
+			t.Fatalf("an error is expected, but the prefix %q is valid here", prefix)
+		}
+		return
+	}
+	body, _ := input["body"].(map[string]any)
+	key := keys.Mark(body, input["key"].(string))
+	names := []any{}
+	for _, name := range keys.Names(prefix, key, v1) {
+		names = append(names, name)
+	}
+	got := map[string]any{"keys": names, "v2": keys.V2(prefix, key), "v1": keys.V1(prefix, key)}
+	if delta := cmp.Diff(want.Value, got); delta != "" {
+		t.Errorf("-want, +got:\n%s", delta)
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("a.org", "")
+	f.Add(keys.KopfPrefix, "create_fn/spec.field")
+	f.Add(strings.Repeat("a", 60), strings.Repeat("é", 70))
+	f.Add(strings.Repeat("a", 200), "outer.<locals>.fn\xff")
+	f.Fuzz(func(t *testing.T, prefix, key string) {
+		names := keys.Names(prefix, key, true)
+		if names[0] != keys.V2(prefix, key) || names[len(names)-1] != keys.V1(prefix, key) {
+			t.Fatalf("Names(%q, %q) = %q: not the current, then the legacy form", prefix, key, names)
+		}
+		if len(names) > 2 || len(names) == 2 && names[0] == names[1] {
+			t.Fatalf("Names(%q, %q) = %q: not one or two different ones", prefix, key, names)
+		}
+		if again := keys.Names(prefix, key, true); !slices.Equal(names, again) {
+			t.Fatalf("Names(%q, %q) = %q, then %q", prefix, key, names, again)
+		}
+		for _, name := range names {
+			checkForm(t, prefix, key, name)
+		}
+		current := strings.TrimPrefix(names[0], prefix+"/")
+		if length := utf8.RuneCountInString(current); length > 63 {
+			t.Fatalf("the name %q has %d characters", current, length)
+		}
+		if current != strings.TrimPrefix(keys.V2("other.org", key), "other.org/") {
+			t.Fatalf("the name %q depends on the prefix", current)
+		}
+		if keys.ValidateID(key) == nil && keys.ValidateKey("a.org/"+current) != nil {
+			t.Fatalf("the id %q is valid, the key is not: %v", key, keys.ValidateKey("a.org/"+current))
+		}
+	})
+}
+
+func checkForm(t *testing.T, prefix, key, full string) {
+	t.Helper()
+	name, ok := strings.CutPrefix(full, prefix+"/")
+	if !ok || !utf8.ValidString(name) || strings.ContainsAny(name, "/<>") {
+		t.Fatalf("%q is malformed for the prefix %q, the key %q", full, prefix, key)
+	}
+}
+
+func ExampleNames() {
+	fmt.Println(keys.Names("databases.example.org", "create/users", false))
+	for _, name := range keys.Names(keys.KopfPrefix, "handler_fn/spec.nested.nested.nested.nested.nested", true) {
+		fmt.Println(name)
+	}
+	// Output:
+	// [databases.example.org/create.users]
+	// kopf.zalando.org/handler_fn.spec.nested.nested.nested.nested.nested
+	// kopf.zalando.org/handler_fn.spec.nested.nested.nested.ne-1NsAGQ
+}
+
+func ExampleMarkedPrefixes() {
+	annotations := map[string]any{
+		"other.example.org/kopf-managed": "yes",
+		"other.example.org/create":       `{"retries":1}`,
+		"example.org/contact":            "someone",
+	}
+	marked := keys.MarkedPrefixes(annotations)
+	fmt.Println(marked)
+	fmt.Println(marked.Cover("other.example.org/create"), marked.Cover("example.org/contact"))
+	// Output:
+	// [other.example.org]
+	// true false
+}
+
+func ExampleValidateID() {
+	fmt.Println(keys.ValidateID("outer.<locals>.fn"))
+	fmt.Println(strings.ReplaceAll(keys.ValidateID("my fn").Error(), "; ", "\n"))
+	// Output:
+	// <nil>
+	// invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2
+	// choose an id of letters, digits, "-", "_", ".", "/"
 }

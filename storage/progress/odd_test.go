@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // Something else than a mapping on the way to the records makes Kopf fail, by an accident.
@@ -13,7 +14,7 @@ func TestOddWays(t *testing.T) {
 	storage := progress.Status{}
 	for _, odd := range []any{nil, "text", list{int64(1)}, int64(5)} {
 		essence := object{"status": object{"kopf": odd}, "spec": object{}}
-		unchanged(t, essence)
+		vectors.Unchanged(t, essence)
 		if delta := cmp.Diff(essence, storage.Clear(essence)); delta != "" {
 			t.Errorf("there is nothing to be cleared from %v: -want, +got:\n%s", odd, delta)
 		}

@@ -42,7 +42,7 @@ type Record struct {
 	// [Record.Equal].
 	Unknown map[string]any
 
-	lacking keySet // the keys that were not even null when the record was read
+	absent  keySet // the keys that were not even null when the record was read
 	foreign bool   // it was read in another form than it would be written in
 }
 
@@ -83,7 +83,7 @@ const succeededKey = "succeeded"
 
 // omits tells whether a field without a value is not even a null.
 func (r Record) omits(place int) bool {
-	return r.lacking.has(place) || fields[place].key == succeededKey
+	return r.absent.has(place) || fields[place].key == succeededKey
 }
 
 // Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are

@@ -1,7 +1,6 @@
 package progress_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -12,27 +11,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
-
-// unchanged fails the test at its end if the value is not what it was: bodies and essences are shared with caches.
-func unchanged(t *testing.T, value any) {
-	t.Helper()
-	before := encoded(t, value)
-	t.Cleanup(func() {
-		if delta := cmp.Diff(before, encoded(t, value)); delta != "" {
-			t.Errorf("the input was modified, -before, +after:\n%s", delta)
-		}
-	})
-}
-
-func encoded(t *testing.T, value any) string {
-	t.Helper()
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatalf("cannot encode the input: %v", err)
-	}
-	return string(data)
-}
 
 func annotated(annotations object) object {
 	return object{"metadata": object{"annotations": annotations}}
@@ -159,7 +139,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			unchanged(t, tc.patch)
+			vectors.Unchanged(t, tc.patch)
 			err := tc.storage.Store(tc.patch, object{}, "fn", tc.record)
 			if err == nil || !strings.Contains(err.Error(), tc.names) {
 				t.Errorf("%s\ngot error %v, want one that names %q", tc.reason, err, tc.names)
@@ -175,8 +155,8 @@ func TestPatchWithoutPlace(t *testing.T) {
 		"status":   object{"kopf": object{"progress": object{"fn": object{}}}},
 	}
 	patch := object{"metadata": object{"annotations": nil}, "status": "x"}
-	unchanged(t, body)
-	unchanged(t, patch)
+	vectors.Unchanged(t, body)
+	vectors.Unchanged(t, patch)
 	for _, storage := range []progress.Writer{progress.Annotations{Prefix: "example.org"}, progress.Status{}} {
 		storage.Purge(patch, body, "fn")
 		storage.Touch(patch, body, ptr.To("now"))
@@ -208,7 +188,7 @@ func TestStoredIsFetched(t *testing.T) {
 				if err := storage.Store(patch, object{}, id, record); err != nil {
 					t.Fatalf("cannot store: %v", err)
 				}
-				unchanged(t, patch) // from here on, it is an object
+				vectors.Unchanged(t, patch) // from here on, it is an object
 				fetched, err := storage.Fetch(patch, id)
 				if delta := cmp.Diff(&record, fetched); delta != "" || err != nil {
 					t.Errorf("got error %v; -stored, +fetched:\n%s", err, delta)

@@ -3,20 +3,23 @@ package progress_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 func TestVectorsProgressFetch(t *testing.T) {
-	runVectors(t, "progress_fetch", func(v vector) (any, error) {
-		v.require("storage", "key", "body")
-		storage, err := v.storage()
+	vectors.Play(t, "progress_fetch", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "storage", "key", "body")
+		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
-		record, err := storage.Fetch(v.object("body"), *v.text("key"))
+		record, err := storage.Fetch(v.Object("body"), v.Text("key", ""))
 		if err != nil || record == nil {
 			return map[string]any{"record": nil}, err
 		}
@@ -25,82 +28,96 @@ func TestVectorsProgressFetch(t *testing.T) {
 }
 
 func TestVectorsProgressStore(t *testing.T) {
-	runVectors(t, "progress_store", func(v vector) (any, error) {
-		v.require("storage", "key", "body", "patch", "record")
-		storage, err := v.storage()
+	vectors.Play(t, "progress_store", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "storage", "key", "body", "patch", "record")
+		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
-		record, err := progress.DecodeRecord(v.object("record"))
+		record, err := progress.DecodeRecord(v.Object("record"))
 		if err != nil {
 			return nil, err
 		}
-		patch := v.object("patch")
-		err = storage.Store(patch, v.object("body"), *v.text("key"), record)
+		patch := v.Object("patch")
+		err = storage.Store(patch, v.Object("body"), v.Text("key", ""), record)
 		return map[string]any{"patch": patch}, err
 	})
 }
 
 func TestVectorsProgressPurge(t *testing.T) {
-	runVectors(t, "progress_purge", func(v vector) (any, error) {
-		v.require("storage", "key", "body", "patch")
-		storage, err := v.storage()
+	vectors.Play(t, "progress_purge", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "storage", "key", "body", "patch")
+		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
-		patch := v.object("patch")
-		storage.Purge(patch, v.object("body"), *v.text("key"))
+		patch := v.Object("patch")
+		storage.Purge(patch, v.Object("body"), v.Text("key", ""))
 		return map[string]any{"patch": patch}, nil
 	})
 }
 
 func TestVectorsProgressTouch(t *testing.T) {
-	runVectors(t, "progress_touch", func(v vector) (any, error) {
-		v.require("storage", "body", "patch", "value")
-		storage, err := v.storage()
+	vectors.Play(t, "progress_touch", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "storage", "body", "patch", "value")
+		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
-		patch := v.object("patch")
-		storage.Touch(patch, v.object("body"), v.text("value"))
+		patch := v.Object("patch")
+		storage.Touch(patch, v.Object("body"), text(t, v, "value"))
 		return map[string]any{"patch": patch}, nil
 	})
 }
 
 func TestVectorsProgressClear(t *testing.T) {
-	runVectors(t, "progress_clear", func(v vector) (any, error) {
-		v.require("storage", "essence")
-		storage, err := v.storage()
+	vectors.Play(t, "progress_clear", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "storage", "essence")
+		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{"essence": storage.Clear(v.object("essence"))}, nil
+		return map[string]any{"essence": storage.Clear(v.Object("essence"))}, nil
 	})
 }
 
 func TestVectorsTimestamps(t *testing.T) {
-	runVectors(t, "timestamps", func(v vector) (any, error) {
-		v.require("op", "value", "seconds")
-		switch v.input["op"] {
+	vectors.Play(t, "timestamps", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+		vectors.Known(t, v, "op", "value", "seconds")
+		switch v["op"] {
 		case "epoch":
-			moment := time.UnixMicro(v.input["value"].(int64)).UTC()
+			moment := time.UnixMicro(v["value"].(int64)).UTC()
 			return map[string]any{
 				"record": progress.FormatTimestamp(moment), "touch": progress.FormatTouch(moment),
 			}, nil
 		case "format":
-			return formatted(v.text("value"), 0)
+			return formatted(text(t, v, "value"), 0)
 		case "add":
-			seconds, err := toSeconds(v.input["seconds"])
+			seconds, err := toSeconds(v["seconds"])
 			if err != nil {
 				return nil, err
 			}
-			return formatted(v.text("value"), seconds)
+			return formatted(text(t, v, "value"), seconds)
 		case "parse":
-			return parsed(v.text("value"))
+			return parsed(text(t, v, "value"))
 		}
-		v.t.Fatalf("unknown operation %v: the harness must learn it", v.input["op"])
+		t.Fatalf("unknown operation %v: the harness must learn it", v["op"])
 		return nil, nil
 	})
+}
+
+// text is a string of the input; nil for a null.
+func text(t *testing.T, input vectors.Fields, key string) *string {
+	t.Helper()
+	switch value := input[key].(type) {
+	case nil:
+		return nil
+	case string:
+		return &value
+	default:
+		t.Fatalf("%s is neither a string nor null: %v", key, value)
+		return nil
+	}
 }
 
 // toSeconds reads a duration of so many seconds, to the microsecond, as Python does.
@@ -130,4 +147,14 @@ func parsed(text *string) (any, error) {
 	}
 	moment, err := progress.ParseTimestamp(*text)
 	return map[string]any{"utc": progress.FormatTimestamp(moment.UTC()), "naive": false}, err
+}
+
+// normalMoment writes the times of records as records do. A record is of times, not of their texts.
+func normalMoment(key string, value any) any {
+	if text, ok := value.(string); ok && slices.Contains([]string{"started", "stopped", "delayed"}, key) {
+		if moment, err := progress.ParseTimestamp(text); err == nil {
+			return progress.FormatTimestamp(moment.UTC())
+		}
+	}
+	return value
 }

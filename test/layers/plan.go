@@ -54,6 +54,7 @@ var House = Plan{
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
 	{Dir: "facade/internal/commandline", Layer: 2},
+	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
 	{Dir: "reconcilers/repeating", Layer: 2},
@@ -61,6 +62,7 @@ var House = Plan{
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/storages", Layer: 2},
 
+	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 3},
 	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/queue", Layer: 3},

@@ -118,3 +118,30 @@ func (n number) equal(other number) bool {
 func isExactly(float float64, integer int64) bool {
 	return float >= math.MinInt64 && float < -math.MinInt64 && math.Trunc(float) == float && int64(float) == integer
 }
+
+// Copy returns a value that shares no mapping and no list with the given one, so that either can be modified. Values
+// that are not of JSON stay as they are; nil mappings and lists become nulls.
+func Copy(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if value == nil {
+			return nil
+		}
+		copied := make(map[string]any, len(value))
+		for key, inner := range value {
+			copied[key] = Copy(inner)
+		}
+		return copied
+	case []any:
+		if value == nil {
+			return nil
+		}
+		copied := make([]any, len(value))
+		for i, item := range value {
+			copied[i] = Copy(item)
+		}
+		return copied
+	default:
+		return value
+	}
+}
