@@ -1,0 +1,56 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// memoryWriter takes every patch, and answers with the patched object.
+type memoryWriter struct{ body map[string]any }
+
+func (w *memoryWriter) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (map[string]any, error) {
+	return w.body, nil
+}
+
+func (w *memoryWriter) ApplyRetrying(
+	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+) (result patching.Result, err error) {
+	result.Body, err = patch.ApplyTo(target.Body)
+	w.body = result.Body
+	return result, err
+}
+
+func benchmarked() (*changes.Handling, *memoryWriter) {
+	store, essences, writer := progress.Annotations{Prefix: prefix}, diffbase.Annotations{Prefix: prefix}, &memoryWriter{}
+	return &changes.Handling{
+		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store, Interim: changes.NewInterim(prefix),
+		BoundTo: boundTo, Finalizer: finalizer, Writer: writer, Chain: adapters.Standard(nil),
+		Handlers: []*handlers.Handler{onCreate("a", ok)},
+	}, writer
+}
+
+// BenchmarkPass measures one pass over one object: with one handler to call, and with nothing left to do.
+func BenchmarkPass(b *testing.B) {
+	handling, writer := benchmarked()
+	pass := func(b *testing.B, body map[string]any) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := handling.Reconcile(b.Context(), body, &changes.Memory{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("OneHandler", func(b *testing.B) { pass(b, object()) })
+	b.Run("NothingToDo", func(b *testing.B) { pass(b, writer.body) })
+}
