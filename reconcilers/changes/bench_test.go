@@ -32,7 +32,8 @@ func (w *memoryWriter) ApplyRetrying(
 }
 
 func benchmarked() (*changes.Handling, *memoryWriter) {
-	store, essences, writer := progress.Annotations{Prefix: prefix}, diffbase.Annotations{Prefix: prefix}, &memoryWriter{}
+	store, writer := progress.Annotations{Prefix: prefix}, &memoryWriter{}
+	essences := diffbase.Annotations{Prefix: prefix}
 	return &changes.Handling{
 		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store, Interim: changes.NewInterim(prefix),
 		BoundTo: boundTo, Finalizer: finalizer, Writer: writer, Chain: adapters.Standard(nil),

@@ -3,12 +3,12 @@ package changes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -103,15 +103,24 @@ type Next struct {
 // Reconcile makes one pass over the object. The body is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
 func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
-	p := &pass{Handling: h, memory: memory, body: body, log: logf.FromContext(ctx)}
+	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
 	for range rounds {
-		verdict, err := p.round(ctx)
-		if err != nil || verdict != startOver {
-			p.mention(ctx)
+		verdict, err := p.containedRound(ctx)
+		if err != nil || verdict != startOver || p.object.gone {
+			p.logLongDelays(ctx)
 			return p.next(), err
 		}
 	}
 	return p.next(), errUnsettled
+}
+
+// owned are the ids of all handlers of the kind: the records that are ours.
+func (h *Handling) owned() []string {
+	ids := make([]string, 0, len(h.Handlers))
+	for _, handler := range h.Handlers {
+		ids = append(ids, handler.ID)
+	}
+	return ids
 }
 
 func (h *Handling) now() time.Time {
@@ -128,4 +137,26 @@ func (h *Handling) checkpoint() time.Duration {
 		return h.Checkpoint
 	}
 	return DefaultCheckpoint
+}
+
+// BlockedError says that an object cannot be handled until somebody changes it: its memory is malformed, or it cannot
+// be shown to a filter.
+type BlockedError struct{ Err error }
+
+// Error names what is malformed.
+func (e *BlockedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *BlockedError) Unwrap() error { return e.Err }
+
+// unpresentable is an error of an object that cannot be shown to a user's function as it is.
+type unpresentable interface{ Unpresentable() bool }
+
+// filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
+func filterError(err error) error {
+	var bad unpresentable
+	if errors.As(err, &bad) && bad.Unpresentable() {
+		return &BlockedError{Err: err}
+	}
+	return err
 }

@@ -1,18 +1,25 @@
 package changes
 
 import (
+	"context"
+	"maps"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // Interim is where the essence that the first successful handler of a cause saw is kept until the cause ends. It stays
 // beyond that as long as not all handlers have seen the one that is stored as last handled. Kopf does not know the
-// annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So what it is
-// valid beside is kept in it.
-type Interim struct {
-	diffbase.Annotations
-}
+// annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So the
+// precondition under which the essence is valid is kept in it.
+type Interim struct{ annotations diffbase.Annotations }
+
+var _ diffbase.Storage = Interim{}
 
 // NewInterim keeps it under the operator's annotation prefix.
 func NewInterim(prefix string) Interim {
@@ -20,7 +27,24 @@ func NewInterim(prefix string) Interim {
 }
 
 func (i Interim) keys(body map[string]any) []string {
-	return keys.Names(i.Prefix, keys.Mark(body, i.Key), false)
+	return keys.Names(i.annotations.Prefix, keys.Mark(body, i.annotations.Key), false)
+}
+
+// Build makes the essence of the object, as the storage of last-handled configurations in annotations does.
+func (i Interim) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+	return i.annotations.Build(body, extra)
+}
+
+// Store adds the essence to the merge-patch.
+func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	return i.annotations.Store(patch, body, essence)
+}
+
+// storeUnder adds the essence with its precondition.
+func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
+	bound := maps.Clone(essence)
+	bound[preconditionKey] = valid.value()
+	return i.Store(patch, body, bound)
 }
 
 // Fetch reads the essence alone.
@@ -29,14 +53,14 @@ func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
 	return essence, err
 }
 
-// read gives the essence, and what it is valid beside; that is nil if it was stored without.
-func (i Interim) read(body map[string]any) (essence diffbase.Essence, beside *binding, err error) {
-	essence, err = i.Annotations.Fetch(body)
-	if stored, bound := essence[besideKey]; err == nil && bound {
-		beside = parseBinding(stored)
+// read gives the essence and its precondition; that is nil if the essence was stored without.
+func (i Interim) read(body map[string]any) (essence diffbase.Essence, valid *precondition, err error) {
+	essence, err = i.annotations.Fetch(body)
+	if stored, bound := essence[preconditionKey]; err == nil && bound {
+		valid = parsePrecondition(stored)
 	}
-	delete(essence, besideKey)
-	return essence, beside, err
+	delete(essence, preconditionKey)
+	return essence, valid, err
 }
 
 // Purge adds its removal to the merge-patch, if the object has it.
@@ -49,8 +73,153 @@ func (i Interim) Purge(patch *patching.Patch, body map[string]any) {
 	}
 }
 
-func annotationsOf(body map[string]any) map[string]any {
-	metadata, _ := body["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
+// preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
+const preconditionKey = "$beside"
+
+// precondition is what an interim essence is valid beside: once another operator has ended the cause, or has begun one
+// of its own, it is not.
+type precondition struct {
+	handled string // the fingerprint of the configuration handled last; empty if there was none
+	// what the essence is of; nil if no cause is open, and some handlers have seen the one essence, some the other
+	success *success
+}
+
+// value is the form to be persisted.
+func (c precondition) value() map[string]any {
+	value := map[string]any{"handled": c.handled}
+	if c.success != nil {
+		value["success"], value["stopped"] = c.success.id, c.success.stopped
+		if c.success.since != "" {
+			value["since"] = c.success.since
+		}
+	}
+	return value
+}
+
+// unknownFingerprint is no fingerprint of anything.
+const unknownFingerprint = "?"
+
+// parsePrecondition gives one that never holds if the stored value is none of ours.
+func parsePrecondition(stored any) *precondition {
+	value, _ := stored.(map[string]any)
+	handled, ok := value["handled"].(string)
+	if !ok {
+		handled = unknownFingerprint
+	}
+	c := &precondition{handled: handled}
+	if id, ok := value["success"].(string); ok {
+		stopped, _ := value["stopped"].(string)
+		since, _ := value["since"].(string)
+		c.success = &success{id, stopped, since}
+	}
+	return c
+}
+
+// holds tells whether the object still has what the interim essence depends on, by its records as read. Without a
+// precondition, as interim memory was stored once, any success will do.
+func (o *object) holds(
+	ctx context.Context, c *precondition, seen *observation, read func(id string) (*progress.Record, error),
+) (bool, error) {
+	if c == nil {
+		found, err := o.findSuccess(ctx, seen.former)
+		return found != nil, err
+	}
+	handled, err := cause.Fingerprint(seen.stored)
+	switch {
+	case err != nil || handled != c.handled:
+		return false, err
+	case c.success == nil:
+		return true, nil
+	}
+	record, err := read(c.success.id)
+	if err != nil {
+		return false, err
+	}
+	found := successIn(c.success.id, record)
+	return found != nil && *found == *c.success, nil
+}
+
+// dropStaleInterim looks away from interim memory that is of another cause than what else is remembered.
+func (o *object) dropStaleInterim(ctx context.Context, seen *observation) error {
+	if seen.interim == nil {
+		return nil
+	}
+	_, condition, err := o.handling.Interim.read(o.own)
+	if err != nil {
+		return err
+	}
+	valid, err := o.holds(ctx, condition, seen, o.recordReader(ctx))
+	if err == nil && !valid {
+		seen.interim, seen.staleInterim = nil, true
+	}
+	return err
+}
+
+// success is the record of a handler that succeeded; or one that names a sub-handler that did, and since when there is
+// that record.
+type success struct{ id, stopped, since string }
+
+// successIn finds what a record has of any success.
+func successIn(id string, record *progress.Record) *success {
+	switch {
+	case record == nil:
+		return nil
+	case record.Success != nil && *record.Success:
+		found := &success{id: id}
+		if record.Stopped != nil {
+			found.stopped = progress.FormatTimestamp(record.Stopped.UTC())
+		}
+		return found
+	case len(record.Succeeded) > 0:
+		found := &success{id: id}
+		if record.Started != nil {
+			found.since = progress.FormatTimestamp(record.Started.UTC())
+		}
+		return found
+	default:
+		return nil
+	}
+}
+
+// findSuccess finds one of a handler of the state's own purpose, or of any for a state without one; or that of a
+// sub-handler of one: these are known by name only until their parent is called.
+func (o *object) findSuccess(ctx context.Context, state *execution.State) (*success, error) {
+	met := recordNames{}
+	for _, h := range state.Handlers() {
+		if !h.Recorded() {
+			continue // the record of its handler names it
+		}
+		record := h.Record()
+		if found := successIn(h.ID, &record); found != nil && hasPurposeOf(state, h.Purpose) {
+			return found, nil
+		}
+		for _, id := range h.Subrefs {
+			if state.Handler(id) != nil || !met.first(id) {
+				continue // its state is known, or its record was read
+			}
+			record, err := o.record(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			found := successIn(id, record)
+			if found != nil && (record.Purpose == nil || hasPurposeOf(state, *record.Purpose)) {
+				return found, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func hasPurposeOf(state *execution.State, purpose string) bool {
+	return purpose == "" || state.Purpose == "" || purpose == state.Purpose
+}
+
+// recordNames are those of the records that were read. One that is listed in a thousand spellings is read once.
+type recordNames map[string]bool
+
+func (r recordNames) first(id string) bool {
+	name := keys.V2("", id)
+	met := r[name]
+	r[name] = true
+	return !met
 }

@@ -2,120 +2,124 @@ package changes
 
 import (
 	"context"
+	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
+	"k8s.io/utils/ptr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// pass is one look at one object. Its steps fill it from top to bottom.
+// longestSleep is the longest time between two passes over an object with a delayed handler: a delay may be endless, by
+// a clock that was wrong or by somebody's hand, and sleeps do not follow a clock that is corrected.
+const longestSleep = 24 * time.Hour
+
+// pass is one look at one object, in as many rounds as its own writes ask for.
 type pass struct {
-	*Handling
-	memory *Memory
-	log    logr.Logger
-
-	misread bool // a record could not be read
-
-	body     map[string]any // the object as last known: replaced by the answer to each write
-	reading  map[string]any // the same without memory that belongs to another object
-	foreign  map[string]any // the merge-patch that leads from the former to the latter; nil if there is no difference
-	stored   diffbase.Essence
-	veiled   []diff.Path      // under which the diff of the cause has no values
-	former   *execution.State // all records of our handlers
-	cause    *cause.Cause
-	interest handlers.Interest
-	interim  diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
-	stale    bool             // the object has interim memory that is not believed
-	selected []*handlers.Handler
-	state    *execution.State
-	working  map[string]any       // the object as the next handler is to see it
-	purging  bool                 // records of former causes are to be removed with the next write
-	attempts []*execution.Attempt // those with something that is not written yet
-	pending  time.Time            // since when an outcome waits for its write; zero if none does
-	written  map[string]any       // the last answer to a write
-	holds    bool                 // something in the background wants the object to be held on its deletion
-	busy     bool                 // the object is being deleted, and something still runs for it
-	exiting  bool
-	gone     bool
-	released bool  // our write let the object go for good
-	refusal  error // of the status, by the last write
-	room     *room // for the progress of sub-handlers; nil as long as there are none
+	handling *Handling
+	memory   *Memory
+	object   object
+	outcomes *outcomes // of the cause whose handlers are called or written; nil before
+	exiting  bool      // the operator is on its way out: nothing is begun any more
 }
 
 // verdict is what a step says about those after it.
 type verdict int
 
 const (
-	goOn verdict = iota
-	stop
-	startOver
+	goOn      verdict = iota
+	stop              // the pass is done
+	startOver         // the object has changed by our own write: it is looked at anew
 )
 
-type step func(*pass, context.Context) (verdict, error)
-
-// steps is the pipeline of a pass.
-var steps = []step{
-	(*pass).reread,
-	(*pass).observe,
-	(*pass).attend,
-	(*pass).deliver,
-	(*pass).weigh,
-	(*pass).spread,
-	(*pass).hold,
-	(*pass).settle,
-	(*pass).account,
-	(*pass).run,
-	(*pass).conclude,
-}
-
-func (p *pass) round(ctx context.Context) (verdict, error) {
-	for _, step := range steps {
-		v, err := p.take(ctx, step)
-		if err != nil {
-			return stop, err
-		}
-		if p.gone {
-			return stop, nil
-		}
-		if v != goOn {
-			return v, nil
-		}
-	}
-	return stop, nil
-}
-
-// take makes one step. A panic of the engine's own, or of what it asks, is an error of this object alone.
-func (p *pass) take(ctx context.Context, step step) (v verdict, err error) {
-	err = panics.Contain(func() (err error) { v, err = step(p, ctx); return err })
+// containedRound makes a panic of the engine's own, or of what it asks, an error of this object alone.
+func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
+	err = panics.Contain(func() (err error) { v, err = p.round(ctx); return err })
 	return v, err
 }
 
-// read gives the record of one handler.
-func (p *pass) read(id string) (*progress.Record, error) {
-	if kept, ok := p.memory.records[id]; ok {
-		return &kept, nil
+// round leads the object from what is known of it to what is to be written. Who finds it gone stops the round.
+func (p *pass) round(ctx context.Context) (verdict, error) {
+	p.outcomes = nil
+	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
+		return stop, err
 	}
-	record, err := p.Progress.Fetch(p.reading, id)
-	if p.blocks(err) {
-		return nil, err
+	seen, err := p.observe(ctx)
+	if err != nil {
+		return stop, err
 	}
-	p.ignored(err)
-	p.misread = p.misread || err != nil
-	return record, nil
+	wanted, err := p.attendBackground(ctx, seen.cause)
+	if err != nil {
+		return stop, err
+	}
+	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy)
+	if next != goOn || err != nil {
+		return next, err
+	}
+	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
+		return next, err
+	}
+	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
+		return next, err
+	}
+	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != goOn || err != nil {
+		return next, err
+	}
+	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
+		return next, err
+	}
+	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
+	if err != nil {
+		return stop, err
+	}
+	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
+		return stop, err
+	}
+	return stop, p.closeOrContinue(ctx)
 }
 
-// owned are the ids of all handlers of the kind: the records that are ours.
-func (h *Handling) owned() []string {
-	ids := make([]string, 0, len(h.Handlers))
-	for _, handler := range h.Handlers {
-		ids = append(ids, handler.ID)
+// next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
+func (p *pass) next() Next {
+	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
+	if p.object.gone || p.outcomes == nil || p.exiting {
+		return next
 	}
-	return ids
+	for _, delay := range p.outcomes.state.Delays(p.handling.now()) {
+		if next.After == nil || delay < *next.After {
+			next.After = ptr.To(min(delay, longestSleep))
+		}
+	}
+	return next
+}
+
+// logLongDelays logs once which handlers are delayed for longer than the longest sleep: by a record, nobody else may
+// ever have heard of it.
+func (p *pass) logLongDelays(ctx context.Context) {
+	ids, until := p.delayedForLong()
+	said := strings.Join(ids, " ")
+	if said == p.memory.longDelays {
+		return
+	}
+	p.memory.longDelays = said
+	if said != "" {
+		logf.FromContext(ctx).Info("Handlers are delayed for more than a day", "handlers", ids, "first", until)
+	}
+}
+
+// delayedForLong are the handlers that sleep for longer than the longest sleep, and until when the first of them does.
+func (p *pass) delayedForLong() (ids []string, until time.Time) {
+	if p.outcomes == nil {
+		return nil, until
+	}
+	for _, h := range p.outcomes.state.Handlers() {
+		if !h.Active || h.Finished() || h.Delayed == nil || h.Delayed.Sub(p.handling.now()) <= longestSleep {
+			continue
+		}
+		ids = append(ids, h.ID)
+		if until.IsZero() || h.Delayed.Before(until) {
+			until = *h.Delayed
+		}
+	}
+	return ids, until
 }

@@ -137,7 +137,7 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 				told := 0
 				for _, line := range w.logged {
 					if strings.Contains(
-						line, "does not have the field",
+						line, "cannot have the field",
 					) && strings.Contains(line, tc.path) && strings.Contains(line, `"handlers"=["f"]`) {
 						told++
 					}

@@ -11,18 +11,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// disown looks away from memory that was copied from another object together with its annotations.
-func (p *pass) disown() error {
-	p.reading, p.foreign = p.body, nil
-	owner, bound := annotationsOf(p.body)[p.boundTo(p.body)].(string)
-	if p.BoundTo == "" || !bound || owner == uidOf(p.body) {
+// separateForeign looks away from memory that was copied from another object together with its annotations.
+func (o *object) separateForeign() error {
+	o.own, o.foreign = o.body, nil
+	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
+	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
 		return nil
 	}
-	merge, err := p.forgetting(p.body)
+	merge, err := o.handling.removalOfMemory(o.body)
 	patch := patching.Patch{Merge: merge}
-	p.foreign = patch.Merge
+	o.foreign = patch.Merge
 	// A merge-patch alone cannot fail.
-	p.reading, _ = patch.ApplyTo(p.body)
+	o.own, _ = patch.ApplyTo(o.body)
 	return err
 }
 
@@ -32,9 +32,9 @@ func (h *Handling) boundTo(body map[string]any) string {
 	return prefix + "/" + keys.Mark(body, name)
 }
 
-// forgetting is the removal of all that we remember on the object. Annotations of users under our prefix are not among
-// it.
-func (h *Handling) forgetting(body map[string]any) (merge map[string]any, err error) {
+// removalOfMemory is a merge-patch that removes all that we remember on the object. Annotations of users under our
+// prefix are not among it.
+func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
 	for _, id := range h.owned() {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
@@ -48,13 +48,13 @@ func (h *Handling) forgetting(body map[string]any) (merge map[string]any, err er
 	// A storage of essences has no removal; but what it would write shows where it keeps them.
 	places := patching.Patch{Merge: map[string]any{}}
 	if err := h.Lens.Diffbase.Store(places.Merge, body, diffbase.Essence{}); err == nil {
-		removal(&patch, nil, places.Merge, body)
+		addRemoval(&patch, nil, places.Merge, body)
 	}
 	return patch.Merge, err
 }
 
-// removal adds to the patch the removal of those places of the object.
-func removal(patch *patching.Patch, at []string, places, body map[string]any) {
+// addRemoval adds to the patch the removal of those places of the object.
+func addRemoval(patch *patching.Patch, at []string, places, body map[string]any) {
 	for key, place := range places {
 		path := append(at[:len(at):len(at)], key)
 		held, ok := body[key]
@@ -62,7 +62,7 @@ func removal(patch *patching.Patch, at []string, places, body map[string]any) {
 		into, wasMapping := held.(map[string]any)
 		switch {
 		case isMapping && wasMapping:
-			removal(patch, path, inner, into)
+			addRemoval(patch, path, inner, into)
 		case ok && !isMapping:
 			patch.SetIn(path, nil)
 		}
@@ -70,31 +70,31 @@ func removal(patch *patching.Patch, at []string, places, body map[string]any) {
 }
 
 // bind says whose memory it is, so that a copy of the object is not taken for it.
-func (p *pass) bind(patch *patching.Patch) error {
-	uid, key := uidOf(p.body), p.boundTo(p.body)
-	if p.BoundTo == "" || uid == "" || annotationsOf(p.body)[key] == uid {
+func (o *object) bind(patch *patching.Patch) error {
+	uid, key := patching.UIDOf(o.body), o.handling.boundTo(o.body)
+	if o.handling.BoundTo == "" || uid == "" || annotationsOf(o.body)[key] == uid {
 		return nil
 	}
-	fill(patch.Merge, p.foreign)
+	fillIn(patch.Merge, o.foreign)
 	patch.SetIn([]string{"metadata", "annotations", key}, uid)
-	prefix, _, _ := strings.Cut(p.BoundTo, "/")
+	prefix, _, _ := strings.Cut(o.handling.BoundTo, "/")
 	if !keys.NeedsMarker(prefix) {
 		return nil
 	}
-	return storage.AnnotateOnce(patch.Merge, p.body, keys.MarkerKey(prefix), keys.ManagedValue)
+	return storage.AnnotateOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
 // unbind is for an object of which nothing is remembered any more. What was copied from another object stays bound to
 // that.
-func (p *pass) unbind(patch *patching.Patch) {
-	key := p.boundTo(p.body)
-	if p.stored == nil && p.foreign == nil && p.BoundTo != "" && annotationsOf(p.body)[key] != nil {
+func (o *object) unbind(patch *patching.Patch) {
+	key := o.handling.boundTo(o.body)
+	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}
 }
 
-// fill adds to a merge-patch what another one says of places that it says nothing of.
-func fill(patch, other map[string]any) {
+// fillIn adds to a merge-patch what another one says of places that it says nothing of.
+func fillIn(patch, other map[string]any) {
 	for key, value := range other {
 		held, ok := patch[key]
 		inner, isMapping := value.(map[string]any)
@@ -103,17 +103,11 @@ func fill(patch, other map[string]any) {
 		case isMapping && !ok:
 			into = map[string]any{}
 			patch[key] = into
-			fill(into, inner)
+			fillIn(into, inner)
 		case isMapping && wasMapping:
-			fill(into, inner)
+			fillIn(into, inner)
 		case !ok:
 			patch[key] = value
 		}
 	}
-}
-
-func uidOf(body map[string]any) string {
-	metadata, _ := body["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return uid
 }

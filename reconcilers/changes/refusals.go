@@ -1,0 +1,85 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// contentRefused tells whether it is the content that failed, so that the same write would fail again.
+func contentRefused(err error) bool {
+	var transform *patching.TransformError
+	return errors.Is(err, patching.ErrRefused) || errors.As(err, &transform) ||
+		apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// blame finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of its
+// handler. If nobody has any content, the refusal stays what it is.
+func (p *pass) blame(ctx context.Context, handled *outcomes, refusal error) error {
+	for _, a := range handled.attempts {
+		if len(a.Remembered()) == 0 && a.Result() == nil {
+			continue
+		}
+		switch err := p.writeAlone(ctx, a); {
+		case contentRefused(err):
+			refusal = nil
+			p.reject(ctx, handled, a, err)
+		case err != nil || p.object.gone:
+			return err
+		}
+	}
+	return refusal
+}
+
+// writeAlone writes what one attempt has to say, and nothing else.
+func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) error {
+	var patch patching.Patch
+	written, err := include(&patch, a)
+	if err != nil {
+		return err
+	}
+	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+		return err
+	}
+	p.logStatusRefusal(ctx, []*execution.Attempt{a})
+	a.Written(written)
+	return nil
+}
+
+// logStatusRefusal logs whose status was refused by a write that was done without it.
+func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attempt) {
+	if p.object.refusal == nil {
+		return
+	}
+	ids := make([]string, 0, len(attempts))
+	for _, a := range attempts {
+		ids = append(ids, a.Call.Handler.ID)
+	}
+	logf.FromContext(ctx).Error(p.object.refusal, "Status refused by the API server; the rest is written, "+
+		"what these handlers had for the status is lost", "handlers", ids)
+}
+
+func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
+	logf.FromContext(ctx).Error(refusal, "Changes of a handler refused by the API server", "handler", a.Call.Handler.ID)
+}
+
+// reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like
+// any other.
+func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
+	logRefused(ctx, a, refusal)
+	a.Written(len(a.Remembered()))
+	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil {
+		return
+	}
+	a.Outcome = a.Limits.Judge(fmt.Errorf("the changes of the handler were refused: %w", refusal))
+	handled.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.handling.now())
+	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
+		handled.interim = nil
+	}
+}

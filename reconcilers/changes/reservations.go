@@ -1,0 +1,173 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// tooManyError is what a handler fails with for good that has more sub-handlers than the object can remember. Those
+// that fit have been called.
+type tooManyError struct{ declared, fitting int }
+
+// Error names both numbers.
+func (e *tooManyError) Error() string {
+	return fmt.Sprintf(
+		"%d of %d sub-handlers are not called: the object has room for the progress of %d",
+		e.declared-e.fitting, e.declared, e.fitting,
+	)
+}
+
+// Permanent is true: another try would find no more room.
+func (e *tooManyError) Permanent() bool { return true }
+
+// reserveForNew reserves room for those that were not called yet, in the order of declaration, and logs for how many
+// there is none.
+func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error {
+	if s.runner.budget == nil {
+		if err := s.runner.measureBudget(); err != nil {
+			return err
+		}
+	}
+	full := false
+	s.waiting = nil
+	for _, sub := range all {
+		if !sub.state.Postponed || sub.state.Finished() {
+			continue
+		}
+		sub.state.Postponed = full
+		if full {
+			continue
+		}
+		ok, err := s.reserveForSuccess(sub.state)
+		if err != nil {
+			return err
+		}
+		full = !ok
+	}
+	if full {
+		s.logTooMany(ctx, s.tooMany(all))
+	}
+	return nil
+}
+
+// reserveForSuccess reserves room for a success, if there is room for anything that may come of it instead.
+func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error) {
+	budget := s.runner.budget
+	most, err := budget.most(h)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := budget.expected(h)
+	if err != nil {
+		return false, err
+	}
+	if h.Postponed = !budget.fits(h.ID, most); !h.Postponed {
+		budget.reserve(h.ID, wanted)
+		s.waiting = append(s.waiting, h)
+	}
+	return !h.Postponed, nil
+}
+
+// reserveForCall reserves room for all that may come of a call, at the cost of the last of those that wait for their
+// first one. Without, a first call waits until others have left some. Who has a record is called in any case, and says
+// no more than before.
+func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
+	if h.Postponed {
+		return false, nil
+	}
+	budget := s.runner.budget
+	most, err := budget.most(h)
+	if err != nil {
+		return false, err
+	}
+	if !budget.fits(h.ID, most) && budget.changed && !s.remeasured {
+		s.remeasured = true
+		if err := budget.measure(); err != nil {
+			return false, err
+		}
+	}
+	s.postponeLast(h, most)
+	h.Terse = !budget.fits(h.ID, most)
+	if h.Terse && !h.Tried() {
+		h.Postponed = true
+		budget.reserve(h.ID, size{})
+		return false, nil
+	}
+	budget.running[h.ID] = true
+	budget.reserve(h.ID, most)
+	return true, nil
+}
+
+// postponeLast takes the room of those that wait for their first call, the last of them first, until there is enough.
+func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
+	budget := s.runner.budget
+	for len(s.waiting) > 0 && !budget.fits(h.ID, enough) {
+		last := s.waiting[len(s.waiting)-1]
+		s.waiting = s.waiting[:len(s.waiting)-1]
+		if last != h && !last.Tried() && !budget.running[last.ID] {
+			last.Postponed = true
+			budget.reserve(last.ID, size{})
+		}
+	}
+}
+
+// returnUnused leaves what the outcome of a call does not need to others.
+func (s *subHandlers) returnUnused(h *execution.HandlerState) error {
+	budget := s.runner.budget
+	delete(budget.running, h.ID)
+	taken, err := budget.sizeOf(h)
+	if err == nil {
+		budget.reserve(h.ID, taken)
+	}
+	return err
+}
+
+// anyFits tells whether those that have ended have left room for any of the others.
+func (s *subHandlers) anyFits(all []subHandler) (bool, error) {
+	if err := s.runner.measureBudget(); err != nil {
+		return false, err
+	}
+	for _, sub := range all {
+		if !sub.state.Postponed || sub.state.Finished() {
+			continue
+		}
+		most, err := s.runner.budget.most(sub.state)
+		if err != nil {
+			return false, err
+		}
+		if s.runner.budget.fits(sub.state.ID, most) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// tooMany counts those for whom there is no room; nil if there are none.
+func (s *subHandlers) tooMany(all []subHandler) error {
+	postponed := 0
+	for _, sub := range all {
+		if sub.state.Postponed && !sub.state.Finished() {
+			postponed++
+		}
+	}
+	if postponed == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &tooManyError{declared: len(s.ids), fitting: len(s.ids) - postponed}
+}
+
+// logTooMany logs it once an attempt.
+func (s *subHandlers) logTooMany(ctx context.Context, err error) {
+	if err != nil && !s.logged {
+		s.logged = true
+		logf.FromContext(ctx).Error(
+			err, "The object cannot remember the progress of all sub-handlers; calling those that fit",
+		)
+	}
+}

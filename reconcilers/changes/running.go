@@ -1,0 +1,104 @@
+package changes
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
+var ErrDeleted = execution.ErrDeleted
+
+// runner calls handlers of one cause, each on a copy of the object with the changes of those before it.
+type runner struct {
+	pass     *pass
+	outcomes *outcomes
+	working  map[string]any // the object as the next handler is to see it
+	budget   *budget        // for the progress of sub-handlers; nil as long as there are none
+}
+
+// callDueHandlers calls the handlers that are due, as the lifecycle picks them.
+func (p *pass) callDueHandlers(ctx context.Context, selected []*handlers.Handler) error {
+	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body}
+	for _, a := range p.outcomes.attempts {
+		r.working = withChanges(r.working, a, a.Remembered())
+	}
+	for _, state := range p.handling.Lifecycle.Pick(r.due(selected)) {
+		if p.interrupted(ctx) {
+			break
+		}
+		at := slices.IndexFunc(selected, func(h *handlers.Handler) bool { return h.ID == state.ID })
+		call := &invocation{runner: r, attempt: r.attempt(selected[at], state, r.working)}
+		if err := call.run(ctx); err != nil || p.object.gone {
+			return err
+		}
+	}
+	return nil
+}
+
+// due are the states of the handlers that may be called now, each once, in the order of registration.
+func (r *runner) due(selected []*handlers.Handler) (due []*execution.HandlerState) {
+	for _, handler := range selected {
+		state := r.outcomes.state.Handler(handler.ID)
+		if state.Awakened(r.pass.handling.now()) && !slices.Contains(due, state) {
+			due = append(due, state)
+		}
+	}
+	return due
+}
+
+// interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own
+// write has brought to light.
+func (p *pass) interrupted(ctx context.Context) bool {
+	p.exiting = p.exiting || ctx.Err() != nil
+	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
+}
+
+// attempt is a call to be made on a copy of the object.
+func (r *runner) attempt(
+	handler *handlers.Handler, state *execution.HandlerState, object map[string]any,
+) *execution.Attempt {
+	h := r.pass.handling
+	return &execution.Attempt{
+		Call: handlers.Call{
+			Handler: handler, Cause: r.outcomes.cause, Object: runtime.DeepCopyJSON(object),
+			Retry: state.Retries, Started: state.Started, Events: h.Events,
+		},
+		Limits: execution.Limits{
+			ID: handler.ID, Policy: handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: h.Backoff,
+			Retries: state.Retries, Runtime: state.Runtime(h.now()),
+		},
+		Now: h.now,
+	}
+}
+
+// conclude takes the outcome of an attempt into account. The handlers after it see what it did.
+func (r *runner) conclude(a *execution.Attempt) error {
+	if r.pass.object.gone {
+		return nil
+	}
+	if err := r.outcomes.conclude(a, r.pass.handling.now()); err != nil {
+		return err
+	}
+	r.working = withChanges(r.working, a, a.Made())
+	return nil
+}
+
+// withChanges is the object with what an attempt did to it. A function that does not fit it will be judged when it is
+// written; here it changes nothing.
+func withChanges(object map[string]any, a *execution.Attempt, transforms []patching.Transform) map[string]any {
+	patch := patching.Patch{Transforms: patching.Contained(transforms)}
+	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
+		return object
+	}
+	changed, err := patch.ApplyTo(object)
+	if err != nil {
+		return object
+	}
+	return changed
+}

@@ -1,0 +1,192 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// closeOrContinue writes what is left, and closes the cause if all handlers are finished.
+func (p *pass) closeOrContinue(ctx context.Context) error {
+	err := p.save(ctx, p.outcomes)
+	if p.outcomes.state.Done() && !p.object.gone {
+		p.memory.Initial = false
+	}
+	return err
+}
+
+// save writes the outcomes as they are now, with what the attempts remembered and their results. What cannot be written
+// is kept in memory, so that the handlers are not called again for it.
+func (p *pass) save(ctx context.Context, handled *outcomes) error {
+	err := p.saveOnce(ctx, handled)
+	if contentRefused(err) {
+		if err = p.blame(ctx, handled, err); err == nil && !p.object.gone {
+			err = p.saveOnce(ctx, handled)
+		}
+	}
+	p.memory.unwritten = nil
+	if err != nil {
+		p.memory.unwritten = handled
+	}
+	return err
+}
+
+// saveOnce writes the outcomes, and what attempts that are still running remembered so far.
+func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*execution.Attempt) error {
+	p.object.refusal = nil
+	attempts := append(slices.Clip(handled.attempts), running...)
+	patch := patching.Patch{Merge: map[string]any{}}
+	written := make([]int, len(attempts))
+	for i, a := range attempts {
+		var err error
+		if written[i], err = include(&patch, a); err != nil {
+			return err
+		}
+	}
+	// What is to be removed is only what is there.
+	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
+		return err
+	}
+	if err := p.compose(ctx, handled, &patch); err != nil {
+		return err
+	}
+	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+		return err
+	}
+	p.logStatusRefusal(ctx, attempts)
+	for i, a := range attempts {
+		a.Written(written[i])
+	}
+	if err := p.checkKept(handled, patch.Merge); err != nil {
+		return err
+	}
+	handled.written()
+	return nil
+}
+
+// include adds to the patch what the attempt has to say, and tells how many functions that are.
+func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
+	remembered := a.Remembered()
+	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
+	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result())
+}
+
+// compose adds to the patch what the object is to remember.
+func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	if handled.done() {
+		return p.composeEnd(ctx, handled, patch)
+	}
+	return p.composeProgress(ctx, handled, patch)
+}
+
+// composeEnd adds to the patch what ends a cause: no records, the new last-handled configuration, no finalizer of a
+// deleted object.
+func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	o, h, c := &p.object, p.handling, handled.cause
+	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.body)); err != nil {
+		return err
+	}
+	if c.Deleting {
+		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
+	}
+	last := handled.interim
+	if last == nil {
+		last = c.New
+	}
+	// There is no essence at all if the deleted object has one that cannot be read.
+	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
+		if !patch.Empty() { // nothing is written for that alone
+			h.Interim.Purge(patch, o.body)
+		}
+		return nil
+	}
+	if err := o.bind(patch); err != nil {
+		return err
+	}
+	if err := o.storeHandled(ctx, patch, last); err != nil {
+		return err
+	}
+	if c.Deleting || diff.Equal(asValue(last), asValue(c.New)) {
+		h.Interim.Purge(patch, o.body)
+		return nil
+	}
+	// Others have seen something else than the first. An update follows; and should the change be reverted before, it
+	// has to follow all the same.
+	return o.storeInterimBeside(patch, c.New)
+}
+
+// composeProgress adds what an unfinished cause needs: the records, and what the first successful handler saw.
+func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	o, h := &p.object, p.handling
+	if handled.purging {
+		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.body)
+		if err := o.tolerate(ctx, err); err != nil {
+			return err
+		}
+	}
+	err := handled.state.Store(h.Progress, patch.Merge, o.body)
+	p.keepRecords(handled, err)
+	if err := o.tolerate(ctx, err); err != nil {
+		return err
+	}
+	tooMuch := annotationsSize(o.body, patch.Merge) > annotationsLimit
+	if handled.interim != nil && (tooMuch || !o.hasInterimOf(ctx, patch, handled)) {
+		if err := o.storeInterimOf(ctx, patch, handled); err != nil {
+			return err
+		}
+	}
+	if len(patch.Merge) == 0 {
+		return nil
+	}
+	if handled.interim == nil && handled.seen.staleInterim {
+		h.Interim.Purge(patch, o.body)
+	}
+	return o.bind(patch)
+}
+
+var errNotKept = errors.New(
+	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
+		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+)
+
+// checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped
+// without a word, and the object would be new forever, its handlers called again and again. The error delays the object
+// until the write lasts, and handlers wait for that.
+func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
+	switch {
+	case p.object.gone || p.object.released || len(patch) == 0:
+		return nil
+	case handled.state.Done():
+		return p.checkHandledKept(patch)
+	}
+	for _, h := range handled.state.Handlers() {
+		if !h.Recorded() {
+			continue
+		}
+		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
+		if err != nil || wanted == nil {
+			continue
+		}
+		if record, err := p.handling.Progress.Fetch(p.object.body, h.ID); err == nil && record == nil {
+			return fmt.Errorf("progress of handler %q: %w", h.ID, errNotKept)
+		}
+	}
+	return nil
+}
+
+func (p *pass) checkHandledKept(patch map[string]any) error {
+	kept := p.handling.Lens.Diffbase
+	wanted, err := kept.Fetch(patch)
+	if err != nil || wanted == nil {
+		return nil
+	}
+	if stored, err := kept.Fetch(p.object.body); err == nil && stored == nil {
+		return fmt.Errorf("last-handled configuration: %w", errNotKept)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// subHandlers are those of one running function. They run on its goroutine, one at a time; all that has to do with
+// outcomes is done by the pass.
+type subHandlers struct {
+	invocation *invocation
+	runner     *runner
+	parent     *execution.Attempt
+	ancestors  []string
+
+	mu       sync.Mutex
+	declared []*handlers.Handler // those that are not known to be finished
+	ids      map[string]bool     // of all that were declared
+	running  bool
+
+	waiting    []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
+	remeasured bool                      // the budget was measured anew in this run
+	logged     bool                      // it was logged that there is too little room
+}
+
+// subHandler is one of them with its state.
+type subHandler struct {
+	handler *handlers.Handler
+	state   *execution.HandlerState
+}
+
+// errRunning is a mistake of the parent function: it would wait for itself.
+var errRunning = errors.New("the sub-handlers are running already")
+
+var _ handlers.Subs = (*subHandlers)(nil)
+
+// duplicateError is a mistake of the parent function: it would be one for ever.
+type duplicateError struct{ id string }
+
+// Error names the sub-handler.
+func (e *duplicateError) Error() string { return fmt.Sprintf("sub-handler %q is declared twice", e.id) }
+
+// Permanent is true.
+func (e *duplicateError) Permanent() bool { return true }
+
+// Declare adds a sub-handler for the next run.
+func (s *subHandlers) Declare(h *handlers.Handler) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := h.Sub(s.parent.Call.Handler)
+	if s.ids[own.ID] {
+		return &duplicateError{own.ID}
+	}
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	s.ids[own.ID] = true
+	s.declared = append(s.declared, own)
+	return nil
+}
+
+// Run calls those that are due, as the lifecycle picks them. Those that do not match are not waited for; those that are
+// finished are not called again.
+func (s *subHandlers) Run(ctx context.Context) error {
+	declared, err := s.begin()
+	if err != nil || len(declared) == 0 {
+		return err
+	}
+	defer s.end()
+	all, err := s.restore(ctx, declared)
+	if err != nil {
+		return err
+	}
+	var picked []*execution.HandlerState
+	if err := s.invocation.do(func() error {
+		if err := s.reserveForNew(ctx, all); err != nil {
+			return err
+		}
+		picked = s.runner.pass.handling.Lifecycle.Pick(s.due(all))
+		return nil
+	}); err != nil {
+		return err
+	}
+	byState := make(map[*execution.HandlerState]*handlers.Handler, len(all))
+	for _, sub := range all {
+		byState[sub.state] = sub.handler
+	}
+	for _, state := range picked {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.call(ctx, state, byState[state]); err != nil {
+			return err
+		}
+	}
+	return s.invocation.do(func() error { return s.pending(ctx, all) })
+}
+
+// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
+// mistake must not wait for ever.
+func (s *subHandlers) begin() ([]*handlers.Handler, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil, errRunning
+	}
+	s.running, s.remeasured = len(s.declared) > 0, false
+	return slices.Clone(s.declared), nil
+}
+
+func (s *subHandlers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
+// dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
+// declared it.
+func (s *subHandlers) dropFinished(all []subHandler) {
+	finished := make(map[*handlers.Handler]bool, len(all))
+	for _, sub := range all {
+		finished[sub.handler] = sub.state.Finished()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.declared = slices.DeleteFunc(s.declared, func(h *handlers.Handler) bool { return finished[h] })
+}
+
+// restore takes up the progress of the sub-handlers that match, in the order of declaration.
+func (s *subHandlers) restore(ctx context.Context, declared []*handlers.Handler) (all []subHandler, err error) {
+	outcomes, pass := s.runner.outcomes, s.runner.pass
+	for _, h := range declared {
+		ok, err := h.Match(ctx, outcomes.cause)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, subHandler{handler: h})
+		}
+	}
+	return all, s.invocation.do(func() error {
+		read := pass.object.recordReader(ctx)
+		for i, sub := range all {
+			state, err := outcomes.state.Sub(read, sub.handler, s.ancestors, pass.handling.now())
+			if err != nil {
+				return err
+			}
+			all[i].state = state
+		}
+		return nil
+	})
+}
+
+// due are those that may be called now, in the order of declaration.
+func (s *subHandlers) due(all []subHandler) (due []*execution.HandlerState) {
+	for _, sub := range all {
+		if !sub.state.Postponed && sub.state.Awakened(s.runner.pass.handling.now()) {
+			due = append(due, sub.state)
+		}
+	}
+	return due
+}
+
+// call makes one attempt. What it does to the object is seen by the parent, and by those after it.
+func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h *handlers.Handler) error {
+	var a *execution.Attempt
+	if err := s.invocation.do(func() error {
+		ok, err := s.reserveForCall(state)
+		if ok {
+			a = s.runner.attempt(h, state, s.parent.Call.Object)
+		}
+		return err
+	}); err != nil || a == nil {
+		return err
+	}
+	s.invocation.prepare(a, s.ancestors)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer a.End()
+		_, _ = s.runner.pass.handling.Chain.Reconcile(ctx, a)
+	}()
+	<-done
+	err := s.invocation.do(func() error {
+		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
+			return err
+		}
+		return s.returnUnused(state)
+	})
+	if err == nil && a.Outcome.Aborted {
+		return context.Cause(ctx)
+	}
+	s.parent.Adopt(a)
+	return err
+}
+
+// pending is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for
+// good.
+func (s *subHandlers) pending(ctx context.Context, all []subHandler) error {
+	var pending *execution.PendingError
+	for _, sub := range all {
+		if sub.state.Finished() || sub.state.Postponed {
+			continue
+		}
+		delay := time.Duration(0)
+		if sub.state.Delayed != nil {
+			delay = max(0, sub.state.Delayed.Sub(s.runner.pass.handling.now()))
+		}
+		if pending == nil || delay < pending.Delay {
+			pending = &execution.PendingError{Delay: delay}
+		}
+	}
+	s.dropFinished(all)
+	tooMany := s.tooMany(all)
+	s.logTooMany(ctx, tooMany)
+	switch {
+	case pending != nil:
+		return pending
+	case tooMany == nil:
+		return nil
+	}
+	if fits, err := s.anyFits(all); err != nil {
+		return err
+	} else if fits {
+		return &execution.PendingError{}
+	}
+	return tooMany
+}
