@@ -104,7 +104,7 @@ func TestLinear(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			growth.Linear(t, tc.size, func(size int) func() {
-				w := &world{server: &server{}, t: t, started: time.Now()}
+				w := &world{server: newServer(), t: t, started: time.Now()}
 				w.create(object())
 				p := tc.start(w, size)
 				return func() {
@@ -123,7 +123,7 @@ func TestLinear(t *testing.T) {
 // Digests that anybody may write cost a pass no more than honest ones of the same number.
 func TestForgedDigestsLinear(t *testing.T) {
 	growth.Linear(t, 1000, func(size int) func() {
-		w := &world{server: &server{}, t: t, started: time.Now()}
+		w := &world{server: newServer(), t: t, started: time.Now()}
 		w.create(object())
 		spec, paths := map[string]any{"field": "one"}, make([]any, size)
 		for i := range size {

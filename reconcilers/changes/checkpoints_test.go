@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -97,7 +99,7 @@ func TestCheckpoints(t *testing.T) {
 			w.wantClean("at the end")
 		}},
 		"BetweenStatusAndMain": {"the status is written first, so a death in between loses no result", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", returns("r")), onCreate("b", patches("p", "status", "b"))}
 			p := w.start(registered...)
 			w.before = func(r write) error {
@@ -144,7 +146,7 @@ func appends(item any, path ...string) handlers.Func {
 		return c.Writes.Remember(func(body map[string]any) error {
 			list, _ := at(body, path...).([]any)
 			for _, held := range list {
-				if held == item {
+				if cmp.Equal(held, item) {
 					return nil
 				}
 			}

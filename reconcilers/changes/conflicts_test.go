@@ -30,7 +30,7 @@ func TestConflicts(t *testing.T) {
 			w.wantHandled("as the handler saw it", "one")
 		}},
 		"Status": {"a status is written to the version that was seen, or by closures run again", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.set([]any{"x"}, "status", "list")
 			p := w.start(onCreate("a", appends("a", "status", "list")))
 			beforeWrite(w, 1, func(write) { w.set([]any{"x", "y"}, "status", "list") })
@@ -39,7 +39,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("all", []any{"x", "y", "a"}, "status", "list")
 		}},
 		"BetweenTheTwo": {"an edit between the status and the main write", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.set([]any{"x"}, "spec", "list")
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), patches("s", "status", "s"))))
 			beforeWrite(w, 2, func(write) { w.set([]any{"x", "y"}, "spec", "list") })

@@ -33,7 +33,7 @@ type point struct {
 
 func newTale(t *testing.T, deaths ...point) *tale {
 	s := &tale{world: newWorld(t), called: map[string]int{}, done: map[string]int{}, failed: map[string]bool{}}
-	s.statusSubresource = true
+	s.serveStatus(true)
 	strike := func(r write, applied bool) {
 		if slices.Contains(deaths, point{r.number, applied}) {
 			s.kill()
@@ -85,11 +85,11 @@ func (s *tale) once(key string) handlers.Func {
 
 // live is one life of the operator, to its death or until there is nothing to do.
 func (s *tale) live() {
-	shared := all(appends("s", "metadata", "ownerReferences"), s.once("shared"))
+	shared := all(appends(owner("s"), "metadata", "ownerReferences"), s.once("shared"))
 	var registered []*handlers.Handler
 	for _, h := range []*handlers.Handler{
 		onCreate("a", all(patches("a", "status", "seen"), returns("r"))),
-		onCreate("b", all(appends("b", "metadata", "ownerReferences"), takes(3*time.Second), s.once("b"))),
+		onCreate("b", all(appends(owner("b"), "metadata", "ownerReferences"), takes(3*time.Second), s.once("b"))),
 		onCreate("c", all(patches("c", "status", "flushed"), flushes, takes(500*time.Millisecond))),
 		onUpdate("u", returns("u")), onUpdate("v", all(takes(2*time.Second), s.once("v"))),
 		onUpdate("s", shared), onDelete("s", shared), onDelete("d", takes(2*time.Second)),
@@ -116,7 +116,7 @@ func (s *tale) tell() {
 	s.wantAt("created", "r", "status", "a")
 	s.wantAt("created", "a", "status", "seen")
 	s.wantAt("created", "c", "status", "flushed")
-	s.wantAt("created", []any{"b"}, "metadata", "ownerReferences")
+	s.wantAt("created", []any{owner("b")}, "metadata", "ownerReferences")
 	s.wantAt("created", []any{finalizer}, "metadata", "finalizers")
 	s.wantClean("created")
 	s.set("two", "spec", "field")

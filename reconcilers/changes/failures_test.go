@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // forbidden refuses all writes for a while.
@@ -15,7 +16,7 @@ func (w *world) forbidden(d time.Duration) {
 	until := time.Now().Add(d)
 	w.before = func(write) error {
 		if time.Now().Before(until) {
-			return refusal(403)
+			return memapi.Refusal(403)
 		}
 		return nil
 	}
@@ -25,7 +26,7 @@ func (w *world) forbidden(d time.Duration) {
 func (w *world) losing(number int) {
 	w.after = func(r write) error {
 		if r.number == number {
-			return refusal(504)
+			return memapi.Refusal(504)
 		}
 		return nil
 	}
@@ -161,10 +162,10 @@ func TestFailures(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 		}},
 		"MainAfterStatus": {"the status was written, the rest fails: it is completed later", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.before = func(r write) error {
 				if !r.status && r.number < 6 {
-					return refusal(403)
+					return memapi.Refusal(403)
 				}
 				return nil
 			}

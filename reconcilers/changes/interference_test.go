@@ -91,7 +91,7 @@ func TestInterference(t *testing.T) {
 			w.wantWrites("all", "main 422")
 		}},
 		"ReplacedWithStatus": {"neither to its status, which knows no uid", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			p := w.start(
 				onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))),
 				onCreate("b", takes(5*time.Second)),

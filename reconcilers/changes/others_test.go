@@ -14,22 +14,13 @@ func object() map[string]any {
 
 // create puts the object there, or another one of the same name.
 func (s *server) create(body map[string]any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.object = nil
-	s.commit(body)
+	s.api.Discard(s.resource(), "ns", "obj")
+	s.api.Put(s.resource(), body)
 }
 
 // edit changes the object as any client could, past all guards.
 func (s *server) edit(change func(body map[string]any)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.object == nil {
-		return
-	}
-	next := copied(s.object)
-	change(next)
-	s.commit(next)
+	s.api.Edit(s.resource(), "ns", "obj", change)
 }
 
 // set puts a value to a path of keys.
@@ -38,19 +29,10 @@ func (s *server) set(value any, path ...string) {
 }
 
 // delete marks the object, or ends it at once if nothing holds it.
-func (s *server) delete() {
-	s.set("2030-01-01T00:00:00Z", "metadata", "deletionTimestamp")
-}
+func (s *server) delete() { s.api.Delete(s.resource(), "ns", "obj") }
 
 // stored is the object as it is now; nil if there is none.
-func (s *server) stored() map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.object == nil {
-		return nil
-	}
-	return copied(s.object)
-}
+func (s *server) stored() map[string]any { return s.api.Object(s.resource(), "ns", "obj") }
 
 func (s *server) at(path ...string) any { return at(s.stored(), path...) }
 
@@ -61,6 +43,11 @@ func (s *server) drainWrites() []string {
 	writes := s.writes
 	s.writes = nil
 	return writes
+}
+
+// owner is an item of metadata.ownerReferences: a list that is no part of the essence.
+func owner(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name}
 }
 
 func versionOf(body map[string]any) int {

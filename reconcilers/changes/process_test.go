@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // process is one run of the operator, from its start to its end or its death.
@@ -35,7 +36,7 @@ type process struct {
 
 // start is a new process that knows nothing but what stands on the object.
 func (w *world) start(registered ...*handlers.Handler) *process {
-	p := &process{world: w, link: &link{server: w.server}}
+	p := &process{world: w, link: w.connect(w.t)}
 	p.ctx, p.exit = context.WithCancel(logf.IntoContext(w.t.Context(), w.log()))
 	w.t.Cleanup(p.exit)
 	store := progress.Annotations{Prefix: prefix}
@@ -60,7 +61,7 @@ func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 	own.Function = h
 	own.Call = func(ctx context.Context, c *handlers.Call) error {
 		if p.dead.Load() {
-			return errCut
+			return memapi.ErrCut
 		}
 		p.called(c.Cause, h.ID)
 		return h.Call(ctx, c)
@@ -71,7 +72,7 @@ func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 // kill ends the process between two instructions: whatever it still tries reaches nobody.
 func (p *process) kill() {
 	p.dead.Store(true)
-	p.link.cut.Store(true)
+	p.link.Cut()
 	p.exit()
 }
 

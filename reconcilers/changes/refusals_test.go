@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // onlyNumbers is a schema: spec.size is a number, if anything.
@@ -14,7 +15,7 @@ func onlyNumbers(body map[string]any) error {
 	case nil, int64:
 		return nil
 	}
-	return invalid("spec.size")
+	return memapi.Refusal(422, "spec.size")
 }
 
 // TestRefusals is about content that the API server does not take: nobody but its author can mend it.
@@ -63,7 +64,7 @@ func TestRefusals(t *testing.T) {
 		"Result": {"a result can be refused, too", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if _, isText := at(body, "status", "a").(string); isText {
-					return invalid("status.a")
+					return memapi.Refusal(422, "status.a")
 				}
 				return nil
 			}
@@ -104,7 +105,7 @@ func TestRefusals(t *testing.T) {
 		"Nobody": {"with nobody to blame it is an error of the framework, and nobody is called again", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if at(body, "spec", "field") == "one" {
-					return invalid("spec.field")
+					return memapi.Refusal(422, "spec.field")
 				}
 				return nil
 			}
@@ -123,7 +124,7 @@ func TestRefusals(t *testing.T) {
 			func(w *world) {
 				w.schema = func(body map[string]any) error {
 					if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
-						return invalid("spec.field")
+						return memapi.Refusal(422, "spec.field")
 					}
 					return nil
 				}
@@ -136,10 +137,10 @@ func TestRefusals(t *testing.T) {
 				w.wantCalls("all", "0s create a")
 			}},
 		"Status": {"a refused status is reported; it does not hold the main write back", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "size") == "big" {
-					return invalid("status.size")
+					return memapi.Refusal(422, "status.size")
 				}
 				return nil
 			}
@@ -153,10 +154,10 @@ func TestRefusals(t *testing.T) {
 			}
 		}},
 		"StatusFlushed": {"a flush tells of it: the function was promised that all is written", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
-					return refusal(403)
+					return memapi.Refusal(403)
 				}
 				return nil
 			}
@@ -175,10 +176,10 @@ func TestRefusals(t *testing.T) {
 			}
 		}},
 		"StatusForbidden": {"so it is without the permission for it", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
-					return refusal(403)
+					return memapi.Refusal(403)
 				}
 				return nil
 			}

@@ -2,23 +2,25 @@ package changes_test
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"strconv"
+	"net/http"
 	"sync"
-	"sync/atomic"
+	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// errCut is all that a process hears of the API server once it is dead.
-var errCut = errors.New("the connection is cut")
+// annotationsLimit is the API server's own limit, of keys and values together.
+const annotationsLimit = 256 * 1024
 
-// server is an API server with one object: the rules that a pass depends on, in memory.
+// server is an API server with one object.
 type server struct {
-	statusSubresource bool
+	api               *memapi.Server
+	statusSubresource bool // see serveStatus
 	// before is asked ahead of each write, after follows each that took effect; the number counts from 1.
 	// They may edit the object, or take longer than anybody waits; an error is the answer, whatever was done.
 	before, after func(write) error
@@ -26,12 +28,10 @@ type server struct {
 	schema  func(body map[string]any) error
 	webhook func(body map[string]any)
 
-	mu      sync.Mutex
-	object  map[string]any // nil: there is no such object
-	version int
-	count   int
-	writes  []string // what was asked for and what was the answer, such as "main 200"
-	reads   int
+	mu     sync.Mutex
+	count  int
+	writes []string // what was asked for and what was the answer, such as "main 200"
+	reads  int
 }
 
 // write is one PATCH request.
@@ -39,105 +39,133 @@ type write struct {
 	number int
 	status bool
 	patch  map[string]any
-	kind   string
 }
 
-func (w write) String() string {
-	if w.status {
-		return "status"
+func newServer() *server {
+	s := &server{api: memapi.New()}
+	s.serveStatus(false)
+	s.api.Admit(memapi.Admission{
+		Mutate: func(_ memapi.Resource, body map[string]any) {
+			if s.webhook != nil {
+				s.webhook(body)
+			}
+		},
+		Validate: func(_ memapi.Resource, body map[string]any) error {
+			if s.schema != nil {
+				return s.schema(body)
+			}
+			return nil
+		},
+	})
+	return s
+}
+
+// serveStatus serves the status under an URL of its own, or with the rest.
+func (s *server) serveStatus(subresource bool) {
+	s.statusSubresource = subresource
+	s.api.Install(s.resource())
+}
+
+func (s *server) resource() memapi.Resource {
+	return memapi.Resource{
+		Group: "example.org", Version: "v1", Kind: "Example", Plural: "examples", Namespaced: true,
+		StatusSubresource: s.statusSubresource,
 	}
-	return "main"
 }
 
-// link is the connection of one process: patching.Client.
+// link is the connection of one process.
 type link struct {
-	*server
-	cut atomic.Bool
+	client.Client
+	*memapi.Connection
+	server *server
 }
 
-func (l *link) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	if l.cut.Load() {
-		return errCut
+// numberKey is where the context of a write has its number.
+type numberKey struct{}
+
+func (s *server) connect(t testing.TB) *link {
+	t.Helper()
+	l := &link{server: s, Connection: s.api.Connect()}
+	l.Before = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.before) }
+	l.After = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.after) }
+	var err error
+	if l.Client, err = memapi.NewClient(l, s.resource()); err != nil {
+		t.Fatalf("making a client: %v", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reads++
-	if l.object == nil {
-		return refusal(404)
-	}
-	obj.(*unstructured.Unstructured).Object = copied(l.object)
-	return nil
+	return l
 }
 
-func (l *link) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return l.send(ctx, false, obj, patch)
+func ask(ctx context.Context, r memapi.Request, hook func(write) error) error {
+	if r.Verb != "patch" || hook == nil {
+		return nil
+	}
+	w := write{status: r.Subresource != ""}
+	w.number, _ = ctx.Value(numberKey{}).(int)
+	w.patch, _ = decoded(r.Body).(map[string]any)
+	return hook(w)
 }
 
-func (l *link) Status() client.SubResourceWriter { return statusLink{link: l} }
-
-type statusLink struct {
-	client.SubResourceWriter
-	link *link
+// RoundTrip counts the requests, and notes the answers to writes.
+func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.Connection.RoundTrip(l.counted(r))
+	if r.Method == http.MethodPatch {
+		l.server.note(l.Drain())
+	}
+	return response, err
 }
 
-func (l statusLink) Patch(
-	ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
-) error {
-	return l.link.send(ctx, true, obj, patch)
+func (l *link) counted(r *http.Request) *http.Request {
+	l.server.mu.Lock()
+	defer l.server.mu.Unlock()
+	if r.Method == http.MethodGet {
+		l.server.reads++
+		return r
+	}
+	l.server.count++
+	return r.WithContext(context.WithValue(r.Context(), numberKey{}, l.server.count))
 }
 
-func (l *link) send(ctx context.Context, status bool, obj client.Object, patch client.Patch) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	data, err := patch.Data(obj)
-	if err != nil {
-		return err
-	}
-	if l.cut.Load() {
-		return errCut
-	}
-	w := write{number: l.next(), status: status, kind: string(patch.Type())}
-	w.patch, _ = decoded(data).(map[string]any)
-	if l.before != nil {
-		err = l.before(w)
-	}
-	if l.cut.Load() {
-		return errCut
-	}
-	var answer map[string]any
-	if err = errors.Join(err, ctx.Err()); err == nil {
-		if answer, err = l.apply(w, data); err == nil && l.after != nil {
-			err = errors.Join(l.after(w), ctx.Err())
+func (s *server) note(requests []memapi.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range requests {
+		where, code := "main", fmt.Sprint(r.Code)
+		if r.Subresource != "" {
+			where = r.Subresource
 		}
+		switch {
+		case r.Verb != "patch":
+			continue
+		case r.Code == 0:
+			code = "lost"
+		}
+		s.writes = append(s.writes, where+" "+code)
 	}
-	l.note(w, err)
-	if l.cut.Load() {
-		return errCut
-	}
-	if err == nil {
-		obj.(*unstructured.Unstructured).Object = answer
-	}
-	return err
 }
 
-func (s *server) next() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.count++
-	return s.count
+func encoded(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
-func (s *server) note(w write, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	code := "200"
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &status):
-		code = strconv.Itoa(int(status.Status().Code))
-	case err != nil:
-		code = "lost"
+func decoded(data []byte) any {
+	var out any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &out); err != nil {
+		panic(err)
 	}
-	s.writes = append(s.writes, fmt.Sprintf("%s %s", w, code))
+	return out
+}
+
+func copied(body map[string]any) map[string]any { return decoded(encoded(body)).(map[string]any) }
+
+// at resolves a path of keys; nil if there is no such place.
+func at(body any, path ...string) any {
+	for _, key := range path {
+		mapping, _ := body.(map[string]any)
+		body = mapping[key]
+	}
+	return body
 }

@@ -98,7 +98,7 @@ func TestRecordsOfFormerVersions(t *testing.T) {
 	for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
 		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile",
 			func(w *world) {
-				w.statusSubresource = subresource
+				w.serveStatus(subresource)
 				noted := func(_ context.Context, c *handlers.Call) error { w.called(c.Cause, c.Handler.ID); return nil }
 				registered := []*handlers.Handler{
 					onCreate("a", ok), onCreate("b", fails(1, temporaryError{5 * time.Second})),

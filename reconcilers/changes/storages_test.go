@@ -51,7 +51,7 @@ func TestMoves(t *testing.T) {
 			scenarios := map[string]scenario{}
 			scenarios[name+kind] = scenario{"nothing is handled again, not even what happened to nobody meanwhile",
 				func(w *world) {
-					w.statusSubresource = subresource
+					w.serveStatus(subresource)
 					registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
 					w.startWith(way.from, registered...).settle()
 					w.wantCalls("created", "0s create a")
@@ -70,7 +70,7 @@ func TestMoves(t *testing.T) {
 					w.want("errors", []error(nil), p.errs)
 				}}
 			scenarios[name+kind+"HalfDone"] = scenario{"successes, retries and delays go along", func(w *world) {
-				w.statusSubresource = subresource
+				w.serveStatus(subresource)
 				registered := []*handlers.Handler{
 					onCreate("a", ok), onCreate("b", fails(1, later), retries(2)), onUpdate("u", ok),
 				}
@@ -137,7 +137,7 @@ func TestStatusStorages(t *testing.T) {
 				w.wantCalls("copied", "0s create a")
 			}},
 		"LeastRequests": {"what is remembered in the status takes one request", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", fails(1, later))}
 			p := w.startWith(statuses, registered...)
 			p.settle()
@@ -148,7 +148,7 @@ func TestStatusStorages(t *testing.T) {
 			w.want("no records", nil, w.at("status", "kopf", "progress", "u"))
 		}},
 		"InterimEdited": {"what the first handler saw is kept beside, in an annotation", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			_, _ = w.startWith(statuses, registered...).pass()
 			w.set("two", "spec", "field")
@@ -186,7 +186,7 @@ func TestOwnStorage(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"Lives": {"all goes as with any other", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", ok), onDelete("d", ok)}
 			w.startWith(own, registered...).settle()
 			p := w.startWith(own, registered...)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // storm is an object in bad times: edited, with an operator that dies and an API server that fails. The handlers carry
@@ -53,7 +54,8 @@ func (s *storm) carries(place string) handlers.Func {
 			_ = takes(2*time.Second)(context.WithoutCancel(ctx), c)
 		}
 		return all(
-			appends(place, "metadata", "ownerReferences"), patches(at(c.Object, "spec", "field"), "status", place),
+			appends(owner(place), "metadata", "ownerReferences"),
+			patches(at(c.Object, "spec", "field"), "status", place),
 		)(ctx, c)
 	}
 }
@@ -137,7 +139,7 @@ func TestStorms(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &storm{world: newWorld(t), outside: map[string]any{},
 						weather: rand.New(rand.NewPCG(seed, 0)), luck: rand.New(rand.NewPCG(seed, 1))}
-					s.statusSubresource = seed%2 == 0
+					s.serveStatus(seed%2 == 0)
 					s.set("yes", "metadata", "labels", "on")
 					s.before = func(r write) error {
 						if r.status { // whose refusal is final
@@ -157,9 +159,9 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-func (s *storm) answer(code int32) error {
+func (s *storm) answer(code int) error {
 	if s.unlucky() {
-		return refusal(code)
+		return memapi.Refusal(code)
 	}
 	return nil
 }

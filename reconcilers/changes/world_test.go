@@ -56,7 +56,7 @@ func run(t *testing.T, scenarios map[string]scenario) {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{server: &server{}, t: t, started: time.Now()}
+	w := &world{server: newServer(), t: t, started: time.Now()}
 	w.create(object())
 	return w
 }

@@ -55,7 +55,7 @@ func TestWrites(t *testing.T) {
 		}},
 		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request",
 			func(w *world) {
-				w.statusSubresource = true
+				w.serveStatus(true)
 				p := w.start(onCreate("a", returns("done")), onUpdate("b", ok),
 					onUpdate("c", patches("x", "status", "c")))
 				p.settle()
@@ -67,7 +67,7 @@ func TestWrites(t *testing.T) {
 				w.wantAt("update", "x", "status", "c")
 			}},
 		"StatusUnchanged": {"with nothing for the status, its URL is not asked", func(w *world) {
-			w.statusSubresource = true
+			w.serveStatus(true)
 			p := w.start(onCreate("a", ok), onDelete("d", patches("x", "metadata", "labels", "last")))
 			p.settle()
 			w.wantWrites("creation", "main 200", "main 200")

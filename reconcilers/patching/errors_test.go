@@ -167,8 +167,8 @@ func TestStatusRefused(t *testing.T) {
 		"Expired":  {reason: "And an expired login.", failure: int64(401)},
 		"Conflict": {reason: "A conflict holds back the rest.", failure: int64(409)},
 		"Invalid": {
-			reason: "The handlers' data must not block the object.", failure: memapi.Refusal(422, "status.s"), want: true,
-			class: patching.ErrRefused,
+			reason:  "The handlers' data must not block the object.",
+			failure: memapi.Refusal(422, "status.s"), want: true, class: patching.ErrRefused,
 		},
 		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
 		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true},

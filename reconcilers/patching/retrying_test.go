@@ -96,8 +96,9 @@ func TestApplyRetrying(t *testing.T) {
 		},
 		"Refused": {
 			reason: "Only conflicts are tried again.",
-			patch:  finalizer, serve: func(api *server) { api.failures = []any{memapi.Refusal(422, "metadata.finalizers")} },
-			class: patching.ErrRefused, requests: 1,
+			patch:  finalizer,
+			serve:  func(api *server) { api.failures = []any{memapi.Refusal(422, "metadata.finalizers")} },
+			class:  patching.ErrRefused, requests: 1,
 		},
 		"SecondAttempt": {
 			reason: "The functions run again on the fresh body.",
@@ -128,7 +129,8 @@ func TestApplyRetrying(t *testing.T) {
 			reason: "The refusal is reported although a later attempt had nothing to do with the status.",
 			patch:  patching.Patch{Merge: m{"status": m{"b": int64(2)}}, Transforms: finalizer.Transforms},
 			serve: func(api *server) {
-				api.failures, api.interferences = []any{memapi.Refusal(422, "status.b")}, []any{nil, m{"spec": m{"z": "z"}}}
+				api.failures = []any{memapi.Refusal(422, "status.b")}
+				api.interferences = []any{nil, m{"spec": m{"z": "z"}}}
 			},
 			requests: 3, reads: 1, written: true,
 		},

@@ -44,8 +44,8 @@ func TestVectorsPatchRequest(t *testing.T) {
 	})
 }
 
-// ofTheCase is the body with the kind and the time of deletion that the case gives it, if any: the cases have texts that
-// no server takes. They know nothing of generations.
+// ofTheCase is the body with the kind and the time of deletion that the case gives it, if any: the cases have texts
+// that no server takes. They know nothing of generations.
 func ofTheCase(given vectors.Fields, body map[string]any) any {
 	if body == nil {
 		return nil
@@ -88,7 +88,8 @@ func resourceAPI(t *testing.T, input vectors.Fields) (api *server, body map[stri
 	}
 	api = serve(memapi.Resource{
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Plural: resource.Text("plural", "kopfexamples"),
-		Namespaced: resource["namespaced"] != false, StatusSubresource: slices.Contains(resource.List("subresources"), "status"),
+		Namespaced:        resource["namespaced"] != false,
+		StatusSubresource: slices.Contains(resource.List("subresources"), "status"),
 	}, body)
 	api.failures, api.interferences = input.List("failures"), input.List("interferences")
 	return api, body

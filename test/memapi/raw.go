@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // Put stores an object as it is, whatever the rules: with its uid, its finalizers and a deletion under way. Only its
@@ -30,7 +31,7 @@ func (s *Server) Restore(r Resource, object map[string]any) {
 }
 
 func (s *Server) put(r Resource, object map[string]any) {
-	after := cloned(object)
+	after := encoded(object)
 	delete(after, "apiVersion")
 	delete(after, "kind")
 	metadata := metadataOf(after)
@@ -44,6 +45,19 @@ func (s *Server) put(r Resource, object map[string]any) {
 	}
 	metadata["resourceVersion"] = s.next()
 	s.keep(t, before, after)
+}
+
+// encoded is the object as it comes over the wire.
+func encoded(object map[string]any) map[string]any {
+	data, err := json.Marshal(object)
+	if err != nil {
+		panic(fmt.Sprintf("memapi: an object cannot be encoded: %v", err))
+	}
+	var out map[string]any
+	if err := json.Unmarshal(data, &out); err != nil {
+		panic(fmt.Sprintf("memapi: an object cannot be decoded: %v", err))
+	}
+	return out
 }
 
 // Edit changes an object as somebody else would who asks for no version, past admission and validation: it gets a new
@@ -60,6 +74,7 @@ func (s *Server) Edit(r Resource, namespace, name string, change func(object map
 	}
 	after := cloned(before)
 	change(after)
+	after = encoded(after)
 	metadata := metadataOf(after)
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
