@@ -94,7 +94,10 @@ type Run[T client.Object] struct {
 	change *Change[T]
 }
 
-func newRun[T client.Object](ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client) *Run[T] {
+// newRun makes what a function in the background gets.
+func newRun[T client.Object](
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client,
+) *Run[T] {
 	c := &Change[T]{ID: call.Handler.ID, Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call}
 	return &Run[T]{ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster, change: c}
 }

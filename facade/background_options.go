@@ -37,13 +37,11 @@ type LimitOption interface {
 func (option) daemonOption() {}
 func (option) timerOption()  {}
 
-// duration is an option that sets one of the durations of background handlers.
-func duration(
-	name string, value time.Duration, least time.Duration, field func(*handlers.Background) *time.Duration,
-) option {
+// durationOption sets one of the durations of background handlers.
+func durationOption(name string, value time.Duration, field func(*handlers.Background) *time.Duration) option {
 	o := option{name: name, set: func(h *handlers.Handler) { *field(h.Background) = value }}
-	if value < least {
-		o.err = fmt.Errorf("%s(%s): it must be at least %s", name, value, least)
+	if value <= 0 {
+		o.err = fmt.Errorf("%s(%s): it must be at least %s", name, value, time.Nanosecond)
 	}
 	return o
 }
@@ -79,7 +77,7 @@ func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration)
 // Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but
 // for labels and annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
 func Idle(idle time.Duration) TimerOption {
-	return duration("Idle", idle, time.Nanosecond, func(b *handlers.Background) *time.Duration { return &b.Idle })
+	return durationOption("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
 }
 
 // Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times
@@ -101,9 +99,8 @@ func Jitter(share float64) TimerOption {
 // CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends.
 // Default: practically not at all. Kopf: cancellation_backoff=.
 func CancelBackoff(backoff time.Duration) DaemonOption {
-	return duration(
-		"CancelBackoff", backoff, time.Nanosecond,
-		func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
+	return durationOption(
+		"CancelBackoff", backoff, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
 	)
 }
 
@@ -111,17 +108,15 @@ func CancelBackoff(backoff time.Duration) DaemonOption {
 // log: its object is let go then, or the operator exits. Default: none, so the object is held until the daemon has
 // ended; an operator that exits waits for 5 seconds. Kopf: cancellation_timeout=.
 func CancelTimeout(timeout time.Duration) DaemonOption {
-	return duration(
-		"CancelTimeout", timeout, time.Nanosecond,
-		func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
+	return durationOption(
+		"CancelTimeout", timeout, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
 	)
 }
 
 // CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf:
 // cancellation_polling=.
 func CancelPolling(interval time.Duration) DaemonOption {
-	return duration(
-		"CancelPolling", interval, time.Nanosecond,
-		func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
+	return durationOption(
+		"CancelPolling", interval, func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
 	)
 }

@@ -92,8 +92,8 @@ func newChange[T client.Object](
 	c.Diff = changes.Clone()
 	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
 		c.log.V(1).Info(
-			"The old object does not decode into the type; Old is incomplete", "type", fmt.Sprintf("%T", object), "error",
-			err.Error(),
+			"The old object does not decode into the type; Old is incomplete",
+			"type", fmt.Sprintf("%T", object), "error", err.Error(),
 		)
 	}
 	return c, nil

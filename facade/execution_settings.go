@@ -19,25 +19,13 @@ import (
 //
 // Kopf: queueing.worker_limit, without a limit by default.
 func Workers(n int) OperatorOption {
-	return setting(func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("Workers(%d): at least one worker is needed", n)
-		}
-		s.workers = n
-		return nil
-	})
+	return countSetting("Workers", n, func(s *settings) *int { return &s.workers })
 }
 
 // DefaultBackoff sets the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
 // seconds. Kopf: execution.default_backoff.
 func DefaultBackoff(delay time.Duration) OperatorOption {
-	return setting(func(s *settings) error {
-		if delay <= 0 {
-			return fmt.Errorf("DefaultBackoff(%s): the delay must be positive", delay)
-		}
-		s.backoff = delay
-		return nil
-	})
+	return durationSetting("DefaultBackoff", delay, func(s *settings) *time.Duration { return &s.backoff })
 }
 
 // HandlerLifecycle decides which of the handlers that are due for an object are called in one go. Kopf:
@@ -77,48 +65,26 @@ func Lifecycle(lifecycle HandlerLifecycle) OperatorOption {
 // running: so much of what was done is done again after a crash. Default: one second. A longer time saves writes where
 // handlers are slow. Kopf: none, it writes after each handler.
 func Checkpoint(interval time.Duration) OperatorOption {
-	return setting(func(s *settings) error {
-		if interval <= 0 {
-			return fmt.Errorf("Checkpoint(%s): the interval must be positive", interval)
-		}
-		s.checkpoint = interval
-		return nil
-	})
+	return durationSetting("Checkpoint", interval, func(s *settings) *time.Duration { return &s.checkpoint })
 }
 
 // MostDaemons limits how many daemons run at once. Further ones wait for their turn, with a line in the log. Default:
 // no limit.
 func MostDaemons(n int) OperatorOption {
-	return setting(func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("MostDaemons(%d): at least one must be allowed", n)
-		}
-		s.daemons = n
-		return nil
-	})
+	return countSetting("MostDaemons", n, func(s *settings) *int { return &s.daemons })
 }
 
 // MostTicks limits how many calls of timers run at once; further ones wait for their turn. Default: 1000.
 func MostTicks(n int) OperatorOption {
-	return setting(func(s *settings) error {
-		if n < 1 {
-			return fmt.Errorf("MostTicks(%d): at least one must be allowed", n)
-		}
-		s.ticks = n
-		return nil
-	})
+	return countSetting("MostTicks", n, func(s *settings) *int { return &s.ticks })
 }
 
 // DefaultCancelPolling is how often the log mentions daemons and timers that do not end, without a [CancelPolling] of
 // their own. Default: a minute. Kopf: background.cancellation_polling.
 func DefaultCancelPolling(interval time.Duration) OperatorOption {
-	return setting(func(s *settings) error {
-		if interval <= 0 {
-			return fmt.Errorf("DefaultCancelPolling(%s): it must be positive", interval)
-		}
-		s.cancelPolling = interval
-		return nil
-	})
+	return durationSetting(
+		"DefaultCancelPolling", interval, func(s *settings) *time.Duration { return &s.cancelPolling },
+	)
 }
 
 // ErrorDelays sets how an object is spaced while the framework itself fails for it: an API server that does not take
@@ -128,16 +94,7 @@ func DefaultCancelPolling(interval time.Duration) OperatorOption {
 //
 // Default: 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610 seconds. Kopf: queueing.error_delays.
 func ErrorDelays(delays ...time.Duration) OperatorOption {
-	own := append([]time.Duration{}, delays...)
-	return setting(func(s *settings) error {
-		if i := slices.IndexFunc(own, func(d time.Duration) bool { return d <= 0 }); i >= 0 {
-			return fmt.Errorf(
-				"ErrorDelays: the delay %s is not positive: the API server would be asked again and again", own[i],
-			)
-		}
-		s.errorDelays = own
-		return nil
-	})
+	return delaysSetting("ErrorDelays", delays, func(s *settings) *[]time.Duration { return &s.errorDelays })
 }
 
 // APIBackoffs has requests of the framework repeated on the spot, after these delays: those that fail for want of a
@@ -148,16 +105,7 @@ func ErrorDelays(delays ...time.Duration) OperatorOption {
 // Default: none, as the delays of the object do the same, and leave the place to others. Kopf:
 // networking.error_backoffs, which are 1, 1, 2, 3, 5, 8, 13, 21 seconds by default.
 func APIBackoffs(delays ...time.Duration) OperatorOption {
-	own := append([]time.Duration{}, delays...)
-	return setting(func(s *settings) error {
-		if i := slices.IndexFunc(own, func(d time.Duration) bool { return d <= 0 }); i >= 0 {
-			return fmt.Errorf(
-				"APIBackoffs: the delay %s is not positive: the API server would be asked again and again", own[i],
-			)
-		}
-		s.apiBackoffs = own
-		return nil
-	})
+	return delaysSetting("APIBackoffs", delays, func(s *settings) *[]time.Duration { return &s.apiBackoffs })
 }
 
 // ObeyRetryAfter lets the API server shorten the delays of [APIBackoffs] when it has too many requests; without the
@@ -165,6 +113,41 @@ func APIBackoffs(delays ...time.Duration) OperatorOption {
 func ObeyRetryAfter() OperatorOption {
 	return setting(func(s *settings) error {
 		s.obeyRetryAfter = true
+		return nil
+	})
+}
+
+// countSetting sets a number of something, of which there must be one at least.
+func countSetting(name string, n int, field func(*settings) *int) OperatorOption {
+	return setting(func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("%s(%d): it must be at least 1", name, n)
+		}
+		*field(s) = n
+		return nil
+	})
+}
+
+func durationSetting(name string, d time.Duration, field func(*settings) *time.Duration) OperatorOption {
+	return setting(func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("%s(%s): it must be positive", name, d)
+		}
+		*field(s) = d
+		return nil
+	})
+}
+
+// delaysSetting sets delays to be waited one after the other. None at all is an empty list, and not the default.
+func delaysSetting(name string, delays []time.Duration, field func(*settings) *[]time.Duration) OperatorOption {
+	own := append([]time.Duration{}, delays...)
+	return setting(func(s *settings) error {
+		if i := slices.IndexFunc(own, func(d time.Duration) bool { return d <= 0 }); i >= 0 {
+			return fmt.Errorf(
+				"%s: the delay %s is not positive: the API server would be asked again and again", name, own[i],
+			)
+		}
+		*field(s) = own
 		return nil
 	})
 }

@@ -104,6 +104,7 @@ func (op *Operator) addError(where string, err error) {
 func (op *Operator) keepError(where string, err error) {
 	op.errs.add(where, err)
 	if op.stage == running {
-		logf.Log.WithName(op.name).Error(err, "Ignoring a handler that was registered after the start of the operator", "location", where)
+		log := logf.Log.WithName(op.name)
+		log.Error(err, "Ignoring a handler that was registered after the start of the operator", "location", where)
 	}
 }

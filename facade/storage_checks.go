@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -97,7 +98,7 @@ func checkDiffBase(kept diffbase.Storage) error {
 		return nil
 	}
 	patch := map[string]any{}
-	if err := kept.Store(patch, probeObject(), diffbase.Essence{}); err != nil {
+	if err := storages.ProbeDiffbase(patch, kept); err != nil {
 		return fmt.Errorf("storing an empty essence: %w", err)
 	}
 	return checkPlaces(patch)
@@ -126,23 +127,18 @@ func checkProgress(kept progress.Storage) error {
 	if status, ok := kept.(progress.Status); ok && status.NoWrite {
 		return errNeverWrites
 	}
-	patch, err := recorded(kept, "handler")
+	patch, err := recordPatch(kept, "handler")
 	if err != nil {
 		return err
 	}
 	return checkPlaces(patch)
 }
 
-// probeObject is an object to ask storages about: all objects have their memory at the same places.
-func probeObject() map[string]any {
-	return map[string]any{"metadata": map[string]any{"name": "any", "uid": "any"}}
-}
-
-// recorded is what a storage writes for a record of the handler, which no other handler's record looks like.
-func recorded(kept progress.Storage, id string) (map[string]any, error) {
-	patch, purpose := map[string]any{}, id
-	if err := kept.Store(patch, probeObject(), id, progress.Record{Purpose: &purpose}); err != nil {
-		return nil, fmt.Errorf("storing a record of handler %q: %w", id, err)
+// recordPatch gives what a storage writes for a record of the handler.
+func recordPatch(kept progress.Storage, id string) (map[string]any, error) {
+	patch := map[string]any{}
+	if err := storages.ProbeProgress(patch, kept, id); err != nil {
+		return nil, err
 	}
 	return patch, nil
 }
@@ -169,11 +165,11 @@ func checkPlaces(patch map[string]any) error {
 
 // sharePlace tells whether the records of two ids are at one place. Every storage has its own rules, so it is asked.
 func (op *Operator) sharePlace(a, b string) bool {
-	first, err := recorded(op.settings.progress, a)
+	first, err := recordPatch(op.settings.progress, a)
 	if err != nil {
 		return false // overwrites reports the error
 	}
-	second, err := recorded(op.settings.progress, b)
+	second, err := recordPatch(op.settings.progress, b)
 	if err != nil {
 		return false
 	}
@@ -189,7 +185,7 @@ func (op *Operator) sharePlace(a, b string) bool {
 // overwrites tells whether a handler's record would take the place of the operator's other memory.
 func (op *Operator) overwrites(one resolved) error {
 	id := one.handler.ID
-	patch, err := recorded(op.settings.progress, id)
+	patch, err := recordPatch(op.settings.progress, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
 	}

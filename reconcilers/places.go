@@ -5,15 +5,11 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
-
-// anybody is an object to ask storages about: all objects have their memory at the same places.
-func anybody() map[string]any {
-	return map[string]any{"metadata": map[string]any{"name": "any", "uid": "any"}}
-}
 
 // Places are where the operator remembers what it handled, on every object, as JSON pointers, sorted: no one else may
 // write there, neither a handler's record nor another operator. What storages keep elsewhere is not among them. It is
@@ -24,7 +20,7 @@ func (o Options) Places() ([]string, error) {
 		if kept == nil {
 			continue
 		}
-		if err := kept.Store(patch, anybody(), diffbase.Essence{}); err != nil {
+		if err := storages.ProbeDiffbase(patch, kept); err != nil {
 			return nil, err
 		}
 	}

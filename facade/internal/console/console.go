@@ -84,7 +84,8 @@ func New(out io.Writer, o Options) logr.Logger {
 		keys := wrapped(func(core zapcore.Core) zapcore.Core {
 			return reservedKeys{core: core, taken: []string{"timestamp", "severity", "message", "logger"}}
 		})
-		return zap.New(append([]zap.Opts{keys, zap.WriteTo(jsonWriter{out}), zap.JSONEncoder(kopfNames)}, options...)...)
+		encoding := []zap.Opts{keys, zap.WriteTo(jsonWriter{out}), zap.JSONEncoder(kopfNames)}
+		return zap.New(append(encoding, options...)...)
 	}
 	core := &lineCore{
 		out: zapcore.Lock(zapcore.AddSync(out)), plain: o.Format == Plain, operator: o.Operator,

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends a
-// line, nor turns the direction of writing.
+// printable tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends
+// a line, nor turns the direction of writing.
 func printable(r rune) bool { return unicode.IsPrint(r) }
 
 // quote gives a text on one line, in quotes if it could be taken for more than one value, which control characters

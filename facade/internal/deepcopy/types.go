@@ -44,7 +44,8 @@ func isFlat(typ reflect.Type) bool {
 		case reflect.Array:
 			return isFlat(typ.Elem())
 		case reflect.Struct:
-			return typ == timeType || !hasField(typ, func(field reflect.StructField) bool { return !isFlat(field.Type) })
+			return typ == timeType ||
+				!hasField(typ, func(field reflect.StructField) bool { return !isFlat(field.Type) })
 		default:
 			return true
 		}
