@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	ownsource "github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -29,7 +30,7 @@ func (k *kind) indexer() *indexes.Indexer {
 	}
 	held, _ := k.indexers.LoadOrStore(scope{k.GroupResource(), k.namespace}, &indexes.Indexer{})
 	x, _ := held.(*indexes.Indexer)
-	x.Begin(filling, k.Backoff, k.log)
+	x.Begin(adapters.NewAll(filling, nil), k.Backoff, k.log)
 	return x
 }
 

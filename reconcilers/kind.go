@@ -54,7 +54,7 @@ func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, 
 		handling: e.handling(r, own, w.chain), objects: e.memory(scope{r.GroupResource(), namespace}, own),
 		crew: e.crew(scope{r.GroupResource(), namespace}),
 	}
-	k.objects.raw = e.rawEvents(r, own, w.chain)
+	k.objects.raw = e.rawEvents(r, own, w.occupation)
 	if len(spawning(own)) > 0 {
 		k.handling.Background = k.crew
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
@@ -21,7 +22,7 @@ type rawEvents struct {
 }
 
 // rawEvents makes the queue and the handling of events, if any of the handlers is for them.
-func (e *engine) rawEvents(r Resource, own []*handlers.Handler, chain adapters.Reconciler) *rawEvents {
+func (e *engine) rawEvents(r Resource, own []*handlers.Handler, place execution.Place) *rawEvents {
 	var watching []*handlers.Handler
 	for _, h := range own {
 		if h.Family == handlers.Watching {
@@ -33,8 +34,8 @@ func (e *engine) rawEvents(r Resource, own []*handlers.Handler, chain adapters.R
 	}
 	return &rawEvents{
 		Handling: events.Handling{
-			Handlers: watching, Chain: chain, Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource,
-			Events:       e.poster,
+			Handlers: adapters.NewAll(watching, e.metrics), Place: place,
+			Writer: e.writerOf(r), StatusSubresource: r.StatusSubresource, Events: e.poster,
 			WriteTimeout: e.writeTimeout(),
 		},
 		log: e.log.WithValues("kind", r.Kind), dropped: e.metrics.Dropped(r.Kind),

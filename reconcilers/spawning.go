@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -42,7 +43,7 @@ func (e *engine) crew(s scope) *background.Crew {
 // staff lets the background handlers run until the context ends, or what it gives is called, which waits for them.
 func (k *kind) staff(ctx context.Context) (end func()) {
 	k.crew.Begin(background.Settings{
-		Handlers: spawning(k.own), Chain: k.chain, Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
+		Handlers: adapters.NewAll(spawning(k.own), k.metrics), Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
 		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling,
 		InstantExit:     k.InstantExit,
 		LeaveFinalizers: k.LeaveFinalizers, Forgotten: k.Forget, Log: k.log,
@@ -96,7 +97,7 @@ func (k *kind) vanish() {
 		}
 	}
 	if k.objects.indexer != nil {
-		k.objects.indexer.Begin(indexing(k.own), k.Backoff, k.log)
+		k.objects.indexer.Begin(adapters.NewAll(indexing(k.own), nil), k.Backoff, k.log)
 		k.objects.indexer.Listed()
 	}
 }

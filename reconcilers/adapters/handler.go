@@ -54,6 +54,15 @@ func New(description *handlers.Handler, metrics *Metrics) *Handler {
 	return h
 }
 
+// NewAll is New for several handlers.
+func NewAll(descriptions []*handlers.Handler, metrics *Metrics) []*Handler {
+	all := make([]*Handler, 0, len(descriptions))
+	for _, description := range descriptions {
+		all = append(all, New(description, metrics))
+	}
+	return all
+}
+
 // Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
 func (h *Handler) Sub(declared *handlers.Handler) *Handler {
 	return New(declared.Sub(h.Description), h.metrics)

@@ -3,6 +3,7 @@ package adapters
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -16,6 +17,13 @@ func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, er
 	return choose(ctx, all, c, true)
 }
 
+// Matches asks one handler for its Selection.
+func (h *Handler) Matches(ctx context.Context, c *cause.Cause) (bool, error) {
+	question := about(c)
+	defer answered(question)
+	return h.Ask(ctx, question, execution.Selection)
+}
+
 // Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
 // changes, and of no reasons. The same function under the same id is taken once, at its first place.
 func Matching(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
@@ -23,13 +31,13 @@ func Matching(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, 
 }
 
 func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) (chosen []*Handler, err error) {
-	question := execution.Attempt{}
-	question.Call.Cause = c
+	question := about(c)
+	defer answered(question)
 	for _, h := range all {
 		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
 			continue
 		}
-		ok, err := h.Ask(ctx, &question, execution.Selection)
+		ok, err := h.Ask(ctx, question, execution.Selection)
 		if err != nil {
 			return nil, err
 		}
@@ -38,6 +46,22 @@ func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) 
 		}
 	}
 	return chosen, nil
+}
+
+// questions are used again: there are some for each event of each object.
+var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
+
+// about gives an attempt to ask with about a cause, until all is answered.
+func about(c *cause.Cause) *execution.Attempt {
+	question, _ := questions.Get().(*execution.Attempt)
+	question.Call.Cause = c
+	return question
+}
+
+// answered gives it back. It holds nothing alive.
+func answered(question *execution.Attempt) {
+	question.Call, question.Stopped = handlers.Call{}, execution.Stop{}
+	questions.Put(question)
 }
 
 func (h *Handler) isAmong(chosen []*Handler) bool {
@@ -57,13 +81,13 @@ type Interest struct {
 // asked twice.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, error) {
 	var found Interest
-	question := execution.Attempt{}
-	question.Call.Cause = c
+	question := about(c)
+	defer answered(question)
 	for _, h := range all {
 		if h.Description.Family != handlers.Changing {
 			continue
 		}
-		holds, err := h.Ask(ctx, &question, execution.Deletion)
+		holds, err := h.Ask(ctx, question, execution.Deletion)
 		if err != nil {
 			return Interest{}, err
 		}
@@ -73,7 +97,7 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 		if found.Changing || question.Stopped.Why != execution.NotHeld {
 			continue // nothing more is to be known, or its filters have said no
 		}
-		if found.Changing, err = h.Ask(ctx, &question, execution.Interest); err != nil {
+		if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil {
 			return Interest{}, err
 		}
 	}

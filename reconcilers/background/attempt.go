@@ -7,14 +7,11 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // goneDelay is for an object that is not in the cache: soon somebody tells that it is gone.
 const goneDelay = time.Second
-
-var errNoReturn = errors.New("the function ended its goroutine instead of returning")
 
 // attempt calls the function once, and writes what it wants to be written.
 func (k *task) attempt(ctx context.Context) execution.Outcome {
@@ -26,28 +23,11 @@ func (k *task) attempt(ctx context.Context) execution.Outcome {
 		delay := goneDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
-	a := &execution.Attempt{
-		Call: handlers.Call{
-			Handler: k.handler, Cause: &cause.Cause{Body: body}, Retry: k.retries, Started: k.started,
-			Events: settings.Events, Live: live{k},
-		},
-		Limits: execution.Limits{
-			ID: k.handler.ID, Policy: k.handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: settings.Backoff,
-			Retries: k.retries,
-			Runtime: time.Since(k.started),
-		},
-		Now: time.Now,
-	}
-	a.Call.Writes = a
+	a := execution.New(k.handler.Description, &cause.Cause{Body: body}, nil)
+	a.Account = execution.Account{Retries: k.retries, Started: k.started}
+	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{k}
 	a.FlushNow = func(ctx context.Context) error { return k.write(ctx, a) }
-	a.Outcome = a.Limits.Judge(errNoReturn)
-	done := make(chan struct{})
-	go func() { // a function may end its goroutine
-		defer close(done)
-		defer a.End()
-		_, _ = settings.Chain.Reconcile(ctx, a)
-	}()
-	<-done
+	k.handler.Run(ctx, a)
 	k.deliver(ctx, a)
 	return a.Outcome
 }
@@ -78,7 +58,7 @@ func (k *task) write(ctx context.Context, a *execution.Attempt) error {
 	settings, _ := k.crew.current()
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
-	if err := patch.AddResult(k.handler.ID, a.Result()); err != nil {
+	if err := patch.AddResult(k.handler.Description.ID, a.Result()); err != nil {
 		return err
 	}
 	k.mu.Lock()

@@ -8,8 +8,8 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Attend starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on its
@@ -24,7 +24,7 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds, busy bool,
 		holds, busy = c.part(ctx, settings.Handlers, what)
 		return holds, busy, nil
 	}
-	matching, err := handlers.Matching(ctx, settings.Handlers, handlers.Spawning, what)
+	matching, err := adapters.Matching(ctx, settings.Handlers, what)
 	if err != nil {
 		return false, false, err
 	}
@@ -44,7 +44,7 @@ func (c *Crew) Attend(ctx context.Context, what *cause.Cause) (holds, busy bool,
 
 // part is for an object that is being deleted: all has to end. A filter that cannot judge such an object does not hold
 // it.
-func (c *Crew) part(ctx context.Context, own []*handlers.Handler, what *cause.Cause) (holds, busy bool) {
+func (c *Crew) part(ctx context.Context, own []*adapters.Handler, what *cause.Cause) (holds, busy bool) {
 	t := c.of(what, false)
 	if t != nil {
 		t.stop(Deleted)
@@ -55,21 +55,21 @@ func (c *Crew) part(ctx context.Context, own []*handlers.Handler, what *cause.Ca
 		if holds {
 			break
 		}
-		matches, err := h.Prematch(ctx, what)
+		matches, err := h.Matches(ctx, what)
 		if err != nil {
 			logf.FromContext(ctx).Error(
 				err, "The object is being deleted; a background handler that cannot be asked does not hold it",
-				"handler", h.ID,
+				"handler", h.Description.ID,
 			)
 		}
-		holds = err == nil && matches && (t == nil || !t.over(h.ID))
+		holds = err == nil && matches && (t == nil || !t.over(h.Description.ID))
 	}
 	return holds, busy
 }
 
-func idling(all []*handlers.Handler) bool {
+func idling(all []*adapters.Handler) bool {
 	for _, h := range all {
-		if h.Background.Idle > 0 {
+		if h.Description.Background.Idle > 0 {
 			return true
 		}
 	}
@@ -96,7 +96,7 @@ func (t *tasks) seen(what *cause.Cause) {
 }
 
 // align starts those that match and do not run, and stops the others. True if any has to be stopped on deletion.
-func (t *tasks) align(matching []*handlers.Handler, starts bool) (holds bool) {
+func (t *tasks) align(matching []*adapters.Handler, starts bool) (holds bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range append([]*task{}, t.list...) {
@@ -105,20 +105,20 @@ func (t *tasks) align(matching []*handlers.Handler, starts bool) (holds bool) {
 		}
 	}
 	for _, h := range matching {
-		if t.isDone(h.ID) {
+		if t.isDone(h.Description.ID) {
 			continue
 		}
 		holds = true
-		if starts && t.task(h.ID) == nil {
+		if starts && t.task(h.Description.ID) == nil {
 			t.start(h)
 		}
 	}
 	return holds
 }
 
-func among(list []*handlers.Handler, h *handlers.Handler) bool {
+func among(list []*adapters.Handler, h *adapters.Handler) bool {
 	for _, other := range list {
-		if other.ID == h.ID {
+		if other.Description.ID == h.Description.ID {
 			return true
 		}
 	}

@@ -44,9 +44,7 @@ type Service interface {
 // Settings are those of all background handlers of one kind.
 type Settings struct {
 	// Handlers are the daemons and timers, in the order of registration.
-	Handlers []*handlers.Handler
-	// Chain makes the calls.
-	Chain adapters.Reconciler
+	Handlers []*adapters.Handler
 	// Writer sends what handlers wrote, within WriteTimeout; StatusSubresource says whether the status has a URL of its
 	// own.
 	Writer            Writer

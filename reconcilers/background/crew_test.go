@@ -47,7 +47,7 @@ func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.H
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
 	}
 	w.Begin(background.Settings{
-		Handlers: own, Chain: adapters.Standard(nil), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
+		Handlers: made(own...), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
 		InstantExit: instantExit,
 		Log: funcr.New(func(
 			_, line string,
@@ -59,6 +59,14 @@ func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.H
 	}, w)
 	t.Cleanup(func() { w.End(background.Exiting) })
 	return w
+}
+
+// made are the Reconcilers of handlers, as an operator sets them up.
+func made(all ...*handlers.Handler) (list []*adapters.Handler) {
+	for _, h := range all {
+		list = append(list, adapters.New(h, nil))
+	}
+	return list
 }
 
 func (w *world) Latest(types.NamespacedName, types.UID) map[string]any {

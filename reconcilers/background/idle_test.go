@@ -34,9 +34,10 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	h := host{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
 	crew := &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	crew.Begin(background.Settings{Log: logr.Discard(), Handlers: []*handlers.Handler{
-		{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour}},
-	}}, h)
+	crew.Begin(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
+		ID: "t", Family: handlers.Spawning,
+		Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour},
+	})}, h)
 	used, goroutines := heap(), growth.Goroutines()
 	for n := range many {
 		body := map[string]any{

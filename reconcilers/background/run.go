@@ -31,7 +31,7 @@ func (k *task) launch() {
 		settings, _ := k.crew.current()
 		settings.Log.Info("A daemon waits for others to end: as many as may run do", "namespace", k.key.Namespace,
 			"name", k.key.Name,
-			"handler", k.handler.ID, "limit", k.crew.Daemons.Most, "ahead", after)
+			"handler", k.handler.Description.ID, "limit", k.crew.Daemons.Most, "ahead", after)
 	}
 }
 
@@ -111,5 +111,5 @@ func (k *task) isStopping() bool {
 
 // fault tells of a write that failed.
 func (k *task) fault(ctx context.Context, err error, what string) {
-	logf.FromContext(ctx).Error(err, what, "handler", k.handler.ID)
+	logf.FromContext(ctx).Error(err, what, "handler", k.handler.Description.ID)
 }

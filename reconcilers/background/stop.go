@@ -38,7 +38,7 @@ func (k *task) pressed(stage func()) func() {
 // signal begins the cancellation backoff.
 func (k *task) signal() {
 	k.pressed(func() {
-		backoff := k.handler.Background.CancelBackoff
+		backoff := k.handler.Description.Background.CancelBackoff
 		if backoff <= 0 {
 			k.interrupt()
 			return
@@ -58,8 +58,8 @@ func (k *task) instantExit() time.Duration {
 func (k *task) interrupt() {
 	k.pressing = true
 	operator := k.reason&(Exiting|Pausing) != 0
-	timeout := k.handler.Background.CancelTimeout
-	if k.handler.Background.Daemon || operator {
+	timeout := k.handler.Description.Background.CancelTimeout
+	if k.handler.Description.Background.Daemon || operator {
 		k.reason |= Cancelled
 		k.cancel(k.reason.Err())
 	}
@@ -75,7 +75,7 @@ func (k *task) interrupt() {
 
 func (k *task) polling() time.Duration {
 	settings, _ := k.crew.current()
-	for _, polling := range []time.Duration{k.handler.Background.CancelPolling, settings.Polling} {
+	for _, polling := range []time.Duration{k.handler.Description.Background.CancelPolling, settings.Polling} {
 		if polling > 0 {
 			return polling
 		}
@@ -90,7 +90,7 @@ func (k *task) remind() {
 	}
 	settings, _ := k.crew.current()
 	settings.Log.Info("A handler does not end, and its object waits for it; a cancellation timeout would limit that",
-		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID, "reason", k.reason.String())
+		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID, "reason", k.reason.String())
 	time.AfterFunc(k.polling(), k.pressed(k.remind))
 }
 
@@ -99,7 +99,7 @@ func (k *task) abandon() {
 	settings, _ := k.crew.current()
 	k.reason |= Abandoned
 	settings.Log.Info("A handler has not ended in time, and is abandoned: it may still be running",
-		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID, "reason", k.reason.String())
+		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID, "reason", k.reason.String())
 	k.release()
 	k.notify()
 }

@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // tasks are those of one object.
@@ -35,7 +33,7 @@ type tasks struct {
 // task is one handler of one object. The fields are guarded by the object's lock.
 type task struct {
 	*tasks
-	handler *handlers.Handler
+	handler *adapters.Handler
 
 	started time.Time // when the first attempt of this run was due
 	retries int
@@ -53,7 +51,7 @@ type task struct {
 
 func (t *tasks) task(id string) *task {
 	for _, k := range t.list {
-		if k.handler.ID == id {
+		if k.handler.Description.ID == id {
 			return k
 		}
 	}
@@ -70,10 +68,10 @@ func (t *tasks) over(id string) bool {
 }
 
 // start makes a new task. The lock is held.
-func (t *tasks) start(h *handlers.Handler) {
+func (t *tasks) start(h *adapters.Handler) {
 	k := &task{tasks: t, handler: h}
 	t.list = append(t.list, k)
-	if h.Background.Daemon {
+	if h.Description.Background.Daemon {
 		k.launch()
 		return
 	}
@@ -85,15 +83,15 @@ func (t *tasks) start(h *handlers.Handler) {
 
 // initialDelay is asked of the handler. One that cannot say has none.
 func (k *task) initialDelay() time.Duration {
-	if k.handler.Background.InitialDelay == nil {
+	if k.handler.Description.Background.InitialDelay == nil {
 		return 0
 	}
 	body := k.latest()
-	delay, err := k.handler.Background.InitialDelay(body)
+	delay, err := k.handler.Description.Background.InitialDelay(body)
 	if err != nil {
 		settings, _ := k.crew.current()
 		settings.Log.Error(err, "The initial delay cannot be told; there is none",
-			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.ID)...)
+			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID)...)
 	}
 	return max(delay, 0)
 }
@@ -130,19 +128,14 @@ func (t *tasks) latest() map[string]any {
 }
 
 func older(a, b map[string]any) bool {
-	order, err := resourceversion.CompareResourceVersion(versionOf(a), versionOf(b))
-	return err == nil && order < 0
-}
-
-func versionOf(body map[string]any) string {
-	return (&unstructured.Unstructured{Object: body}).GetResourceVersion()
+	return patching.Newer(patching.VersionOf(b), patching.VersionOf(a))
 }
 
 // leave ends the task. The lock is held.
 func (k *task) leave() {
 	k.list = slices.DeleteFunc(k.list, func(other *task) bool { return other == k })
 	if k.reason == 0 {
-		k.done = append(k.done, k.handler.ID)
+		k.done = append(k.done, k.handler.Description.ID)
 	}
 	k.notify()
 	if k.forgotten {

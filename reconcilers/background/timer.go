@@ -27,7 +27,7 @@ func (t *tasks) fire(id string) {
 
 // next is when the tick is due, idling included. The lock is held.
 func (k *task) next() time.Time {
-	if idle := k.handler.Background.Idle; idle > 0 {
+	if idle := k.handler.Description.Background.Idle; idle > 0 {
 		if rested := k.reset.Add(idle); rested.After(k.due) {
 			return rested
 		}
@@ -38,7 +38,7 @@ func (k *task) next() time.Time {
 // enqueue has the tick looked at when it is due. The lock is held.
 func (k *task) enqueue(now time.Time) {
 	if _, service := k.crew.current(); service != nil {
-		service.Enqueue(k.key, k.handler.ID, max(0, k.next().Sub(now)))
+		service.Enqueue(k.key, k.handler.Description.ID, max(0, k.next().Sub(now)))
 	}
 }
 
@@ -65,7 +65,7 @@ func (k *task) tick() {
 
 // schedule decides on the next tick. The lock is held.
 func (k *task) schedule(o execution.Outcome, called, now time.Time) {
-	b := k.handler.Background
+	b := k.handler.Description.Background
 	switch {
 	case !o.Final:
 		if !o.Aborted {
@@ -98,8 +98,8 @@ func (k *task) rest(called, now time.Time) {
 // wakeIdle schedules a timer without an interval after a change: it looks for that from time to time, in Kopf, so its
 // run is taken to begin then. The lock is held.
 func (k *task) wakeIdle() {
-	idle := k.handler.Background.Idle
-	if k.handler.Background.Daemon || k.running || !k.due.IsZero() || k.ended.IsZero() || idle <= 0 {
+	idle := k.handler.Description.Background.Idle
+	if k.handler.Description.Background.Daemon || k.running || !k.due.IsZero() || k.ended.IsZero() || idle <= 0 {
 		return
 	}
 	since := max(0, k.reset.Sub(k.ended))

@@ -80,7 +80,11 @@ func watching(id string, call handlers.Func, filters ...handlers.Filter) *handle
 }
 
 func handling(all ...*handlers.Handler) *events.Handling {
-	return &events.Handling{Handlers: all, Chain: adapters.Standard(nil)}
+	h := &events.Handling{}
+	for _, one := range all {
+		h.Handlers = append(h.Handlers, adapters.New(one, nil))
+	}
+	return h
 }
 
 func TestDeliverGoesOn(t *testing.T) {

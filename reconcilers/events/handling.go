@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -15,8 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
-
-var errNoReturn = errors.New("the function ended its goroutine instead of returning")
 
 // Writer sends patches of one object.
 type Writer interface {
@@ -28,9 +25,9 @@ type Writer interface {
 // Handling is how the events of one kind are handled. It is shared, and never changed.
 type Handling struct {
 	// Handlers are those of events, in the order of registration.
-	Handlers []*handlers.Handler
-	// Chain makes the calls.
-	Chain adapters.Reconciler
+	Handlers []*adapters.Handler
+	// Place is what the calls occupy; nil is nothing.
+	Place execution.Place
 	// Writer sends what the handlers wrote; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
@@ -67,39 +64,24 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
 	for _, handler := range h.Handlers {
 		// One by one: a filter that fails is the handler's own matter.
-		matching, err := handlers.Matching(ctx, []*handlers.Handler{handler}, handlers.Watching, c)
-		if err != nil {
+		switch matches, err := handler.Matches(ctx, c); {
+		case err != nil:
 			logf.FromContext(ctx).Error(err, "The event is not shown to a handler",
-				append(panics.Stack(err), "handler", handler.ID, "type", e.Type)...)
-			continue
-		}
-		if len(matching) > 0 {
+				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
+		case matches:
 			attempts = append(attempts, h.call(ctx, handler, c))
 		}
 	}
 	return attempts
 }
 
-func (h *Handling) call(ctx context.Context, handler *handlers.Handler, c *cause.Cause) *execution.Attempt {
-	a := &execution.Attempt{
-		Call: handlers.Call{
-			Handler: handler, Cause: c, Object: runtime.DeepCopyJSON(c.Body), Started: now(), Events: h.Events,
-		},
-		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy, Mode: handlers.ErrorsIgnored},
-		Now:    now,
-	}
-	a.Call.Writes = a
-	a.Outcome = a.Limits.Judge(errNoReturn)
+func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
+	a := execution.New(handler.Description, c, c.Body)
+	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer a.End()
-		_, _ = h.Chain.Reconcile(running, a)
-	}()
-	<-done
+	handler.Run(running, a)
 	return a
 }
 
@@ -119,9 +101,9 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	return result
 }
 
-func ids(all []*handlers.Handler) (list []string) {
+func ids(all []*adapters.Handler) (list []string) {
 	for _, h := range all {
-		list = append(list, h.ID)
+		list = append(list, h.Description.ID)
 	}
 	return list
 }

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // slow is from when on a call is worth a warning: all events of the kind wait for it.
@@ -22,12 +23,13 @@ const deleted = "DELETED"
 // Indexer fills the indices from the events of one kind.
 type Indexer struct {
 	mu       sync.Mutex
-	handlers []*handlers.Handler
+	handlers []*adapters.Handler
 	backoff  time.Duration
 	log      logr.Logger
-	listing  int               // counts the first listings
-	known    map[types.UID]int // in which one, or after which one, an object was seen last
-	accounts map[account]*history
+	listing  int                           // counts the first listings
+	known    map[types.UID]int             // in which one, or after which one, an object was seen last
+	accounts map[account]execution.Account // of handlers that failed
+	question execution.Attempt             // that handlers are asked with
 }
 
 type account struct {
@@ -37,10 +39,10 @@ type account struct {
 
 // Begin is before the first listing of a service of the kind. The handlers are those that index, in the order of
 // registration; the backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the kind.
-func (x *Indexer) Begin(own []*handlers.Handler, backoff time.Duration, log logr.Logger) {
+func (x *Indexer) Begin(own []*adapters.Handler, backoff time.Duration, log logr.Logger) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.handlers, x.backoff, x.log = own, backoff, log
+	x.handlers, x.backoff, x.log, x.question.Now = own, backoff, log, time.Now
 	x.listing++
 }
 
@@ -65,7 +67,7 @@ func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
 		return
 	}
 	if x.known == nil {
-		x.known, x.accounts = map[types.UID]int{}, map[account]*history{}
+		x.known, x.accounts = map[types.UID]int{}, map[account]execution.Account{}
 	}
 	x.known[uid] = x.listing
 	log := x.log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
@@ -78,8 +80,8 @@ func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
 
 func (x *Indexer) forget(uid types.UID) {
 	for _, h := range x.handlers {
-		h.Index.Into.Remove(uid)
-		delete(x.accounts, account{uid, h.ID})
+		h.Description.Index.Into.Remove(uid)
+		delete(x.accounts, account{uid, h.Description.ID})
 	}
 	delete(x.known, uid)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
@@ -72,7 +73,7 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				x.Begin([]*handlers.Handler{h}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+				x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 				x.Seen("ADDED", objectOf("a"))
 				if failing = tc.call == nil; !failing {
 					call = tc.call
@@ -109,7 +110,7 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		said := ""
 		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}
-		x.Begin([]*handlers.Handler{h}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 		x.Seen("ADDED", objectOf("a"))
 		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
 			t.Errorf("want %q with the object, got %s", want, said)
@@ -124,7 +125,7 @@ func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	})
 	x := &indexes.Indexer{}
 	for _, listing := range []string{"a b", "b c"} {
-		x.Begin([]*handlers.Handler{h}, 0, logr.Discard())
+		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
 		for name := range strings.FieldsSeq(listing) {
 			x.Seen("", objectOf(name))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
@@ -52,7 +53,7 @@ func TestVectorsIndex(t *testing.T) {
 	})
 }
 
-func (p *play) handlers(list []any) (own []*handlers.Handler, indices map[string]*indexes.Index) {
+func (p *play) handlers(list []any) (own []*adapters.Handler, indices map[string]*indexes.Index) {
 	p.t.Helper()
 	all, err := declared.Handlers(p.t, list, declared.Resource(p.t, nil))
 	if err != nil {
@@ -66,7 +67,7 @@ func (p *play) handlers(list []any) (own []*handlers.Handler, indices map[string
 		h := d.Handler
 		indices[h.ID] = indexes.New()
 		h.Index = &handlers.Index{Into: indices[h.ID], Call: p.call(h.ID)}
-		own = append(own, h)
+		own = append(own, adapters.New(h, nil))
 	}
 	return own, indices
 }
