@@ -1,7 +1,11 @@
 package patching
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+
+	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -123,4 +127,46 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	}
 	body, _ = after.(map[string]any)
 	return body, nil
+}
+
+// toJSON returns the value itself if it is a JSON tree already, else what it encodes to.
+func toJSON(value any) (any, error) {
+	if isJSON(value) {
+		return value, nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// isJSON is false for nil mappings and lists, too: they encode to null, and are to be treated as such.
+func isJSON(value any) bool {
+	switch value := value.(type) {
+	case nil, bool, int64, string:
+		return true
+	case float64:
+		return !math.IsNaN(value) && !math.IsInf(value, 0)
+	case []any:
+		for _, item := range value {
+			if !isJSON(item) {
+				return false
+			}
+		}
+		return value != nil
+	case map[string]any:
+		for _, field := range value {
+			if !isJSON(field) {
+				return false
+			}
+		}
+		return value != nil
+	default:
+		return false
+	}
 }

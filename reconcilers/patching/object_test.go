@@ -49,3 +49,31 @@ func TestNewer(t *testing.T) {
 		})
 	}
 }
+
+func TestHasFinalizer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		body   map[string]any
+		want   bool
+	}{
+		"NilBody": {reason: "No body, no finalizer."},
+		"NotAList": {
+			reason: "A malformed list is no list.",
+			body:   map[string]any{"metadata": map[string]any{"finalizers": "own"}},
+		},
+		"Oddities": {
+			reason: "Items of other types are passed over.",
+			body:   map[string]any{"metadata": map[string]any{"finalizers": []any{int64(1), "own"}}}, want: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := patching.HasFinalizer(tc.body, "own"); got != tc.want {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, got)
+			}
+			if patching.BeingDeleted(tc.body) {
+				t.Errorf("%s\nnobody has requested the deletion", tc.reason)
+			}
+		})
+	}
+}

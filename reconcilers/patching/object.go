@@ -1,7 +1,12 @@
 package patching
 
 import (
+	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -11,6 +16,45 @@ var (
 	deletionPath   = diff.Path{"metadata", "deletionTimestamp"}
 	gracePath      = diff.Path{"metadata", "deletionGracePeriodSeconds"}
 )
+
+// UIDOf gives metadata.uid, empty if the body has none.
+func UIDOf(body map[string]any) string {
+	metadata, _ := body["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return uid
+}
+
+// VersionOf gives metadata.resourceVersion, empty if the body has none.
+func VersionOf(body map[string]any) string {
+	metadata, _ := body["metadata"].(map[string]any)
+	version, _ := metadata["resourceVersion"].(string)
+	return version
+}
+
+// Newer tells whether resource version a is later than b. Versions that cannot be compared (an empty one, or those of
+// an aggregated API server that does not number them) are not newer than each other.
+func Newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
+
+// sameObject trusts a body without a uid, as tests and partial objects have.
+func sameObject(a, b map[string]any) bool {
+	return UIDOf(a) == UIDOf(b) || UIDOf(a) == "" || UIDOf(b) == ""
+}
+
+// describe names the object in errors.
+func describe(body map[string]any) string {
+	object := &unstructured.Unstructured{Object: body}
+	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), trimmedKey(object))
+}
+
+func trimmedKey(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return client.ObjectKeyFromObject(object).String()
+}
 
 // HasFinalizer tells whether the object's deletion is held back by the finalizer of this name.
 func HasFinalizer(body map[string]any, name string) bool {

@@ -1,0 +1,129 @@
+package patching_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// transformsOf makes the transformation functions that the vectors describe.
+func transformsOf(t *testing.T, descriptions []any) []patching.Transform {
+	t.Helper()
+	var out []patching.Transform
+	for _, description := range descriptions {
+		d := vectors.Known(t, description, "fn", "path", "value", "finalizer")
+		switch d.Text("fn", "") {
+		case "block_deletion":
+			out = append(out, patching.BlockDeletion(d.Text("finalizer", kopfFinalizer)))
+		case "allow_deletion":
+			out = append(out, patching.AllowDeletion(d.Text("finalizer", kopfFinalizer)))
+		default:
+			edit, err := vectors.Edit(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, edit)
+		}
+	}
+	return out
+}
+
+func set(path []string, value any) patching.Transform { return edit("set", path, value) }
+
+func appendItem(path []string, value any) patching.Transform { return edit("append", path, value) }
+
+func edit(fn string, path []string, value any) patching.Transform {
+	made, err := vectors.Edit(vectors.Fields{"fn": fn, "path": strings.Join(path, "."), "value": value})
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+func remove(path []string) patching.Transform { return edit("remove", path, nil) }
+
+// evil panics with itself, and so do those who look into it.
+type evil struct{}
+
+func (e evil) Error() string { panic(e) }
+func (e evil) Is(error) bool { panic(e) }
+func (e evil) As(any) bool   { panic(e) }
+func (e evil) Unwrap() error { panic(e) }
+
+// When a patch is written, nobody recovers for the user: neither from what a function does, nor from what its error
+// does.
+func TestContainedFunctions(t *testing.T) {
+	for want, transform := range map[string]patching.Transform{
+		"panic: boo": func(map[string]any) error { panic("boo") },
+		"a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
+			return evil{}
+		},
+		"panic: a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
+			panic(evil{})
+		},
+	} {
+		patch := patching.Patch{Transforms: patching.Contained([]patching.Transform{transform})}
+		_, err := patch.ApplyTo(map[string]any{})
+		var own *patching.TransformError
+		if err == nil || !errors.As(err, &own) || own.Error() != want || !patching.Hopeless(err) || errors.Is(
+			err, patching.ErrConflict,
+		) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestFinalizersOfOddBodies(t *testing.T) {
+	finalizers := func(items ...any) map[string]any {
+		return map[string]any{"metadata": map[string]any{"finalizers": items}}
+	}
+	cases := map[string]struct {
+		reason    string
+		body      map[string]any
+		transform patching.Transform
+		want      map[string]any
+	}{
+		"BlockWithoutMetadata": {
+			reason: "A body without metadata gets them.",
+			body:   map[string]any{}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
+		},
+		"BlockTwice": {
+			reason: "It runs again after a conflict, so it must not add a second one.",
+			body:   finalizers("own", "x"), transform: patching.BlockDeletion("own"), want: finalizers("own", "x"),
+		},
+		"BlockOverNull": {
+			reason: "A null is as good as no list.",
+			body: map[string]any{
+				"metadata": map[string]any{"finalizers": nil},
+			}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
+		},
+		"AllowWithoutMetadata": {
+			reason: "There is nothing to remove.",
+			body:   map[string]any{}, transform: patching.AllowDeletion("own"), want: map[string]any{},
+		},
+		"AllowAllOccurrences": {
+			reason: "One left behind would hold the object for ever.",
+			body:   finalizers("own", "x", "own"), transform: patching.AllowDeletion("own"), want: finalizers("x"),
+		},
+		"AllowTheOnlyOnes": {
+			reason: "An emptied list goes with its key.",
+			body:   finalizers("own", "own"), transform: patching.AllowDeletion("own"), want: map[string]any{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			body := decode(encode(tc.body)).(map[string]any)
+			if err := tc.transform(body); err != nil {
+				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, body); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
