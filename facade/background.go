@@ -41,7 +41,7 @@ type RunFunc[T client.Object] func(ctx context.Context, r *Run[T]) error
 // object is selected again, another one begins.
 func (s Selection[T]) Daemon(id string, fn RunFunc[T], opts ...DaemonOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
-	if prepare(s.ChangeSelection, &h, "Daemon", fn == nil, widened(opts), nil) {
+	if prepare(s.ChangeSelection, &h, "Daemon", fn == nil, asOptions(opts), nil) {
 		s.spawn("Daemon", h, fn)
 	}
 }
@@ -60,7 +60,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 	if interval < 0 {
 		problems = append(problems, fmt.Errorf("the interval %s is negative", interval))
 	}
-	if !prepare(s.ChangeSelection, &h, "Timer", fn == nil, widened(opts), problems) {
+	if !prepare(s.ChangeSelection, &h, "Timer", fn == nil, asOptions(opts), problems) {
 		return
 	}
 	if h.Background.Sharp && interval == 0 {
@@ -76,7 +76,7 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 		r := newRun(ctx, call, s.codec, s.kind.op.client)
 		return r.change.end(fn(ctx, r))
 	}
-	s.kind.op.add(registration{kind: s.kind, verb: verb, handler: &h})
+	s.kind.op.register(registration{kind: s.kind, verb: verb, handler: &h})
 }
 
 // Run is one call of a function in the background, for one object. The methods may be called from goroutines of the

@@ -57,7 +57,7 @@ type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
 // handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
 func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Watching}
-	if !prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, widened(opts), nil) {
+	if !prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil) {
 		return
 	}
 	h.Function = reflect.ValueOf(fn).Pointer()
@@ -70,7 +70,7 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, change: c,
 		}))
 	}
-	s.kind.op.add(registration{kind: s.kind, verb: "OnEvent", handler: &h})
+	s.kind.op.register(registration{kind: s.kind, verb: "OnEvent", handler: &h})
 }
 
 // Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is

@@ -15,7 +15,7 @@ func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, err
 }
 
 // EngineOptions are the operator's settings as the engine gets them.
-func EngineOptions(op *Operator) reconcilers.Options { return op.options(nil) }
+func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(nil) }
 
 // Connect gives the operator a client, as the set-up does.
 func Connect(op *Operator, c client.Client) { op.client = client.WithFieldOwner(c, op.name) }

@@ -62,7 +62,7 @@ func NewIndex[T client.Object, K comparable, V any](
 ) *Index[K, V] {
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing}
-	if prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, widened(opts), nil) {
+	if prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil) {
 		h.Function = reflect.ValueOf(fn).Pointer()
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,
@@ -75,19 +75,20 @@ func NewIndex[T client.Object, K comparable, V any](
 			if errors.Is(err, errKeep) {
 				return nil, true, nil
 			}
-			return loosened(entries), false, err
+			return untyped(entries), false, err
 		}}
-		s.kind.op.add(registration{kind: s.kind, verb: "NewIndex", handler: &h})
+		s.kind.op.register(registration{kind: s.kind, verb: "NewIndex", handler: &h})
 	}
 	return &Index[K, V]{held}
 }
 
-func loosened[K comparable, V any](entries map[K]V) map[any]any {
-	loose := make(map[any]any, len(entries))
+// untyped gives the entries as the engine keeps them.
+func untyped[K comparable, V any](entries map[K]V) map[any]any {
+	all := make(map[any]any, len(entries))
 	for key, value := range entries {
-		loose[key] = value
+		all[key] = value
 	}
-	return loose
+	return all
 }
 
 // Get gives the values under the key, one for each object that has one, in no order. It is what was there at one

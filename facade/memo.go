@@ -34,7 +34,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
 		}
-		s.kind.op.remember(m.forget)
+		s.kind.op.addMemo(m.forget)
 	}
 	return m
 }
@@ -67,15 +67,15 @@ func (m *Memo[V]) forget(uid types.UID) {
 	delete(m.byUID, uid)
 }
 
-// remember adds a memory of objects that are there.
-func (op *Operator) remember(forget func(types.UID)) {
+// addMemo adds a memo, which has to forget objects that are gone.
+func (op *Operator) addMemo(forget func(types.UID)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	op.memos = append(op.memos, forget)
 }
 
-// forget tells all memories that an object is gone; nil if there are none.
-func (op *Operator) forget() func(types.UID) {
+// forgetMemos makes the function that has all memos forget an object; nil if there are none.
+func (op *Operator) forgetMemos() func(types.UID) {
 	memos := op.memos
 	if len(memos) == 0 {
 		return nil

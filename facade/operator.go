@@ -25,7 +25,7 @@ type Operator struct {
 	memos         []func(types.UID)
 	errs          setupErrors
 	stage         stage
-	filled        *runtime.Scheme // the last one that has our types
+	filled        *runtime.Scheme // the last one that the types were added to
 	client        client.Client
 }
 
@@ -33,7 +33,7 @@ type Operator struct {
 type stage int
 
 const (
-	filling stage = iota
+	registering stage = iota
 	setUp
 	running
 )
@@ -61,7 +61,7 @@ func New(name string, opts ...OperatorOption) *Operator {
 			op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
 		}
 	}
-	for _, err := range op.settings.complete() {
+	for _, err := range op.settings.resolveStorages() {
 		op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
 	}
 	return op
@@ -80,10 +80,11 @@ func validateName(name string) error {
 	return nil
 }
 
-func (op *Operator) add(r registration) {
+// register adds a handler; too late, it is an error.
+func (op *Operator) register(r registration) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.stage != filling {
+	if op.stage != registering {
 		err := fmt.Errorf(
 			"%s(%q): registered after the operator was set up, so it is never called", r.verb, r.handler.ID,
 		)

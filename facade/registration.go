@@ -30,7 +30,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	all, unknown := op.resolve(scheme)
 	found = append(found, unknown...)
 	for i, one := range all {
-		if err := cmp.Or(op.clash(one, all[:i]), op.overwrites(one)); err != nil {
+		if err := cmp.Or(op.clash(one, all[:i]), op.checkRecordPlace(one)); err != nil {
 			found.add(one.handler.Location, err)
 		}
 	}

@@ -46,9 +46,9 @@ type settings struct {
 	daemons, ticks int
 	cancelPolling  time.Duration
 
-	schemes []func(*runtime.Scheme) error
-	memory  memory
-	digests reconcilers.Digests
+	schemes  []func(*runtime.Scheme) error
+	storages storageOptions
+	digests  reconcilers.Digests
 }
 
 func defaults(name string) settings {

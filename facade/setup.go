@@ -38,7 +38,7 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.stage != filling {
+	if op.stage != registering {
 		return fmt.Errorf("setting up operator %q: it was set up already; make one operator for each manager", op.name)
 	}
 	if err := op.fillScheme(m.GetScheme()); err != nil {
@@ -49,14 +49,14 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 		return err
 	}
 	if len(plan) == 0 {
-		m.GetLogger().Info("The operator has no handlers", "operator", op.name)
+		m.GetLogger().Info("Operator has no handlers", "operator", op.name)
 	}
 	op.client = client.WithFieldOwner(m.GetClient(), op.name)
 	op.stage = setUp
-	if err := m.Add(manager.RunnableFunc(op.begin)); err != nil {
+	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return fmt.Errorf("setting up operator %q: %w", op.name, err)
 	}
-	if err := reconcilers.SetupWithManager(m, op.options(plan)); err != nil {
+	if err := reconcilers.SetupWithManager(m, op.engineOptions(plan)); err != nil {
 		return fmt.Errorf("setting up operator %q: %w", op.name, err)
 	}
 	return nil
@@ -79,7 +79,8 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options {
+// engineOptions are the settings as the engine has them.
+func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	return reconcilers.Options{
 		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
@@ -87,13 +88,13 @@ func (op *Operator) options(plan []reconcilers.Registration) reconcilers.Options
 		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint,
 		Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
 		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
-		Forget: op.forget(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,
+		Forget: op.forgetMemos(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,
 	}
 }
 
-// begin stops the manager at its start if anything was registered after the set-up: missing handlers must not be
-// silent.
-func (op *Operator) begin(context.Context) error {
+// start stops the manager at its start if anything was registered after the set-up: the program must not run without
+// some of its handlers and say nothing.
+func (op *Operator) start(context.Context) error {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	op.stage = running

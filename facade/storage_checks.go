@@ -24,9 +24,9 @@ var (
 	)
 )
 
-// complete makes the storages from what all options together say.
-func (s *settings) complete() (problems []error) {
-	m := s.memory
+// resolveStorages makes the storages from what all options together say.
+func (s *settings) resolveStorages() (problems []error) {
+	m := s.storages
 	s.finalizer = cmp.Or(m.finalizer, s.finalizer)
 	bound := s.boundTo != ""
 	if m.bound != nil {
@@ -49,19 +49,19 @@ func (s *settings) complete() (problems []error) {
 	if m.prefix != "" || len(m.ignored) > 0 {
 		s.diffbase = diffbase.Annotations{Prefix: s.prefix, IgnoredFields: m.ignored, WithoutV1: !s.legacyKeys}
 	}
-	return append(problems, s.replace()...)
+	return append(problems, s.useOwnStorages()...)
 }
 
-// replace puts storages of the user's own in place of those by default.
-func (s *settings) replace() (problems []error) {
-	if s.memory.diffbase != nil {
-		s.diffbase = s.memory.diffbase
-		if len(s.memory.ignored) > 0 {
+// useOwnStorages puts storages of the user's own in the place of the default ones.
+func (s *settings) useOwnStorages() (problems []error) {
+	if s.storages.diffbase != nil {
+		s.diffbase = s.storages.diffbase
+		if len(s.storages.ignored) > 0 {
 			problems = append(problems, errIgnored)
 		}
 	}
-	if s.memory.progress != nil {
-		s.progress, s.compact = s.memory.progress, false
+	if s.storages.progress != nil {
+		s.progress, s.compact = s.storages.progress, false
 	}
 	return problems
 }
@@ -81,7 +81,7 @@ func checkPrefix(prefix string, legacy bool) error {
 	return nil
 }
 
-// checkDiffBase tells what is wrong with a storage as far as that can be seen.
+// checkDiffBase tells what is wrong with a storage, as far as that can be seen.
 func checkDiffBase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
@@ -104,6 +104,7 @@ func checkDiffBase(kept diffbase.Storage) error {
 	return checkPlaces(patch)
 }
 
+// checkProgress tells what is wrong with a storage, as far as that can be seen.
 func checkProgress(kept progress.Storage) error {
 	if kept == nil {
 		return errNoStorage
@@ -167,7 +168,7 @@ func checkPlaces(patch map[string]any) error {
 func (op *Operator) sharePlace(a, b string) bool {
 	first, err := recordPatch(op.settings.progress, a)
 	if err != nil {
-		return false // overwrites reports the error
+		return false // checkRecordPlace reports the error
 	}
 	second, err := recordPatch(op.settings.progress, b)
 	if err != nil {
@@ -182,14 +183,14 @@ func (op *Operator) sharePlace(a, b string) bool {
 	return false
 }
 
-// overwrites tells whether a handler's record would take the place of the operator's other memory.
-func (op *Operator) overwrites(one resolved) error {
+// checkRecordPlace tells whether a handler's record would overwrite what else the operator keeps on objects.
+func (op *Operator) checkRecordPlace(one resolved) error {
 	id := one.handler.ID
 	patch, err := recordPatch(op.settings.progress, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
 	}
-	taken, err := op.options(nil).Places()
+	taken, err := op.engineOptions(nil).Places()
 	if err != nil {
 		return fmt.Errorf("%s(%q): asking the storages for their places: %w", one.verb, id, err)
 	}

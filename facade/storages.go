@@ -17,8 +17,8 @@ import (
 // operators.
 const digestLimit = 100 * 1024
 
-// memory is what the options say of the storages, be it before or after AsKopf.
-type memory struct {
+// storageOptions are what the options say of the storages, be it before or after AsKopf.
+type storageOptions struct {
 	prefix, finalizer string
 	bound             *bool
 	ignored           []diff.Path
@@ -39,7 +39,7 @@ func DiffBase(storage diffbase.Storage) OperatorOption {
 		if err := checkDiffBase(storage); err != nil {
 			return fmt.Errorf("DiffBase: %w", err)
 		}
-		s.memory.diffbase = storage
+		s.storages.diffbase = storage
 		return nil
 	})
 }
@@ -57,7 +57,7 @@ func Progress(storage progress.Storage) OperatorOption {
 		if err := checkProgress(storage); err != nil {
 			return fmt.Errorf("Progress: %w", err)
 		}
-		s.memory.progress = storage
+		s.storages.progress = storage
 		return nil
 	})
 }
@@ -70,7 +70,7 @@ func AnnotationPrefix(prefix string) OperatorOption {
 		if err := checkPrefix(prefix, false); err != nil {
 			return fmt.Errorf("AnnotationPrefix: %w", err)
 		}
-		s.memory.prefix = prefix
+		s.storages.prefix = prefix
 		return nil
 	})
 }
@@ -85,7 +85,7 @@ func IgnoredFields(paths ...string) OperatorOption {
 			if err != nil {
 				return fmt.Errorf("IgnoredFields: %w", err)
 			}
-			s.memory.ignored = append(s.memory.ignored, path)
+			s.storages.ignored = append(s.storages.ignored, path)
 		}
 		return nil
 	})
@@ -95,7 +95,7 @@ func IgnoredFields(paths ...string) OperatorOption {
 // one. Default: true; with [AsKopf], false. Memory without it is trusted.
 func HandledUID(bound bool) OperatorOption {
 	return setting(func(s *settings) error {
-		s.memory.bound = &bound
+		s.storages.bound = &bound
 		return nil
 	})
 }
@@ -128,7 +128,7 @@ func Finalizer(name string) OperatorOption {
 		if err := keys.ValidateKey(name); err != nil {
 			return fmt.Errorf("Finalizer(%q): it must be a domain, a slash and a name: %w", name, err)
 		}
-		s.memory.finalizer = name
+		s.storages.finalizer = name
 		return nil
 	})
 }

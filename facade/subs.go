@@ -36,7 +36,7 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
 			return errNoSubs
 		}
 		h := &handlers.Handler{ID: id, Family: handlers.Changing}
-		problems := append(validate(id, fn == nil), applyOptions(h, widened(opts))...)
+		problems := append(checkHandler(id, fn == nil), applyOptions(h, asOptions(opts))...)
 		if c.call.Handler.Field == nil || h.Field != nil {
 			problems = append(problems, fieldProblems(h)...)
 		}

@@ -93,7 +93,7 @@ func register[T client.Object, O Option](
 	s ChangeSelection[T], verb, id string, fn ChangeFunc[T], opts []O, reasons ...Reason,
 ) {
 	template := handlers.Handler{ID: id, Family: handlers.Changing}
-	if !prepare(s, &template, verb, fn == nil, widened(opts), checkReasons(reasons)) {
+	if !prepare(s, &template, verb, fn == nil, asOptions(opts), checkReasons(reasons)) {
 		return
 	}
 	template.Call = s.call(fn)
@@ -111,18 +111,18 @@ func register[T client.Object, O Option](
 		case ReasonUpdate:
 			h.NeedsChange = true // without a field, for its sub-handlers
 		}
-		s.kind.op.add(registration{kind: s.kind, verb: verbs[reason], handler: &h})
+		s.kind.op.register(registration{kind: s.kind, verb: verbs[reason], handler: &h})
 	}
 }
 
-// prepare fills the template with what all verbs have, and keeps what is wrong with it. False means that there is
-// nothing to be registered.
+// prepare fills in what the handlers of all verbs have, and keeps the errors. False means that there is nothing to be
+// registered.
 func prepare[T client.Object](
 	s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts []Option, problems []error,
 ) bool {
 	id := h.ID
 	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
-	problems = append(append(validate(id, missing), problems...), applyOptions(h, opts)...)
+	problems = append(append(checkHandler(id, missing), problems...), applyOptions(h, opts)...)
 	problems = append(problems, fieldProblems(h)...)
 	if s.codec != nil && h.Field != nil {
 		if err := s.codec.CheckField(h.Field); err != nil {
@@ -139,7 +139,8 @@ func prepare[T client.Object](
 	return len(problems) == 0 && s.kind.find != nil
 }
 
-func validate(id string, missing bool) []error {
+// checkHandler tells what is wrong with an id and a function.
+func checkHandler(id string, missing bool) []error {
 	var problems []error
 	if err := keys.ValidateID(id); err != nil {
 		problems = append(problems, err)
@@ -150,6 +151,7 @@ func validate(id string, missing bool) []error {
 	return problems
 }
 
+// checkReasons tells what is wrong with the reasons of On.
 func checkReasons(reasons []Reason) []error {
 	var problems []error
 	if len(reasons) == 0 {
@@ -166,7 +168,8 @@ func checkReasons(reasons []Reason) []error {
 	return problems
 }
 
-func widened[O Option](opts []O) []Option {
+// asOptions makes options of one family those of any.
+func asOptions[O Option](opts []O) []Option {
 	wide := make([]Option, 0, len(opts))
 	for _, opt := range opts {
 		wide = append(wide, opt)
