@@ -3,7 +3,6 @@ package facade_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -143,20 +141,20 @@ func TestBackgroundMistakes(t *testing.T) {
 	}
 }
 
-// life is what a function sees of its object.
-type life struct {
+// fakeLive is what a function sees of its object.
+type fakeLive struct {
 	object   map[string]any
 	stopping chan struct{}
 	reason   error
 }
 
-func (l *life) Object() map[string]any    { return l.object }
-func (l *life) Stopping() <-chan struct{} { return l.stopping }
-func (l *life) StopReason() error         { return l.reason }
+func (l *fakeLive) Object() map[string]any    { return l.object }
+func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
+func (l *fakeLive) StopReason() error         { return l.reason }
 
 func TestRun(t *testing.T) {
 	op := facade.New("test.example.org")
-	l := &life{object: body(map[string]any{"owner": "new"}), stopping: make(chan struct{}), reason: facade.ErrUnmatched}
+	l := &fakeLive{object: body(map[string]any{"owner": "new"}), stopping: make(chan struct{}), reason: facade.ErrUnmatched}
 	close(l.stopping)
 	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
 		<-r.Stopping()
@@ -188,115 +186,11 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := facade.New("test.example.org")
 	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Object(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &life{
+		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),
 		}
 	})
 	if !a.Outcome.Blocked {
 		t.Errorf("it waits until the object is mended: got %+v", a.Outcome)
-	}
-}
-
-func TestNewIndex(t *testing.T) {
-	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
-		func(_ context.Context, w *Widget) (map[string]int, error) {
-			switch w.Spec.Owner {
-			case "nobody":
-				return nil, nil
-			case "as before":
-				return nil, facade.KeepEntries()
-			}
-			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
-		})
-	plan, err := facade.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := plan[0].Handler
-	play := func(uid, owner string) (keep bool, err error) {
-		entries, keep, err := h.Index.Call(
-			t.Context(), &handlers.Call{Handler: h, Object: body(map[string]any{"owner": owner})},
-		)
-		if err == nil && !keep {
-			h.Index.Into.Replace(types.UID(uid), entries)
-		}
-		return keep, err
-	}
-	for _, uid := range []string{"u1", "u2"} {
-		if keep, err := play(uid, "me"); keep || err != nil {
-			t.Fatalf("kept %v, error %v", keep, err)
-		}
-	}
-	if keep, err := play("u1", "as before"); !keep || err != nil {
-		t.Errorf("kept %v, error %v", keep, err)
-	}
-	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
-	if d := cmp.Diff(
-		[]int{name, name}, byOwner.Get("me"),
-	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(byOwner.Keys(), []string{"me"}) {
-		t.Errorf("-want, +got:\n%s; keys %v", d, byOwner.Keys())
-	}
-	for value := range byOwner.All("me") {
-		if value != name {
-			t.Errorf("got %d", value)
-		}
-		break
-	}
-	for _, uid := range []string{"u1", "u2"} {
-		_, _ = play(uid, "nobody")
-	}
-	if byOwner.Get("me") != nil || byOwner.Len() != 0 {
-		t.Errorf("nothing is to be found any more, but %v", byOwner.Get("me"))
-	}
-}
-
-func TestNewMemo(t *testing.T) {
-	op := facade.New("test.example.org")
-	count := facade.NewMemo[int](facade.For(op, &Widget{}))
-	named := facade.NewMemo(facade.For(op, &Widget{}), func() *string { return ptr("fresh") })
-	a, b := &Widget{}, &Widget{}
-	a.UID, b.UID = "a", "b"
-	*count.Of(a)++
-	*count.Of(a)++
-	if *count.Of(a) != 2 || *count.Of(b) != 0 || count.Len() != 2 || *named.Of(a) != "fresh" {
-		t.Errorf("got %d and %d of %d, %q", *count.Of(a), *count.Of(b), count.Len(), *named.Of(a))
-	}
-	facade.EngineOptions(op).Forget("a")
-	if count.Len() != 1 || *count.Of(a) != 0 {
-		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
-	}
-}
-
-func TestLookupsAllocateTheResultAlone(t *testing.T) {
-	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
-		func(_ context.Context, w *Widget) (map[string]string, error) {
-			return map[string]string{w.Spec.Owner: w.Name}, nil
-		})
-	plan, err := facade.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, uid := range []types.UID{"u1", "u2", "u3"} {
-		plan[0].Handler.Index.Into.Replace(uid, map[any]any{"me": "name"})
-	}
-	key := strings.Repeat("m", 1) + "e"
-	for what, lookup := range map[string]struct {
-		most float64
-		call func()
-	}{
-		"Get": {1, func() { byOwner.Get(key) }},
-		"Has": {0, func() { byOwner.Has(key) }},
-		"All": {0, func() {
-			for range byOwner.All(key) {
-				continue
-			}
-		}},
-	} {
-		lookup.call()
-		if n := testing.AllocsPerRun(100, lookup.call); n > lookup.most {
-			t.Errorf("%s: %v allocations, want %v", what, n, lookup.most)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
@@ -79,7 +80,7 @@ func TestChange(t *testing.T) {
 	want := &Widget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w1", UID: "uid-1", ResourceVersion: "7", Generation: 3},
-		Spec: WidgetSpec{Owner: "ann", Size: 3, Big: 9007199254740993, Weight: ptr(resource.MustParse("1")),
+		Spec: WidgetSpec{Owner: "ann", Size: 3, Big: 9007199254740993, Weight: ptr.To(resource.MustParse("1")),
 			Parts: []Part{{Name: "a", Count: 1}}},
 	}
 	if d := cmp.Diff(want, got.Object); d != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -29,20 +30,20 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		want   verdict
 	}{
 		"ordinary": {"for comparison: the default backoff",
-			base, handlers.Policy{}, verdict{false, ptr(time.Minute), "base"}},
+			base, handlers.Policy{}, verdict{false, ptr.To(time.Minute), "base"}},
 		"temporary": {"the delay is its own",
-			facade.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr(5 * time.Second), "base"}},
+			facade.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr.To(5 * time.Second), "base"}},
 		"temporary in permanent mode": {"the mode is for ordinary errors only",
 			facade.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent},
-			verdict{false, ptr(time.Second), "base"}},
+			verdict{false, ptr.To(time.Second), "base"}},
 		"temporary at once": {"zero is no delay",
-			facade.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr(time.Duration(0)), "base"}},
+			facade.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr.To(time.Duration(0)), "base"}},
 		"temporary wrapped": {"wrapping must not change what it means",
 			fmt.Errorf("more: %w", facade.Temporary(base, time.Second)),
-			handlers.Policy{}, verdict{false, ptr(time.Second), "more: base"}},
+			handlers.Policy{}, verdict{false, ptr.To(time.Second), "more: base"}},
 		"temporary without a reason": {"the handler asked for another attempt",
 			facade.Temporary(nil, time.Second), handlers.Policy{},
-			verdict{false, ptr(time.Second), "no reason is given"}},
+			verdict{false, ptr.To(time.Second), "no reason is given"}},
 		"permanent": {"it is over",
 			facade.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
 		"permanent in ignoring mode": {"the mode is for ordinary errors only",

@@ -22,16 +22,16 @@ import (
 // remembered is one.
 func TestSortingADiffChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &vandal{t: t}
+		v := &tamperer{t: t}
 		v.server = memapi.New()
 		v.server.Install(served)
 		var err error
-		if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
+		if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		op := facade.New("test.example.org")
 		seen := func(_ context.Context, c *Raw) error {
-			v.sees(c.ID, c.Object.Object["spec"])
+			v.note(c.ID, c.Object.Object["spec"])
 			for _, item := range c.Diff {
 				tree, _ := item.New.(map[string]any)
 				list, ok := diff.Resolve(tree, diff.Path{"spec", "tags"})
@@ -52,13 +52,13 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 		object.SetNamespace("default")
 		object.SetUID("")
 		object.SetResourceVersion("")
-		if err := v.people.Create(t.Context(), object); err != nil {
+		if err := v.user.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		for _, tags := range []string{`["s","long"]`, `["long","s"]`} {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tags":`+tags+`}}`))
-			if err := v.people.Patch(t.Context(), object, patch); err != nil {
+			if err := v.user.Patch(t.Context(), object, patch); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)

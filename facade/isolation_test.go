@@ -26,13 +26,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// vandal is an operator with functions of all families. If it is at it, each of them changes all that it can reach, by
+// tamperer is an operator with functions of all families. If it is active, each of them changes all that it can reach, by
 // reflection, once it has noted what it was given.
-type vandal struct {
+type tamperer struct {
 	t      *testing.T
 	active bool
 	server *memapi.Server
-	people client.Client
+	user   client.Client
 	index  *facade.Index[string, *Widget]
 	trees  *facade.Index[string, map[string]any]
 
@@ -42,8 +42,8 @@ type vandal struct {
 
 var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 
-// sees notes what a function was given.
-func (v *vandal) sees(id string, values ...any) {
+// note keeps what a function was given.
+func (v *tamperer) note(id string, values ...any) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		v.t.Errorf("%s: %v", id, err)
@@ -53,24 +53,24 @@ func (v *vandal) sees(id string, values ...any) {
 	v.notes = append(v.notes, id+" "+string(text))
 }
 
-// rages changes all that can be reached from the values.
-func (v *vandal) rages(values ...any) {
+// tamper changes all that can be reached from the values.
+func (v *tamperer) tamper(values ...any) {
 	if !v.active {
 		return
 	}
 	for _, value := range values {
-		rage(reflect.ValueOf(value))
+		tamperWith(reflect.ValueOf(value))
 	}
 }
 
 // register has a function of each family, typed and not.
-func (v *vandal) register(op *facade.Operator) {
+func (v *tamperer) register(op *facade.Operator) {
 	widgets := facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
 		seen := w.Spec.Owner == "ann"
-		v.rages(w)
+		v.tamper(w)
 		return seen
 	}).When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" }).
-		Label("l", func(value string, _ bool) bool { return value != damage })
+		Label("l", func(value string, _ bool) bool { return value != tampered })
 	v.index = facade.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]*Widget, error) {
 		return map[string]*Widget{"all": w}, nil
 	})
@@ -81,63 +81,63 @@ func (v *vandal) register(op *facade.Operator) {
 	})
 	changed := widgets.WhenChange(func(_ context.Context, c *Change) bool {
 		seen := c.Object.Spec.Owner == "ann"
-		v.rages(c)
+		v.tamper(c)
 		return seen
 	})
 	changed.On("change", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, v.change)
 	fine := func(value any, _ bool) bool {
 		tree, isMapping := value.(map[string]any)
-		seen := value == nil || isMapping && tree["k"] != damage
-		v.rages(value)
+		seen := value == nil || isMapping && tree["k"] != tampered
+		v.tamper(value)
 		return seen
 	}
 	widgets.OnField("field", "spec.extra", v.change, facade.From(fine), facade.To(fine))
 	widgets.OnUpdate("valued", v.change, facade.InField("spec.extra"), facade.Value(fine))
 	widgets.OnUpdate("valued-again", v.change, facade.InField("spec.extra"), facade.Value(fine))
 	widgets.OnEvent("event", func(_ context.Context, e *facade.Event[*Widget]) error {
-		v.sees("event", e.Type, e.Object.Spec, e.Object.Labels)
-		v.rages(e)
+		v.note("event", e.Type, e.Object.Spec, e.Object.Labels)
+		v.tamper(e)
 		return nil
 	}, facade.InField("spec.extra"), facade.Value(fine))
 	background := func(_ context.Context, r *Run) error {
 		object := r.Object()
-		v.sees(r.ID, object.Spec, object.Labels)
-		r.Patch(func(w *Widget) { v.rages(&w.Spec.Tags); w.Spec.Tags = r.Object().Spec.Tags })
-		v.rages(object, r)
+		v.note(r.ID, object.Spec, object.Labels)
+		r.Patch(func(w *Widget) { v.tamper(&w.Spec.Tags); w.Spec.Tags = r.Object().Spec.Tags })
+		v.tamper(object, r)
 		return nil
 	}
 	widgets.Daemon("daemon", background)
 	widgets.Timer("timer", time.Minute, background,
 		facade.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
-			v.rages(object)
+			v.tamper(object)
 			return time.Second
 		}))
 	chosen := facade.ForResourceFunc(op, func(r facade.Resource) bool {
 		seen := r.Plural == "widgets" && slices.Contains(r.Verbs, "watch")
-		v.rages(&r)
+		v.tamper(&r)
 		return seen
 	}).When(func(_ context.Context, object *rawObject) bool {
-		v.rages(object)
+		v.tamper(object)
 		return true
 	})
 	chosen.On("raw", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, func(_ context.Context, c *Raw) error {
-		v.sees(c.ID, c.Reason, c.Object.Object["spec"], c.Old.Object["spec"], c.Diff)
-		v.rages(c)
+		v.note(c.ID, c.Reason, c.Object.Object["spec"], c.Old.Object["spec"], c.Diff)
+		v.tamper(c)
 		return nil
 	})
 	chosen.OnEvent("raw-event", func(_ context.Context, e *facade.Event[*rawObject]) error {
-		v.sees(e.ID, e.Type, e.Object.Object["spec"])
-		v.rages(e)
+		v.note(e.ID, e.Type, e.Object.Object["spec"])
+		v.tamper(e)
 		return nil
 	})
 }
 
 // change is a handler of changes, with sub-handlers.
-func (v *vandal) change(_ context.Context, c *Change) error {
-	v.sees(c.ID, c.Reason, c.Object.Spec, c.Old.Spec, c.Diff, specs(v.index.Get("all")), v.trees.Get("all"))
-	v.rages(v.index.Get("all"), v.trees.Get("all"))
+func (v *tamperer) change(_ context.Context, c *Change) error {
+	v.note(c.ID, c.Reason, c.Object.Spec, c.Old.Spec, c.Diff, specs(v.index.Get("all")), v.trees.Get("all"))
+	v.tamper(v.index.Get("all"), v.trees.Get("all"))
 	for found := range v.index.All("all") {
-		v.rages(found)
+		v.tamper(found)
 	}
 	var patched []*Widget
 	c.Patch(func(w *Widget) {
@@ -147,24 +147,24 @@ func (v *vandal) change(_ context.Context, c *Change) error {
 	result := map[string]any{"list": []any{"a"}}
 	c.SetResult(result)
 	if held, err := facade.Result[map[string]any](c, "change"); err == nil {
-		v.sees(c.ID+" result", held)
-		v.rages(held)
+		v.note(c.ID+" result", held)
+		v.tamper(held)
 	}
 	if c.ID == "field/spec.extra" {
 		before, after := facade.Field[any](c)
-		v.sees("field", before, after)
-		v.rages(before, after)
+		v.note("field", before, after)
+		v.tamper(before, after)
 	}
 	if c.ID == "change" {
 		for _, id := range []string{"one", "two"} {
 			c.Sub(id, func(_ context.Context, sub *Change) error {
-				v.sees(sub.ID, sub.Object.Spec, sub.Old.Spec, sub.Diff)
-				v.rages(sub)
+				v.note(sub.ID, sub.Object.Spec, sub.Old.Spec, sub.Diff)
+				v.tamper(sub)
 				return nil
 			})
 		}
 	}
-	v.rages(patched, result, c)
+	v.tamper(patched, result, c)
 	return nil
 }
 
@@ -198,12 +198,12 @@ func operate(t *testing.T, server *memapi.Server, op *facade.Operator) (stop fun
 	return func() { cancel(); <-done }
 }
 
-func (v *vandal) edit(patch string) {
+func (v *tamperer) edit(patch string) {
 	v.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget"}}
 	object.SetNamespace("default")
 	object.SetName("w1")
-	if err := v.people.Patch(
+	if err := v.user.Patch(
 		context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch)),
 	); err != nil {
 		v.t.Fatal(err)
@@ -212,7 +212,7 @@ func (v *vandal) edit(patch string) {
 }
 
 // settle lets everything come to rest, and notes what the object is like then.
-func (v *vandal) settle(after string) {
+func (v *tamperer) settle(after string) {
 	time.Sleep(30 * time.Second)
 	synctest.Wait()
 	object := v.server.Object(served, "default", "w1")
@@ -223,21 +223,21 @@ func (v *vandal) settle(after string) {
 			delete(texts, key)
 		}
 	}
-	v.sees("object after "+after, object["spec"], object["status"], texts)
+	v.note("object after "+after, object["spec"], object["status"], texts)
 }
 
-// live plays one life of an object with the operator.
-func (v *vandal) live(own bool) {
+// play plays one life of an object with the operator.
+func (v *tamperer) play(own bool) {
 	v.server = memapi.New()
 	v.server.Install(served)
 	var err error
-	if v.people, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
+	if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 		v.t.Fatal(err)
 	}
 	var options []facade.OperatorOption
 	if own {
-		options = append(options, facade.DiffBase(vandalised{v, diffbase.Annotations{Prefix: "test.example.org"}}),
-			facade.Progress(vandalisedProgress{v, progress.Annotations{Prefix: "test.example.org"}}))
+		options = append(options, facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
+			facade.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}))
 	}
 	op := facade.New("test.example.org", options...)
 	v.register(op)
@@ -254,7 +254,7 @@ func (v *vandal) live(own bool) {
 	object.SetUID("")
 	object.SetResourceVersion("")
 	object.SetLabels(map[string]string{"l": "m"})
-	if err := v.people.Create(context.Background(), object); err != nil {
+	if err := v.user.Create(context.Background(), object); err != nil {
 		v.t.Fatal(err)
 	}
 	v.settle("creation")
@@ -262,7 +262,7 @@ func (v *vandal) live(own bool) {
 	v.edit(`{"spec":{"tags":["b","a"],"extra":{"k":"w"}}}`)
 	v.edit(`{"metadata":{"labels":{"l":"n"}},"spec":{"unknown":{"list":["y","x"]}}}`)
 	v.edit(`{"spec":{"extra":null}}`)
-	if err := v.people.Delete(context.Background(), object); err != nil {
+	if err := v.user.Delete(context.Background(), object); err != nil {
 		v.t.Fatal(err)
 	}
 	v.settle("deletion")
@@ -276,8 +276,8 @@ func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 			var notes [2][]string
 			for i, active := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
-					v := &vandal{t: t, active: active}
-					v.live(own)
+					v := &tamperer{t: t, active: active}
+					v.play(own)
 					slices.Sort(v.notes)
 					notes[i] = v.notes
 				})
@@ -286,7 +286,7 @@ func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 				t.Fatalf("hardly anything was called: %v", notes[0])
 			}
 			if d := cmp.Diff(notes[0], notes[1]); d != "" {
-				t.Errorf("-left alone, +damaged:\n%s", d)
+				t.Errorf("-left alone, +tampered with:\n%s", d)
 			}
 		})
 	}

@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
-
-func ptr[V any](value V) *V { return &value }
 
 func TestVerbsFillHandlers(t *testing.T) {
 	patient := facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
@@ -37,14 +36,14 @@ func TestVerbsFillHandlers(t *testing.T) {
 				)
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{
-				Errors: handlers.ErrorsPermanent, Retries: ptr(3), Timeout: ptr(time.Minute), Backoff: ptr(
+				Errors: handlers.ErrorsPermanent, Retries: ptr.To(3), Timeout: ptr.To(time.Minute), Backoff: ptr.To(
 					time.Duration(0),
 				),
 			}}}},
 		"delete": {"its own option stands beside the shared ones",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, facade.Optional(), facade.Retries(1)) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
-				Policy: handlers.Policy{Retries: ptr(1)}}}},
+				Policy: handlers.Policy{Retries: ptr.To(1)}}}},
 		"resume": {"it joins causes of any reason, so it has none",
 			func(w facade.Selection[*Widget]) { w.OnResume("a", succeed, facade.EvenIfDeleted()) },
 			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
@@ -56,9 +55,9 @@ func TestVerbsFillHandlers(t *testing.T) {
 				)
 			},
 			[]handlers.Handler{
-				{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{Retries: ptr(2)}},
-				{ID: "a", Initial: true, Policy: handlers.Policy{Retries: ptr(2)}},
-				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr(2)}},
+				{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{Retries: ptr.To(2)}},
+				{ID: "a", Initial: true, Policy: handlers.Policy{Retries: ptr.To(2)}},
+				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr.To(2)}},
 			}},
 		"one id under several verbs": {"ids are unique among the handlers of a verb only",
 			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
@@ -66,17 +65,17 @@ func TestVerbsFillHandlers(t *testing.T) {
 		"policy": {"it is as good as its parts",
 			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, patient, facade.Optional()) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
-				Policy: handlers.Policy{Retries: ptr(10), Timeout: ptr(time.Hour)}}}},
+				Policy: handlers.Policy{Retries: ptr.To(10), Timeout: ptr.To(time.Hour)}}}},
 		"policy overridden": {"what stands next to it wins, also before it",
 			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed, facade.Retries(2), patient) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create,
-				Policy: handlers.Policy{Retries: ptr(2), Timeout: ptr(time.Hour)}}}},
+				Policy: handlers.Policy{Retries: ptr.To(2), Timeout: ptr.To(time.Hour)}}}},
 		"mixed policy": {"options of two families are bundled for the narrower one",
 			func(w facade.Selection[*Widget]) {
 				w.OnDelete("a", succeed, facade.Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()))
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
-				Policy: handlers.Policy{Retries: ptr(3)}}}},
+				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

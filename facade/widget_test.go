@@ -31,24 +31,24 @@ import (
 func TestMain(m *testing.M) {
 	console.ForwardKlog(logr.Discard(), false)
 	logf.SetLogger(funcr.New(func(_, line string) {
-		saidByAll.Lock()
-		defer saidByAll.Unlock()
-		saidByAll.lines = append(saidByAll.lines, line)
+		loggedToAll.Lock()
+		defer loggedToAll.Unlock()
+		loggedToAll.lines = append(loggedToAll.lines, line)
 	}, funcr.Options{}))
 	os.Exit(m.Run())
 }
 
-// saidByAll is what was logged to nobody in particular.
-var saidByAll struct {
+// loggedToAll is what was logged to nobody in particular.
+var loggedToAll struct {
 	sync.Mutex
 	lines []string
 }
 
-// saidToAll counts the lines with the text.
-func saidToAll(text string) (count int) {
-	saidByAll.Lock()
-	defer saidByAll.Unlock()
-	for _, line := range saidByAll.lines {
+// countLogged counts the lines with the text.
+func countLogged(text string) (count int) {
+	loggedToAll.Lock()
+	defer loggedToAll.Unlock()
+	for _, line := range loggedToAll.lines {
 		if strings.Contains(line, text) {
 			count++
 		}

@@ -1,0 +1,215 @@
+package facade_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func TestNewIndex(t *testing.T) {
+	op := facade.New("test.example.org")
+	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+		func(_ context.Context, w *Widget) (map[string]int, error) {
+			switch w.Spec.Owner {
+			case "nobody":
+				return nil, nil
+			case "as before":
+				return nil, facade.KeepEntries()
+			}
+			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
+		})
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := plan[0].Handler
+	play := func(uid, owner string) (keep bool, err error) {
+		entries, keep, err := h.Index.Call(
+			t.Context(), &handlers.Call{Handler: h, Object: body(map[string]any{"owner": owner})},
+		)
+		if err == nil && !keep {
+			h.Index.Into.Replace(types.UID(uid), entries)
+		}
+		return keep, err
+	}
+	for _, uid := range []string{"u1", "u2"} {
+		if keep, err := play(uid, "me"); keep || err != nil {
+			t.Fatalf("kept %v, error %v", keep, err)
+		}
+	}
+	if keep, err := play("u1", "as before"); !keep || err != nil {
+		t.Errorf("kept %v, error %v", keep, err)
+	}
+	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
+	if d := cmp.Diff(
+		[]int{name, name}, byOwner.Get("me"),
+	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(byOwner.Keys(), []string{"me"}) {
+		t.Errorf("-want, +got:\n%s; keys %v", d, byOwner.Keys())
+	}
+	for value := range byOwner.All("me") {
+		if value != name {
+			t.Errorf("got %d", value)
+		}
+		break
+	}
+	for _, uid := range []string{"u1", "u2"} {
+		_, _ = play(uid, "nobody")
+	}
+	if byOwner.Get("me") != nil || byOwner.Len() != 0 {
+		t.Errorf("nothing is to be found any more, but %v", byOwner.Get("me"))
+	}
+}
+
+func TestNewMemo(t *testing.T) {
+	op := facade.New("test.example.org")
+	count := facade.NewMemo[int](facade.For(op, &Widget{}))
+	named := facade.NewMemo(facade.For(op, &Widget{}), func() *string { return ptr.To("fresh") })
+	a, b := &Widget{}, &Widget{}
+	a.UID, b.UID = "a", "b"
+	*count.Of(a)++
+	*count.Of(a)++
+	if *count.Of(a) != 2 || *count.Of(b) != 0 || count.Len() != 2 || *named.Of(a) != "fresh" {
+		t.Errorf("got %d and %d of %d, %q", *count.Of(a), *count.Of(b), count.Len(), *named.Of(a))
+	}
+	facade.EngineOptions(op).Forget("a")
+	if count.Len() != 1 || *count.Of(a) != 0 {
+		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
+	}
+}
+
+func TestLookupsAllocateTheResultAlone(t *testing.T) {
+	op := facade.New("test.example.org")
+	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+		func(_ context.Context, w *Widget) (map[string]string, error) {
+			return map[string]string{w.Spec.Owner: w.Name}, nil
+		})
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []types.UID{"u1", "u2", "u3"} {
+		plan[0].Handler.Index.Into.Replace(uid, map[any]any{"me": "name"})
+	}
+	key := strings.Repeat("m", 1) + "e"
+	for what, lookup := range map[string]struct {
+		most float64
+		call func()
+	}{
+		"Get": {1, func() { byOwner.Get(key) }},
+		"Has": {0, func() { byOwner.Has(key) }},
+		"All": {0, func() {
+			for range byOwner.All(key) {
+				continue
+			}
+		}},
+	} {
+		lookup.call()
+		if n := testing.AllocsPerRun(100, lookup.call); n > lookup.most {
+			t.Errorf("%s: %v allocations, want %v", what, n, lookup.most)
+		}
+	}
+}
+
+// lookup is what an index gives for a value.
+func lookup[V any](t *testing.T, value V) (got V) {
+	t.Helper()
+	op := facade.New("test.example.org")
+	index := facade.NewIndex(
+		facade.For(op, &Widget{}), "i",
+		func(context.Context, *Widget) (map[string]V, error) { return map[string]V{"k": value}, nil },
+	)
+	plan, err := facade.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := plan[0].Handler
+	what := &cause.Cause{Body: body(nil)}
+	entries, _, err := h.Index.Call(t.Context(), &handlers.Call{Handler: h, Cause: what, Object: what.Body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Index.Into.Replace(types.UID("u"), entries)
+	found := index.Get("k")
+	for all := range index.All("k") {
+		if !reflect.DeepEqual(all, found[0]) {
+			t.Errorf("one way of looking gives %v, the other %v", all, found[0])
+		}
+	}
+	return found[0]
+}
+
+type node struct {
+	Name  string
+	Next  *node
+	All   []*node
+	Any   any
+	By    map[string]any
+	Row   [2][]string
+	Stamp metav1.Time
+	Much  resource.Quantity
+	More  *resource.Quantity
+	Call  func()
+}
+
+// guardedNode has state of its own.
+type guardedNode struct {
+	sync.Mutex
+	Names []string
+}
+
+func TestValuesOfIndicesAreCopies(t *testing.T) {
+	more := resource.MustParse("2")
+	original := func() *node {
+		n := &node{Name: "a", Any: map[string]any{"l": []any{"x"}}, By: map[string]any{"k": &node{Name: "c"}},
+			Row:   [2][]string{{"r"}, nil},
+			Stamp: metav1.Unix(7, 0), Much: resource.MustParse("1"), More: &more}
+		n.All = []*node{{Name: "b"}, nil}
+		return n
+	}
+	stored := original()
+	got := lookup(t, stored)
+	if !reflect.DeepEqual(original(), got) {
+		t.Errorf("want %+v, got %+v", original(), got)
+	}
+	tamperWith(reflect.ValueOf(got))
+	got.Much.Add(more)
+	got.More.Add(more)
+	if !reflect.DeepEqual(original(), stored) || more.Value() != 2 {
+		t.Errorf("what is in the index has changed: %+v", stored)
+	}
+
+	loop := &node{Name: "loop", By: map[string]any{}}
+	loop.Next, loop.All, loop.By["self"] = loop, []*node{loop}, loop.By
+	if copied := lookup(t, loop); copied == loop || copied.Next.All[0].Next.Name != "loop" {
+		t.Error("a value with cycles is copied with them")
+	}
+
+	shared := &guardedNode{Names: []string{"a"}}
+	if lookup(t, shared) != shared {
+		t.Error("what has a lock of its own is shared: a copy of it would be another one")
+	}
+	if got := lookup(t, "text"); got != "text" {
+		t.Errorf("got %q", got)
+	}
+	if got := lookup[any](t, nil); got != nil {
+		t.Errorf("got %v", got)
+	}
+	raw := &unstructured.Unstructured{Object: body(map[string]any{"list": []any{"a"}})}
+	if copied := lookup(t, raw); copied == raw || !reflect.DeepEqual(copied, raw) {
+		t.Error("objects are copied")
+	}
+}
