@@ -80,6 +80,6 @@ func (k *kind) watchFailed() toolscache.WatchErrorHandlerWithContext {
 		}
 		last, seen = err.Error(), version
 		k.log.Error(err, "A kind cannot be listed or watched now; its handlers wait. Check the permissions and the CRD",
-			"handlers", idsOf(k.handling.Handlers))
+			"handlers", k.handling.IDs())
 	}
 }

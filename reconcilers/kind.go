@@ -51,7 +51,7 @@ type kind struct {
 func (e *engine) newKind(r Resource, namespace string, own []*handlers.Handler, w *workers) *kind {
 	k := &kind{
 		engine: e, Resource: r, namespace: namespace, workers: w, own: own, log: e.log.WithValues("kind", r.Kind),
-		handling: e.handling(r, own, w.chain), objects: e.memory(scope{r.GroupResource(), namespace}, own),
+		handling: e.handling(r, own, w.occupation), objects: e.memory(scope{r.GroupResource(), namespace}, own),
 		crew: e.crew(scope{r.GroupResource(), namespace}),
 	}
 	k.objects.raw = e.rawEvents(r, own, w.occupation)

@@ -79,13 +79,13 @@ func (k *kind) judge(
 	case errors.As(err, &blocked):
 		if o.blocked != err.Error() {
 			logf.FromContext(ctx).Error(err, "The object cannot be handled until it is changed",
-				append(panics.Stack(err), "handlers", idsOf(k.handling.Handlers))...)
+				append(panics.Stack(err), "handlers", k.handling.IDs())...)
 		}
 		o.blocked = err.Error()
 		o.throttle.succeed()
 		return reconcile.Result{}
 	case err != nil:
-		log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", idsOf(k.handling.Handlers))...)
+		log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", k.handling.IDs())...)
 		if o.repeats(err) {
 			log = logr.Discard()
 		}

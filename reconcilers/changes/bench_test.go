@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -36,8 +35,8 @@ func benchmarked() (*changes.Handling, *memoryWriter) {
 	essences := diffbase.Annotations{Prefix: prefix}
 	return &changes.Handling{
 		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store, Interim: changes.NewInterim(prefix),
-		BoundTo: boundTo, Finalizer: finalizer, Writer: writer, Chain: adapters.Standard(nil),
-		Handlers: []*handlers.Handler{onCreate("a", ok)},
+		BoundTo: boundTo, Finalizer: finalizer, Writer: writer,
+		Handlers: []*adapters.Handler{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }
 

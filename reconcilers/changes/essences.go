@@ -24,7 +24,7 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	if measured == nil && (large || size > annotationsLimit) {
 		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it "+
 			"changed, not what it was",
-			"handlers", o.handling.owned(), "annotations", size, "limit", annotationsLimit)
+			"handlers", o.handling.IDs(), "annotations", size, "limit", annotationsLimit)
 	}
 	return err
 }

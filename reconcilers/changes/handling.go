@@ -44,8 +44,10 @@ type Background interface {
 
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
 type Handling struct {
-	// Handlers are the changing handlers of the kind, in the order of registration.
-	Handlers []*handlers.Handler
+	// Handlers are the Reconcilers of the changing handlers of the kind, in the order of registration.
+	Handlers []*adapters.Handler
+	// Place is what their attempts occupy while they run; nil is nothing.
+	Place execution.Place
 	// Lens reads the essences.
 	Lens *cause.Lens
 	// Progress stores the records.
@@ -62,8 +64,6 @@ type Handling struct {
 	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
-	// Chain makes the attempts.
-	Chain adapters.Reconciler
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 	// Background runs daemons and timers; nil if there are none.
@@ -114,11 +114,13 @@ func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *M
 	return p.next(), errUnsettled
 }
 
-// owned are the ids of all handlers of the kind: the records that are ours.
-func (h *Handling) owned() []string {
-	ids := make([]string, 0, len(h.Handlers))
-	for _, handler := range h.Handlers {
-		ids = append(ids, handler.ID)
+// IDs are those of all handlers of the kind, in the order of registration: their records are ours.
+func (h *Handling) IDs() []string { return idsOf(h.Handlers) }
+
+func idsOf(all []*adapters.Handler) []string {
+	ids := make([]string, 0, len(all))
+	for _, handler := range all {
+		ids = append(ids, handler.Description.ID)
 	}
 	return ids
 }

@@ -8,56 +8,49 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // longestCheckpoint is how long at most to wait for another try after checkpoints that could not be written.
 const longestCheckpoint = time.Minute
 
-var (
-	errEnded    = errors.New("the attempt has ended: nothing can be flushed any more")
-	errNoReturn = errors.New("the function ended its goroutine instead of returning")
-)
+var errEnded = errors.New("the attempt has ended: nothing can be flushed any more")
 
 // invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
 // outcomes must be written, for its own wish to write, and for the exit of the operator.
 type invocation struct {
 	runner   *runner
+	handler  *adapters.Handler
 	attempt  *execution.Attempt
 	interval time.Duration // how long outcomes wait; longer if writes fail
 	cancel   context.CancelCauseFunc
-	requests chan func() // what the function's goroutine wants to be done on ours
-	done     chan struct{}
+	requests chan func()     // what the function's goroutine wants to be done on ours
+	done     <-chan struct{} // closed when the function has ended
 }
 
 func (i *invocation) run(ctx context.Context) error {
 	pass := i.runner.pass
-	i.requests, i.done = make(chan func()), make(chan struct{})
-	i.interval = pass.handling.checkpoint()
+	i.requests, i.interval = make(chan func()), pass.handling.checkpoint()
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	i.cancel = cancel
-	i.prepare(i.attempt, nil)
+	i.prepare(i.handler, i.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
-	go func() {
-		defer close(i.done)
-		defer i.attempt.End()
-		_, _ = pass.handling.Chain.Reconcile(running, i.attempt)
-	}()
+	i.done = i.handler.Start(running, i.attempt)
 	i.wait(ctx)
 	pass.exiting = pass.exiting || ctx.Err() != nil // the function may have heard of it first
 	return i.runner.conclude(i.attempt)
 }
 
 // prepare gives a call what it needs to write, and to run sub-handlers.
-func (i *invocation) prepare(a *execution.Attempt, ancestors []string) {
-	a.Call.Writes = a
+func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
 	a.Call.Subs = &subHandlers{
-		invocation: i, runner: i.runner, parent: a, ancestors: append(slices.Clip(ancestors), a.Call.Handler.ID),
+		invocation: i, runner: i.runner, handler: handler, parent: a,
+		ancestors: append(slices.Clip(ancestors), handler.Description.ID),
 	}
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
-	a.Outcome = a.Limits.Judge(errNoReturn)
 }
 
 func (i *invocation) wait(ctx context.Context) {

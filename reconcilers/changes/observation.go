@@ -34,7 +34,7 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 		return nil, &BlockedError{Err: err}
 	}
 	seen := &observation{stored: stored}
-	if seen.former, err = execution.Restore(o.recordReader(ctx), h.owned(), nil, "", h.now()); err != nil {
+	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.now()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
 	seen.interim, _ = h.Lens.Redaction.Recall(o.body, interim, now)
@@ -88,9 +88,9 @@ func (p *pass) logMissingFields(ctx context.Context) {
 func (p *pass) handlersOf(fields []diff.Path) []string {
 	ids := []string{}
 	for _, h := range p.handling.Handlers {
-		own := func(field diff.Path) bool { return slices.Equal(field, h.Field) }
-		if h.Field != nil && slices.ContainsFunc(fields, own) {
-			ids = append(ids, h.ID)
+		own := func(field diff.Path) bool { return slices.Equal(field, h.Description.Field) }
+		if h.Description.Field != nil && slices.ContainsFunc(fields, own) {
+			ids = append(ids, h.Description.ID)
 		}
 	}
 	return ids

@@ -6,9 +6,9 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -31,17 +31,13 @@ type outcomes struct {
 // outcomes have left to be written goes along.
 func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
-) ([]*handlers.Handler, error) {
-	selected, err := handlers.Select(ctx, p.handling.Handlers, seen.cause)
+) ([]*adapters.Handler, error) {
+	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause)
 	if err != nil {
 		return nil, filterError(err)
 	}
-	ids := make([]string, 0, len(selected))
-	for _, handler := range selected {
-		ids = append(ids, handler.ID)
-	}
 	state, err := execution.Restore(
-		p.object.recordReader(ctx), p.handling.owned(), ids, string(seen.cause.Reason), p.handling.now(),
+		p.object.recordReader(ctx), p.handling.IDs(), idsOf(selected), string(seen.cause.Reason), p.handling.now(),
 	)
 	if err != nil {
 		return nil, &BlockedError{Err: err}

@@ -36,7 +36,7 @@ func (h *Handling) boundTo(body map[string]any) string {
 // prefix are not among it.
 func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
-	for _, id := range h.owned() {
+	for _, id := range h.IDs() {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
 			for _, sub := range record.Subrefs {
 				err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, sub))

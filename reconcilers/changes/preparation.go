@@ -5,8 +5,8 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -33,7 +33,7 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 		p.exiting = true
 		return stop, nil
 	}
-	found, err := handlers.InterestIn(ctx, p.handling.Handlers, c)
+	found, err := adapters.InterestIn(ctx, p.handling.Handlers, c)
 	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer
 	return goOn, filterError(err)
 }

@@ -44,10 +44,10 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	p.handling = &changes.Handling{
 		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix), BoundTo: boundTo, Finalizer: finalizer,
 		Writer:            &patching.Writer{Client: p.link, FieldManager: "t", Guarded: true, Fold: true},
-		StatusSubresource: w.statusSubresource, Chain: adapters.Standard(nil),
+		StatusSubresource: w.statusSubresource,
 	}
 	for _, h := range registered {
-		p.handling.Handlers = append(p.handling.Handlers, p.supervised(h))
+		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
 		if h.Field != nil {
 			lens.Extra = append(lens.Extra, append(diff.Path{}, h.Field...))
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -23,17 +21,21 @@ type runner struct {
 }
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
-func (p *pass) callDueHandlers(ctx context.Context, selected []*handlers.Handler) error {
+func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
 	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body}
 	for _, a := range p.outcomes.attempts {
 		r.working = withChanges(r.working, a, a.Remembered())
 	}
-	for _, state := range p.handling.Lifecycle.Pick(r.due(selected)) {
+	due, err := r.due(ctx, selected)
+	if err != nil {
+		return err
+	}
+	for _, state := range p.handling.Lifecycle.Pick(due) {
 		if p.interrupted(ctx) {
 			break
 		}
-		at := slices.IndexFunc(selected, func(h *handlers.Handler) bool { return h.ID == state.ID })
-		call := &invocation{runner: r, attempt: r.attempt(selected[at], state, r.working)}
+		at := slices.IndexFunc(selected, func(h *adapters.Handler) bool { return h.Description.ID == state.ID })
+		call := &invocation{runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working)}
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
@@ -42,14 +44,25 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*handlers.Handler
 }
 
 // due are the states of the handlers that may be called now, each once, in the order of registration.
-func (r *runner) due(selected []*handlers.Handler) (due []*execution.HandlerState) {
+func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
+	question := r.pass.dueQuestion()
 	for _, handler := range selected {
-		state := r.outcomes.state.Handler(handler.ID)
-		if state.Awakened(r.pass.handling.now()) && !slices.Contains(due, state) {
+		state := r.outcomes.state.Handler(handler.Description.ID)
+		question.Account = state.Account()
+		ok, err := handler.Ask(ctx, question, execution.Due)
+		if err != nil {
+			return nil, err
+		}
+		if ok && !slices.Contains(due, state) {
 			due = append(due, state)
 		}
 	}
-	return due
+	return due, nil
+}
+
+// dueQuestion asks handlers that were selected whether they may be called now, by their accounts.
+func (p *pass) dueQuestion() *execution.Attempt {
+	return &execution.Attempt{Selected: true, Now: p.handling.now}
 }
 
 // interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own
@@ -59,22 +72,15 @@ func (p *pass) interrupted(ctx context.Context) bool {
 	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
 }
 
-// attempt is a call to be made on a copy of the object.
+// attempt is a call to be made on a copy of the object, which continues what is known of the handler.
 func (r *runner) attempt(
-	handler *handlers.Handler, state *execution.HandlerState, object map[string]any,
+	handler *adapters.Handler, state *execution.HandlerState, object map[string]any,
 ) *execution.Attempt {
 	h := r.pass.handling
-	return &execution.Attempt{
-		Call: handlers.Call{
-			Handler: handler, Cause: r.outcomes.cause, Object: runtime.DeepCopyJSON(object),
-			Retry: state.Retries, Started: state.Started, Events: h.Events,
-		},
-		Limits: execution.Limits{
-			ID: handler.ID, Policy: handler.Policy, Mode: handlers.ErrorsTemporary, Backoff: h.Backoff,
-			Retries: state.Retries, Runtime: state.Runtime(h.now()),
-		},
-		Now: h.now,
-	}
+	a := execution.New(handler.Description, r.outcomes.cause, object)
+	a.Account, a.Place, a.Now = state.Account(), h.Place, h.now
+	a.Limits.Backoff, a.Call.Events = h.Backoff, h.Events
+	return a
 }
 
 // conclude takes the outcome of an attempt into account. The handlers after it see what it did.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -17,11 +18,12 @@ import (
 type subHandlers struct {
 	invocation *invocation
 	runner     *runner
+	handler    *adapters.Handler // whose sub-handlers they are
 	parent     *execution.Attempt
 	ancestors  []string
 
 	mu       sync.Mutex
-	declared []*handlers.Handler // those that are not known to be finished
+	declared []*adapters.Handler // those that are not known to be finished
 	ids      map[string]bool     // of all that were declared
 	running  bool
 
@@ -32,7 +34,7 @@ type subHandlers struct {
 
 // subHandler is one of them with its state.
 type subHandler struct {
-	handler *handlers.Handler
+	handler *adapters.Handler
 	state   *execution.HandlerState
 }
 
@@ -54,14 +56,15 @@ func (e *duplicateError) Permanent() bool { return true }
 func (s *subHandlers) Declare(h *handlers.Handler) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := h.Sub(s.parent.Call.Handler)
-	if s.ids[own.ID] {
-		return &duplicateError{own.ID}
+	own := s.handler.Sub(h)
+	id := own.Description.ID
+	if s.ids[id] {
+		return &duplicateError{id}
 	}
 	if s.ids == nil {
 		s.ids = map[string]bool{}
 	}
-	s.ids[own.ID] = true
+	s.ids[id] = true
 	s.declared = append(s.declared, own)
 	return nil
 }
@@ -83,12 +86,13 @@ func (s *subHandlers) Run(ctx context.Context) error {
 		if err := s.reserveForNew(ctx, all); err != nil {
 			return err
 		}
-		picked = s.runner.pass.handling.Lifecycle.Pick(s.due(all))
-		return nil
+		due, err := s.due(ctx, all)
+		picked = s.runner.pass.handling.Lifecycle.Pick(due)
+		return err
 	}); err != nil {
 		return err
 	}
-	byState := make(map[*execution.HandlerState]*handlers.Handler, len(all))
+	byState := make(map[*execution.HandlerState]*adapters.Handler, len(all))
 	for _, sub := range all {
 		byState[sub.state] = sub.handler
 	}
@@ -105,7 +109,7 @@ func (s *subHandlers) Run(ctx context.Context) error {
 
 // begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
 // mistake must not wait for ever.
-func (s *subHandlers) begin() ([]*handlers.Handler, error) {
+func (s *subHandlers) begin() ([]*adapters.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -124,20 +128,21 @@ func (s *subHandlers) end() {
 // dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
 // declared it.
 func (s *subHandlers) dropFinished(all []subHandler) {
-	finished := make(map[*handlers.Handler]bool, len(all))
+	finished := make(map[*adapters.Handler]bool, len(all))
 	for _, sub := range all {
 		finished[sub.handler] = sub.state.Finished()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.declared = slices.DeleteFunc(s.declared, func(h *handlers.Handler) bool { return finished[h] })
+	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.Handler) bool { return finished[h] })
 }
 
 // restore takes up the progress of the sub-handlers that match, in the order of declaration.
-func (s *subHandlers) restore(ctx context.Context, declared []*handlers.Handler) (all []subHandler, err error) {
+func (s *subHandlers) restore(ctx context.Context, declared []*adapters.Handler) (all []subHandler, err error) {
 	outcomes, pass := s.runner.outcomes, s.runner.pass
+	question := execution.Attempt{Call: handlers.Call{Cause: outcomes.cause}}
 	for _, h := range declared {
-		ok, err := h.Match(ctx, outcomes.cause)
+		ok, err := h.Ask(ctx, &question, execution.Selection)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +153,7 @@ func (s *subHandlers) restore(ctx context.Context, declared []*handlers.Handler)
 	return all, s.invocation.do(func() error {
 		read := pass.object.recordReader(ctx)
 		for i, sub := range all {
-			state, err := outcomes.state.Sub(read, sub.handler, s.ancestors, pass.handling.now())
+			state, err := outcomes.state.Sub(read, sub.handler.Description, s.ancestors, pass.handling.now())
 			if err != nil {
 				return err
 			}
@@ -159,17 +164,26 @@ func (s *subHandlers) restore(ctx context.Context, declared []*handlers.Handler)
 }
 
 // due are those that may be called now, in the order of declaration.
-func (s *subHandlers) due(all []subHandler) (due []*execution.HandlerState) {
+func (s *subHandlers) due(ctx context.Context, all []subHandler) (due []*execution.HandlerState, err error) {
+	question := s.runner.pass.dueQuestion()
 	for _, sub := range all {
-		if !sub.state.Postponed && sub.state.Awakened(s.runner.pass.handling.now()) {
+		if sub.state.Postponed {
+			continue
+		}
+		question.Account = sub.state.Account()
+		ok, err := sub.handler.Ask(ctx, question, execution.Due)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			due = append(due, sub.state)
 		}
 	}
-	return due
+	return due, nil
 }
 
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.
-func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h *handlers.Handler) error {
+func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h *adapters.Handler) error {
 	var a *execution.Attempt
 	if err := s.invocation.do(func() error {
 		ok, err := s.reserveForCall(state)
@@ -180,14 +194,8 @@ func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h
 	}); err != nil || a == nil {
 		return err
 	}
-	s.invocation.prepare(a, s.ancestors)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer a.End()
-		_, _ = s.runner.pass.handling.Chain.Reconcile(ctx, a)
-	}()
-	<-done
+	s.invocation.prepare(h, a, s.ancestors)
+	h.Run(ctx, a)
 	err := s.invocation.do(func() error {
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err
