@@ -10,10 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// unpresentable is an error of an object that cannot be shown to the function as it is, such as one that does not
-// decode into its Go type: no use to try again until somebody changes the object.
-type unpresentable interface{ Unpresentable() bool }
-
 // ErrorClasses turns what the function returned into an outcome, and so ends the way of errors.
 func ErrorClasses(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -35,20 +31,25 @@ func PlainErrors(next Reconciler) Reconciler {
 }
 
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
-	var bad unpresentable
 	var pending *execution.PendingError
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return a.Limits.Judge(nil)
-	case errors.Is(cause, execution.ErrExiting), a.Call.Handler.Family == handlers.Spawning && execution.Stopped(cause):
+	case errors.Is(cause, execution.ErrExiting), a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
 		return execution.Outcome{Err: pending, Delay: &pending.Delay}
 	case errors.Is(cause, execution.ErrTimeout):
 		return a.Limits.Judge(a.Limits.Interrupted(err))
-	case errors.As(err, &bad) && bad.Unpresentable() && !a.Call.Cause.Deleting:
+	case handlers.Unpresentable(err) && !a.Call.Cause.Deleting:
 		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
 	default:
 		return a.Limits.Judge(err)
 	}
+}
+
+// mustEnd tells whether a function in the background was cancelled because it has to end.
+func mustEnd(cause error) bool {
+	return errors.Is(cause, execution.ErrPaused) || errors.Is(cause, execution.ErrUnmatched) ||
+		errors.Is(cause, execution.ErrDeleted)
 }

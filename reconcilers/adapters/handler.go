@@ -63,6 +63,27 @@ func NewAll(descriptions []*handlers.Handler, metrics *Metrics) []*Handler {
 	return all
 }
 
+// Families are the handlers of one resource by their families, each in the order of registration.
+type Families struct{ Changing, Watching, Spawning, Indexing []*Handler }
+
+// ByFamily takes them apart.
+func ByFamily(all []*Handler) (found Families) {
+	for _, h := range all {
+		switch h.Description.Family {
+		case handlers.Changing:
+			found.Changing = append(found.Changing, h)
+		case handlers.Watching:
+			found.Watching = append(found.Watching, h)
+		case handlers.Spawning:
+			found.Spawning = append(found.Spawning, h)
+		case handlers.Indexing:
+			found.Indexing = append(found.Indexing, h)
+		case handlers.Admitting: // nobody calls them yet
+		}
+	}
+	return found
+}
+
 // Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
 func (h *Handler) Sub(declared *handlers.Handler) *Handler {
 	return New(declared.Sub(h.Description), h.metrics)

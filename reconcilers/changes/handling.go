@@ -3,7 +3,6 @@ package changes
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -151,13 +150,9 @@ func (e *BlockedError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *BlockedError) Unwrap() error { return e.Err }
 
-// unpresentable is an error of an object that cannot be shown to a user's function as it is.
-type unpresentable interface{ Unpresentable() bool }
-
 // filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
 func filterError(err error) error {
-	var bad unpresentable
-	if errors.As(err, &bad) && bad.Unpresentable() {
+	if handlers.Unpresentable(err) {
 		return &BlockedError{Err: err}
 	}
 	return err

@@ -10,19 +10,13 @@ import (
 // ErrExiting is the cancellation cause of a running function when the operator exits.
 var ErrExiting = errors.New("the operator is exiting")
 
-// These are further ones, of functions that run in the background: the object is deleted or gone, it left the filters,
+// These are further cancellation causes, of functions that run in the background: the object is deleted or gone, it left the filters,
 // or the operator pauses.
 var (
 	ErrDeleted   = errors.New("the object is deleted")
 	ErrUnmatched = errors.New("the object does not match the filters any more")
 	ErrPaused    = errors.New("the operator is paused")
 )
-
-// Stopped tells whether an error is one of those, or that of the exit.
-func Stopped(err error) bool {
-	return errors.Is(err, ErrExiting) || errors.Is(err, ErrPaused) || errors.Is(err, ErrUnmatched) ||
-		errors.Is(err, ErrDeleted)
-}
 
 // ErrTimeout is the cancellation cause of a running function at the deadline of its handler.
 var ErrTimeout = errors.New("the handler has timed out")
@@ -56,6 +50,19 @@ func (e *RetriesError) Unwrap() error { return e.err }
 
 // Permanent is true: the handler is not tried again.
 func (e *RetriesError) Permanent() bool { return true }
+
+// PendingError is what a function fails with whose sub-handlers are not all finished. It is no failure: whatever its
+// limits are, it is called again. Kopf: HandlerChildrenRetry.
+type PendingError struct {
+	// Delay is how long the nearest of the sub-handlers sleeps.
+	Delay time.Duration
+}
+
+// Error is Kopf's text: it stands in the records on the object.
+func (e *PendingError) Error() string { return "None" }
+
+// RetryAfter makes it a temporary error to everybody who does not know better.
+func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
 
 // Interrupted is the timeout error of a function that was cancelled at its deadline.
 func (l Limits) Interrupted(err error) error {

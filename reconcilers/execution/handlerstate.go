@@ -35,10 +35,23 @@ type HandlerState struct {
 	// Succeeded are the sub-handlers of its record that succeeded and have no records of their own, without its own id.
 	Succeeded []string
 
+	// Postponed is true if there is no room on the object for the progress of a sub-handler that was not called yet. It
+	// is not called, and leaves no trace.
+	Postponed bool
+	// Terse is true of a sub-handler if there is no room for more text of its next error than there is of the last one.
+	Terse bool
+	// Timed is true of a sub-handler if it matters when it was first selected.
+	Timed bool
+
 	loaded  *progress.Record
 	blocked bool
-	part           // of another handler, if it is one
-	parts   *parts // its own ones, met in this process; nil if there are none
+	parts   *parts // its sub-handlers, met in this process; nil if there are none
+
+	sub     bool // it is a sub-handler: whether its handler is finished is all that counts
+	compact bool // it needs no record of its own unless there is something to tell
+	named   bool // it succeeded, and its handler's record says so in place of its own
+	level   int  // how many handlers it is a part of
+	own     int  // the length of its id without that of its handler
 }
 
 func newHandlerState(id, purpose string, now time.Time) *HandlerState {

@@ -1,4 +1,4 @@
-// Package handlers describes the user's functions and what they are for, and selects those that fit a cause.
+// Package handlers describes the user's functions: what they are for, and which criteria an object must meet.
 //
 // It is apart so that the engine, its logs and its tests see one plain struct whatever verb, type or option it came
 // from. It never calls a function, never keeps state, and knows neither generics nor Kubernetes clients.

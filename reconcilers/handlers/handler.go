@@ -7,23 +7,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Family is the group of verbs that a handler belongs to.
-type Family int
-
-// The families of handlers.
-const (
-	// Changing handlers are called for causes: create, update, delete, resume, field.
-	Changing Family = iota
-	// Watching handlers are called for every raw event.
-	Watching
-	// Spawning handlers run in the background: daemons and timers.
-	Spawning
-	// Indexing handlers fill indices.
-	Indexing
-	// Admitting handlers answer admission reviews.
-	Admitting
-)
-
 // ErrorsMode says what an ordinary error means: one that is neither temporary nor permanent by its own word.
 type ErrorsMode int
 
@@ -49,6 +32,27 @@ type Policy struct {
 	Retries *int
 	// Backoff is the delay after an ordinary error; by default, that of the operator: 60 seconds.
 	Backoff *time.Duration
+}
+
+// Background says when a spawning handler runs, and how it is stopped. No duration is negative.
+type Background struct {
+	// Daemon is one call that goes on; otherwise the calls are the ticks of a timer.
+	Daemon bool
+	// InitialDelay is how long to wait for the first call, by the object as it is then; nil is not at all.
+	InitialDelay func(body map[string]any) (time.Duration, error)
+	// Interval is from the end of a tick to the next one; with Sharp, the ticks are on a grid from the start of the
+	// last one. Without an interval, there is one tick, or one for each time of idling.
+	Interval time.Duration
+	Sharp    bool
+	// Idle is how long nothing that matters must have changed before a tick.
+	Idle time.Duration
+	// Jitter is the share of the interval by which it is made longer at random, at most.
+	Jitter float64
+	// CancelBackoff is from the request to stop to the end of the context; CancelTimeout is from then until the handler
+	// is abandoned, and zero is never.
+	CancelBackoff, CancelTimeout time.Duration
+	// CancelPolling is how often it is mentioned that the handler does not end; zero is the default.
+	CancelPolling time.Duration
 }
 
 // Handler is one function of the user under one id, with all that says when and how it is called.
@@ -103,14 +107,6 @@ type Handler struct {
 	Function any
 	// Location is file:line of the registration, for messages.
 	Location string
-}
-
-// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
-func (h *Handler) ErrorsByDefault() ErrorsMode {
-	if h.Family == Watching || h.Family == Indexing {
-		return ErrorsIgnored
-	}
-	return ErrorsTemporary
 }
 
 // View is what a handler sees of a cause: the whole, or its field alone.

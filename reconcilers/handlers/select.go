@@ -2,45 +2,11 @@ package handlers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
-
-// Prematch tells whether an object is of interest to the handler at all, be it changed or not.
-func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
-	_, ok, err := h.Criteria(ctx, c)
-	return ok, err
-}
-
-// Criteria is Prematch, and tells what the object does not meet: the filter at that place, or, if that is negative, the
-// pattern of the field.
-func (h *Handler) Criteria(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
-	if h.Field != nil {
-		if ok, err := h.Ask(
-			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
-		); err != nil || !ok {
-			return -1, false, err
-		}
-	}
-	for i, filter := range h.Filters {
-		if ok, err := h.Ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
-			return i, false, err
-		}
-	}
-	return 0, true, nil
-}
-
-// Ask turns a panic of a user's function into an error: one bad object must not end the process.
-func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
-	err = panics.Contain(func() (err error) { ok, err = question(); return err })
-	if err != nil {
-		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
-	}
-	return ok, nil
-}
 
 // Fits tells whether a changing handler is for the cause, filters aside. Handlers of any reason fit those that only
 // inform, too: whoever calls handlers asks [cause.Reason.Handled] first.
@@ -57,6 +23,30 @@ func (h *Handler) Fits(c *cause.Cause) bool {
 	default:
 		return true
 	}
+}
+
+// Match tells whether the object and its change are as the handler wants them, whatever the reason: it is of interest,
+// and the field has changed from and to what it must.
+func (h *Handler) Match(ctx context.Context, c *cause.Cause) (bool, error) {
+	if h.Field != nil {
+		if ok, err := h.Ask(
+			"value pattern", func() (bool, error) { return h.fieldChanged(c), nil },
+		); err != nil || !ok {
+			return false, err
+		}
+	}
+	return h.Prematch(ctx, c)
+}
+
+// fieldChanged compares strictly: a null and an absent value differ here, as they do in Kopf. Then the two sides must
+// be as wanted.
+func (h *Handler) fieldChanged(c *cause.Cause) bool {
+	before, hadBefore := diff.Resolve(c.Old, h.Field)
+	after, hasAfter := diff.Resolve(c.New, h.Field)
+	if h.NeedsChange && hadBefore == hasAfter && diff.Equal(before, after) {
+		return false
+	}
+	return (h.From == nil || h.From(before, hadBefore)) && (h.To == nil || h.To(after, hasAfter))
 }
 
 // Select gives the changing handlers for the cause, in the order of registration.
@@ -95,19 +85,6 @@ func Matching(ctx context.Context, all []*Handler, family Family, c *cause.Cause
 		}
 	}
 	return matching, nil
-}
-
-// Twin is true for another registration of the same thing: such as of one function by two selections that have a
-// resource in common.
-func (h *Handler) Twin(other *Handler) bool {
-	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function &&
-		h.Family == other.Family && h.Reason == other.Reason &&
-		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
-}
-
-// Repeats is true for the same function under the same id, for whatever reason it is registered.
-func (h *Handler) Repeats(other *Handler) bool {
-	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
 }
 
 func (h *Handler) isAmong(selected []*Handler) bool { return slices.ContainsFunc(selected, h.Repeats) }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,23 +13,6 @@ import (
 // partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record: there may be hundreds of
 // them. The log has all of it.
 const partMessageLimit = 256
-
-// part is what is known of a sub-handler in addition.
-type part struct {
-	// Postponed is true if there is no room on the object for the progress of a sub-handler that was not called yet. It
-	// is not called, and leaves no trace.
-	Postponed bool
-	// Terse is true if there is no room for more text of its next error than there is of the last one.
-	Terse bool
-	// Timed is true if it matters when it was first selected.
-	Timed bool
-
-	sub     bool // whether its handler is finished is all that counts
-	compact bool // it needs no record of its own unless there is something to tell
-	named   bool // it succeeded, and its handler's record says so in place of its own
-	level   int  // how many handlers it is a part of
-	own     int  // the length of its id without that of its handler
-}
 
 // parts are the sub-handlers of one handler that were met in this process.
 type parts struct {
@@ -154,4 +138,56 @@ func isDistinct(texts []string) bool {
 		}
 	}
 	return true
+}
+
+// Sub takes up the account of a sub-handler: as it is on the object, or anew. Its ancestors, given by their ids, the
+// nearest one last, remember that there is one, so that its record goes with theirs. A new one is postponed: it is for
+// the caller to find room for it.
+func (s *State) Sub(
+	read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time,
+) (*HandlerState, error) {
+	e := s.byID[h.ID]
+	if e == nil {
+		parent := s.byID[ancestors[len(ancestors)-1]]
+		var err error
+		if e, err = s.takeUp(read, h.ID, parent, now); err != nil {
+			return nil, err
+		}
+		e.level, e.own, e.Timed = len(ancestors), len(parent.relative(h.ID)), h.Policy.Timeout != nil
+		s.add(e)
+	}
+	for i, ancestor := range ancestors {
+		if a := s.byID[ancestor]; a != nil {
+			a.meet(e, i == len(ancestors)-1)
+		}
+	}
+	return e, nil
+}
+
+func (s *State) takeUp(
+	read func(id string) (*progress.Record, error), id string, parent *HandlerState, now time.Time,
+) (*HandlerState, error) {
+	e := newHandlerState(id, s.Purpose, now)
+	if parent.hasSucceeded(id) {
+		e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
+	} else {
+		record, err := read(id)
+		if err != nil {
+			return nil, fmt.Errorf("reading the progress of sub-handler %q: %w", id, err)
+		}
+		if record != nil {
+			e = fromRecord(id, record, now)
+			e.repurpose(s.Purpose)
+		}
+	}
+	e.Active, e.sub, e.compact = true, true, s.Compact
+	e.Postponed = e.Retries == 0 && e.loaded == nil
+	e.named = e.named || e.compact && e.Success
+	return e, nil
+}
+
+// hasSucceeded tells whether the record of the handler says so of a sub-handler.
+func (e *HandlerState) hasSucceeded(id string) bool {
+	_, found := slices.BinarySearch(e.Succeeded, e.relative(id))
+	return found
 }

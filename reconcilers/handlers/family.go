@@ -1,6 +1,46 @@
 package handlers
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Family is the group of verbs that a handler belongs to.
+type Family int
+
+// The families of handlers.
+const (
+	// Changing handlers are called for causes: create, update, delete, resume, field.
+	Changing Family = iota
+	// Watching handlers are called for every raw event.
+	Watching
+	// Spawning handlers run in the background: daemons and timers.
+	Spawning
+	// Indexing handlers fill indices.
+	Indexing
+	// Admitting handlers answer admission reviews.
+	Admitting
+)
+
+// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
+func (h *Handler) ErrorsByDefault() ErrorsMode {
+	if h.Family == Watching || h.Family == Indexing {
+		return ErrorsIgnored
+	}
+	return ErrorsTemporary
+}
+
+// Writes tells whether something is remembered on the objects for handlers of the family.
+func (h *Handler) Writes() bool { return h.Family != Watching }
+
+// EssenceField is the field that is a part of the essence because the handler looks at it; nil if there is none.
+func (h *Handler) EssenceField() diff.Path {
+	if h.Family == Changing || h.Family == Watching || h.Family == Spawning {
+		return h.Field
+	}
+	return nil
+}
 
 // Review is what is asked of the admitting handlers, apart from the object.
 type Review struct {

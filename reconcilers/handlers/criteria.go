@@ -1,0 +1,132 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Prematch tells whether an object is of interest to the handler at all, be it changed or not.
+func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
+	_, ok, err := h.Criteria(ctx, c)
+	return ok, err
+}
+
+// Criteria is Prematch, and tells what the object does not meet: the filter at that place, or, if that is negative, the
+// pattern of the field.
+func (h *Handler) Criteria(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
+	if h.Field != nil {
+		if ok, err := h.Ask(
+			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
+		); err != nil || !ok {
+			return -1, false, err
+		}
+	}
+	for i, filter := range h.Filters {
+		if ok, err := h.Ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
+			return i, false, err
+		}
+	}
+	return 0, true, nil
+}
+
+// Ask turns a panic of a user's function into an error: one bad object must not end the process.
+func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
+	err = panics.Contain(func() (err error) { ok, err = question(); return err })
+	if err != nil {
+		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
+	}
+	return ok, nil
+}
+
+// Unpresentable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
+// that does not decode into its Go type: no use to try again until somebody changes the object.
+func Unpresentable(err error) bool {
+	var bad interface{ Unpresentable() bool }
+	return errors.As(err, &bad) && bad.Unpresentable()
+}
+
+// fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;
+// with no pattern, there is one at all. For families that know of no changes, it is that of the body.
+func (h *Handler) fieldMatches(c *cause.Cause) bool {
+	wanted := h.Value
+	if wanted == nil {
+		wanted = Present
+	}
+	candidates := []any{c.Body}
+	if h.Family == Changing {
+		candidates = []any{c.New, c.Old}
+	}
+	return slices.ContainsFunc(candidates, func(of any) bool { return wanted(diff.Resolve(of, h.Field)) })
+}
+
+// Present is where a handler looks for its field now: in the essence, or, for families that know of no changes, in the
+// body.
+func (h *Handler) Present(c *cause.Cause) map[string]any {
+	if h.Family == Changing {
+		return c.New
+	}
+	return c.Body
+}
+
+// Pattern says what a value must be like. An absent value is nil and not present; a null is present.
+type Pattern func(value any, present bool) bool
+
+// Present is the pattern of any value, nulls included. Kopf: PRESENT.
+func Present(_ any, present bool) bool { return present }
+
+// Absent is the pattern of no value at all. Kopf: ABSENT.
+func Absent(_ any, present bool) bool { return !present }
+
+// Equals is the pattern of one JSON value: an absent one equals nothing.
+func Equals(wanted any) Pattern {
+	return func(value any, present bool) bool { return present && diff.Equal(value, wanted) }
+}
+
+// Filter says whether an object with its cause is of interest. An error is one of the framework: the object waits.
+// For handlers other than the changing ones, the cause has the body alone.
+type Filter func(ctx context.Context, c *cause.Cause) (bool, error)
+
+// Labels is a filter by a selector over the labels of the present object.
+func Labels(selector labels.Selector) Filter {
+	return func(_ context.Context, c *cause.Cause) (bool, error) {
+		return selector.Matches(stringsAt(c.Body, "labels")), nil
+	}
+}
+
+// Annotations is the same over the annotations.
+func Annotations(selector labels.Selector) Filter {
+	return func(_ context.Context, c *cause.Cause) (bool, error) {
+		return selector.Matches(stringsAt(c.Body, "annotations")), nil
+	}
+}
+
+// Metadata is a filter by one of the "labels" or "annotations" of the present object.
+func Metadata(name, key string, matches Pattern) Filter {
+	return func(_ context.Context, c *cause.Cause) (bool, error) {
+		value, present := stringsAt(c.Body, name)[key]
+		return matches(value, present), nil
+	}
+}
+
+func stringsAt(body map[string]any, name string) mapping {
+	metadata, _ := body["metadata"].(map[string]any)
+	values, _ := metadata[name].(map[string]any)
+	return values
+}
+
+// mapping reads labels where they are, with no copy: filters run for every event of every object.
+type mapping map[string]any
+
+func (m mapping) Has(key string) bool { _, ok := m[key].(string); return ok }
+
+func (m mapping) Get(key string) string { value, _ := m[key].(string); return value }
+
+func (m mapping) Lookup(key string) (string, bool) { value, ok := m[key].(string); return value, ok }

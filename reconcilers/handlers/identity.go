@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// FullID is the id as it is persisted: with the field, if the handler has one that is not the empty key. Indices are
+// known by their own ids alone.
+func FullID(id string, family Family, field diff.Path) string {
+	suffix := field.String()
+	if suffix == "" || family == Indexing {
+		return id
+	}
+	return id + "/" + suffix
+}
+
+// SubID is the id of a sub-handler. Its field is no part of it.
+func SubID(parent, id string) string { return parent + "/" + id }
+
+// Sub is the handler as a sub-handler of the parent: under the id of both, in the field of both, and for changes only
+// if the parent is.
+func (h *Handler) Sub(parent *Handler) *Handler {
+	own := *h
+	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
+	own.Root = cmp.Or(parent.Root, parent.ID)
+	if h.Field == nil {
+		own.Value = parent.Value
+	}
+	if parent.Field != nil {
+		own.Field = slices.Concat(parent.Field, h.Field)
+	}
+	return &own
+}
+
+// Twin is true for another registration of the same thing: such as of one function by two selections that have a
+// resource in common.
+func (h *Handler) Twin(other *Handler) bool {
+	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function &&
+		h.Family == other.Family && h.Reason == other.Reason &&
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
+}
+
+// Repeats is true for the same function under the same id, for whatever reason it is registered.
+func (h *Handler) Repeats(other *Handler) bool {
+	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
+}
+
+// Clashes is true for another thing under the same id: the two would take each other's progress for their own.
+func (h *Handler) Clashes(other *Handler) bool {
+	return !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange
+}
