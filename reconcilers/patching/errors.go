@@ -8,8 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks
@@ -23,15 +21,6 @@ var (
 	// ErrRefused: the content was refused. The same patch will be refused again: it is the patch that must change.
 	ErrRefused = errors.New("the API server refused the patch")
 )
-
-// A TransformError is that of a user's function that does not fit the object as it is when it is written.
-type TransformError struct{ err error }
-
-// Error tells what the function said.
-func (e *TransformError) Error() string { return e.err.Error() }
-
-// Unwrap gives that.
-func (e *TransformError) Unwrap() error { return e.err }
 
 // failure names what was done to which object, and the class of the error if it has one.
 func failure(err error, r request, object string) error {
@@ -99,21 +88,6 @@ func lasting(err error) bool {
 	default:
 		return code >= 400 && code < 500 && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrReplaced)
 	}
-}
-
-// Contained makes the errors and panics of users' functions TransformErrors: when a patch is written, they run out of
-// their handlers' reach.
-func Contained(transforms []Transform) []Transform {
-	out := make([]Transform, len(transforms))
-	for i, transform := range transforms {
-		out[i] = func(body map[string]any) error {
-			if err := panics.Contain(func() error { return transform(body) }); err != nil {
-				return &TransformError{panics.Tame(err)}
-			}
-			return nil
-		}
-	}
-	return out
 }
 
 // Hopeless tells whether the same write would fail again: for its content, or for good.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
-	"gomodules.xyz/jsonpatch/v2"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,19 +124,106 @@ func (x *exchange) merge(
 	return proceed, err
 }
 
-// operate sends a JSON-patch of operations that were made from the current body.
-func (x *exchange) operate(ctx context.Context, status bool, ops []jsonpatch.Operation) (proceed bool, err error) {
-	version, err := x.version()
-	if err != nil {
-		return false, err
-	}
-	return x.write(ctx, request{status: status, kind: types.JSONPatchType, payload: testingVersion(version, ops)})
-}
-
 func (x *exchange) version() (string, error) {
 	version := VersionOf(x.current)
 	if version == "" {
 		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describe(x.target.Body))
 	}
 	return version, nil
+}
+
+// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not
+// know, without a word. The metadata is the server's own, and is left out.
+func dropped(payload, answer map[string]any) []diff.Path {
+	var lost []diff.Path
+	for _, key := range slices.Sorted(maps.Keys(payload)) {
+		if key != "metadata" {
+			lost = missing(lost, diff.Path{key}, payload[key], answer)
+		}
+	}
+	return lost
+}
+
+// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever
+// is nested how deeply ever, costs no more than it has keys.
+func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
+	held, present := within[at[len(at)-1]]
+	inner, mapping := wanted.(map[string]any)
+	switch {
+	case wanted == nil || !present && mapping && empty(inner):
+		return lost
+	case !present:
+		return append(lost, slices.Clone(at))
+	case !mapping:
+		return lost
+	}
+	into, _ := held.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(inner)) {
+		lost = missing(lost, append(at, key), inner[key], into)
+	}
+	return lost
+}
+
+// empty tells whether a merge-patch of a mapping leaves nothing of its own.
+func empty(payload map[string]any) bool {
+	for _, value := range payload {
+		inner, mapping := value.(map[string]any)
+		if value != nil && !(mapping && empty(inner)) {
+			return false
+		}
+	}
+	return true
+}
+
+// folded sends one merge-patch to /status, if there is one, and one to the main resource.
+func (x *exchange) folded(ctx context.Context, p Patch) error {
+	base, rest := p.Merge, p.Merge
+	if x.target.StatusSubresource {
+		var status any
+		if status, _, rest = splitMerge(p.Merge); status == nil {
+			base = rest
+		}
+	}
+	full, err := fold(x.target.Body, base, p.Transforms)
+	if err != nil {
+		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
+	}
+	// What was made from the state of a list is only good for that state, whoever asks.
+	fromState := x.writer.Guarded || len(p.Transforms) > 0
+	byVersion := fromState && touchesList(x.target.Body, full)
+
+	status, present, main := any(nil), false, full
+	if x.target.StatusSubresource {
+		status, present, main = splitMerge(full)
+	}
+	if present {
+		// Its answer's version guards a list in the main patch only if it was guarded itself.
+		payload := map[string]any{"status": status}
+		if proceed, err := x.merge(ctx, true, payload, x.writer.Guarded || byVersion); !proceed {
+			return err
+		}
+	}
+	x.remaining.Merge = rest
+	if len(main) == 0 {
+		return nil
+	}
+	_, err = x.merge(ctx, false, main, byVersion && touchesList(x.target.Body, main))
+	return err
+}
+
+// fold returns the one merge-patch that does what the merge-patch and then the transformations do to the body.
+func fold(body, merge map[string]any, transforms []Transform) (map[string]any, error) {
+	if len(transforms) == 0 {
+		return merge, nil
+	}
+	merged := body
+	if len(merge) > 0 {
+		merged = applyMerge(body, merge)
+	}
+	after, err := applyTransforms(merged, transforms)
+	if err != nil {
+		return nil, err
+	}
+	change, _ := MergeDiff(merged, after)
+	return compose(body, merge, change), nil
 }
