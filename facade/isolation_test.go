@@ -26,8 +26,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// tamperer is an operator with functions of all families. If it is active, each of them changes all that it can reach, by
-// reflection, once it has noted what it was given.
+// tamperer is an operator with functions of all families. If it is active, each of them changes all that it can reach,
+// by reflection, once it has noted what it was given.
 type tamperer struct {
 	t      *testing.T
 	active bool
@@ -236,7 +236,8 @@ func (v *tamperer) play(own bool) {
 	}
 	var options []facade.OperatorOption
 	if own {
-		options = append(options, facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
+		options = append(options,
+			facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
 			facade.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}))
 	}
 	op := facade.New("test.example.org", options...)

@@ -118,7 +118,8 @@ func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	}
 	node := facade.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
 	_, _, _ = meant(pod), meant(pod), meant(node)
-	if pods, nodes := countLogged(`"resource"="/v1/pods"`), countLogged(`"resource"="/v1/nodes"`); pods != 1 || nodes != 1 {
+	pods, nodes := countLogged(`"resource"="/v1/pods"`), countLogged(`"resource"="/v1/nodes"`)
+	if pods != 1 || nodes != 1 {
 		t.Errorf("each resource is told once, got %d and %d lines", pods, nodes)
 	}
 	if pod.Categories = []string{"all"}; !meant(pod) {

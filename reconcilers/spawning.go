@@ -43,7 +43,8 @@ func (e *engine) crew(s scope) *background.Crew {
 // staff lets the background handlers run until the context ends, or what it gives is called, which waits for them.
 func (k *kind) staff(ctx context.Context) (end func()) {
 	k.crew.Begin(background.Settings{
-		Handlers: adapters.NewAll(spawning(k.own), k.metrics), Writer: k.writerOf(k.Resource), WriteTimeout: k.writeTimeout(),
+		Handlers: adapters.NewAll(spawning(k.own), k.metrics), Writer: k.writerOf(k.Resource),
+		WriteTimeout:      k.writeTimeout(),
 		StatusSubresource: k.StatusSubresource, Events: k.poster, Backoff: k.Backoff, Polling: k.CancelPolling,
 		InstantExit:     k.InstantExit,
 		LeaveFinalizers: k.LeaveFinalizers, Forgotten: k.Forget, Log: k.log,

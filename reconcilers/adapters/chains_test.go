@@ -45,7 +45,8 @@ func TestChains(t *testing.T) {
 			want:    after(plain, "Created", "FieldChanged", "Filters"),
 		},
 		"Filtered": {
-			handler: handlers.Handler{Reason: cause.Create, Filters: filtered}, want: after(plain, "Created", "Filters"),
+			handler: handlers.Handler{Reason: cause.Create, Filters: filtered},
+			want:    after(plain, "Created", "Filters"),
 		},
 		"Everything": {
 			handler: handlers.Handler{
@@ -54,8 +55,8 @@ func TestChains(t *testing.T) {
 			},
 			measured: true,
 			want: []string{
-				"Updated", "FieldChanged", "Filters", "Progress", "Answer", "Occupation", "Logging", "Metrics", "Limits",
-				"Deadline", "ErrorClasses", "SubHandlers", "Recovery",
+				"Updated", "FieldChanged", "Filters", "Progress", "Answer", "Occupation", "Logging", "Metrics",
+				"Limits", "Deadline", "ErrorClasses", "SubHandlers", "Recovery",
 			},
 		},
 		"Retries": {

@@ -77,8 +77,8 @@ type Interest struct {
 }
 
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
-// one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter is
-// asked twice.
+// one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
+// is asked twice.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, error) {
 	var found Interest
 	question := about(c)

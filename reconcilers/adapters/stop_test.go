@@ -167,7 +167,8 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 	}
 	call := func(context.Context, *handlers.Call) error { calls++; return nil }
 	all := made(
-		&handlers.Handler{ID: "other reason", Reason: cause.Create, Filters: counting("other reason", true), Call: call},
+		&handlers.Handler{ID: "other reason", Reason: cause.Create, Filters: counting("other reason", true),
+			Call: call},
 		&handlers.Handler{ID: "out", Reason: cause.Update, Filters: counting("out", false), Call: call},
 		&handlers.Handler{ID: "in", Reason: cause.Update, Filters: counting("in", true), Function: 1, Call: call},
 		&handlers.Handler{ID: "in", Filters: counting("repeated", true), Function: 1, Call: call},
@@ -219,7 +220,8 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 		handlers.Indexing: {Final: true, Delay: -1},
 	} {
 		h := adapters.New(&handlers.Handler{
-			ID: "fn", Family: family, Call: func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil },
+			ID: "fn", Family: family,
+			Call: func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil },
 			Index: &handlers.Index{Call: func(context.Context, *handlers.Call) (map[any]any, bool, error) {
 				runtime.Goexit()
 				return nil, false, nil

@@ -90,7 +90,8 @@ func (k *task) remind() {
 	}
 	settings, _ := k.crew.current()
 	settings.Log.Info("A handler does not end, and its object waits for it; a cancellation timeout would limit that",
-		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID, "reason", k.reason.String())
+		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID,
+		"reason", k.reason.String())
 	time.AfterFunc(k.polling(), k.pressed(k.remind))
 }
 
@@ -99,7 +100,8 @@ func (k *task) abandon() {
 	settings, _ := k.crew.current()
 	k.reason |= Abandoned
 	settings.Log.Info("A handler has not ended in time, and is abandoned: it may still be running",
-		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID, "reason", k.reason.String())
+		"namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID,
+		"reason", k.reason.String())
 	k.release()
 	k.notify()
 }

@@ -91,7 +91,8 @@ func (k *task) initialDelay() time.Duration {
 	if err != nil {
 		settings, _ := k.crew.current()
 		settings.Log.Error(err, "The initial delay cannot be told; there is none",
-			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name, "handler", k.handler.Description.ID)...)
+			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name,
+				"handler", k.handler.Description.ID)...)
 	}
 	return max(delay, 0)
 }

@@ -10,8 +10,8 @@ import (
 // ErrExiting is the cancellation cause of a running function when the operator exits.
 var ErrExiting = errors.New("the operator is exiting")
 
-// These are further cancellation causes, of functions that run in the background: the object is deleted or gone, it left the filters,
-// or the operator pauses.
+// These are further cancellation causes, of functions that run in the background: the object is deleted or gone, it
+// left the filters, or the operator pauses.
 var (
 	ErrDeleted   = errors.New("the object is deleted")
 	ErrUnmatched = errors.New("the object does not match the filters any more")

@@ -73,7 +73,8 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+				x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
+					funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 				x.Seen("ADDED", objectOf("a"))
 				if failing = tc.call == nil; !failing {
 					call = tc.call
@@ -110,7 +111,8 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		said := ""
 		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}
-		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
+			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 		x.Seen("ADDED", objectOf("a"))
 		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
 			t.Errorf("want %q with the object, got %s", want, said)

@@ -17,6 +17,9 @@ func describe(name, text string, positions *token.FileSet, parsed *ast.File) Fil
 		Lines:      strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
 		Funcs:      functions(positions, parsed),
 	}
+	file.Exports, file.Constants = exports(parsed)
+	file.Mentions = mentions(positions, parsed)
+	file.Long = overlong(text, MaxColumns)
 	for _, spec := range parsed.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {

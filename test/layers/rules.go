@@ -10,11 +10,15 @@ const (
 	MaxFileLines = 400
 	// MaxFuncLines is the length that a function outside of tests never exceeds.
 	MaxFuncLines = 60
+	// MaxColumns is how long a line may be, a tab counting as four columns.
+	MaxColumns = 120
+
+	tabWidth = 4
 )
 
 // Rules checks the rules on size and documentation in every module of the
 // tree: files shorter than [MaxFileLines]; functions outside of tests no longer
-// than [MaxFuncLines]; a package comment in every package, which stands in
+// than [MaxFuncLines]; lines no longer than [MaxColumns]; a package comment in every package, which stands in
 // doc.go unless the package is a command, or under examples/ or test/.
 // Generated files are exempt.
 func Rules(tree *Tree) []Breach {
@@ -36,6 +40,11 @@ func oversized(f File) []Breach {
 		found = append(
 			found, Breach{f.Path, fmt.Sprintf("the file has %d lines: cut it below %d", f.Lines, MaxFileLines)},
 		)
+	}
+	for _, line := range f.Long {
+		where := fmt.Sprintf("%s:%d", f.Path, line.Number)
+		found = append(found, Breach{where, fmt.Sprintf(
+			"the line has %d columns: break it at %d or before", line.Columns, MaxColumns)})
 	}
 	for _, fn := range f.Funcs {
 		if !f.Test && fn.Lines > MaxFuncLines {

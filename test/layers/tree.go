@@ -42,7 +42,16 @@ type File struct {
 	Lines   int
 	Imports []Import
 	Funcs   []Func
+	// Exports are the exported top-level names that the file declares, without methods.
+	Exports   []string
+	Constants []Constant
+	Mentions  []Mention
+	// Long are the lines of more than [MaxColumns].
+	Long []Line
 }
+
+// Line is one line by its number, and how many columns it has.
+type Line struct{ Number, Columns int }
 
 // Import is one import declaration.
 type Import struct {
