@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,16 +46,13 @@ func benchmarkCreation[T client.Object](b *testing.B, selected func(op *facade.O
 	op := facade.New("test.example.org")
 	selected(op).OnCreate("fn", func(context.Context, *facade.Change[T]) error { return nil })
 	handler := planned(b, op)
+	reconciler := adapters.New(handler, nil)
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
 		what := cause.Detect(cause.Observation{Body: object, New: map[string]any{"spec": object["spec"]}})
-		a := &execution.Attempt{
-			Call:   handlers.Call{Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(object)},
-			Limits: execution.Limits{ID: handler.ID}, Now: time.Now,
-		}
-		a.Call.Writes = a
-		if _, err := adapters.Standard(nil).Reconcile(b.Context(), a); err != nil || a.Outcome.Err != nil {
+		a := execution.New(handler, what, object)
+		if _, err := reconciler.Reconcile(b.Context(), a); err != nil || a.Outcome.Err != nil {
 			b.Fatal(err, a.Outcome.Err)
 		}
 	}
@@ -74,7 +70,7 @@ func BenchmarkFilters(b *testing.B) {
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if ok, err := handler.Prematch(b.Context(), &cause.Cause{Body: object}); !ok || err != nil {
+		if _, ok, err := handler.Prematch(b.Context(), &cause.Cause{Body: object}); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
 	}

@@ -75,7 +75,7 @@ func TestChange(t *testing.T) {
 		"parts": []any{map[string]any{"name": "a", "count": int64(1)}},
 	}
 	old := map[string]any{"spec": map[string]any{"owner": "bob", "size": int64(2)}}
-	call(t, op, body(spec), old, func(a *execution.Attempt) { a.Call.Retry = 2 })
+	call(t, op, body(spec), old, func(a *execution.Attempt) { a.Account.Retries = 2 })
 
 	want := &Widget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -187,12 +188,12 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		c := cause.Detect(
 			cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)},
 		)
-		found, err := handlers.Select(t.Context(), []*handlers.Handler{plan[0].Handler, plan[1].Handler}, c)
+		found, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler, plan[1].Handler), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, h := range found {
-			ids = append(ids, h.ID)
+			ids = append(ids, h.Description.ID)
 		}
 		return ids
 	}
@@ -243,7 +244,7 @@ func TestPatternsOfValues(t *testing.T) {
 			if tc.old != nil {
 				o.Old = map[string]any{"spec": tc.old}
 			}
-			selected, err := handlers.Select(t.Context(), []*handlers.Handler{plan[0].Handler}, cause.Detect(o))
+			selected, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler), cause.Detect(o))
 			if err != nil || len(selected) == 1 != tc.want {
 				t.Errorf("%s: got %d handlers, error %v", tc.reason, len(selected), err)
 			}
@@ -296,7 +297,7 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 		"spec.size":   {Old: spec(1, 1), New: spec(2, 1)},
 		"spec.weight": {Old: spec(1, 1), New: spec(1, 2)},
 	} {
-		selected, err := handlers.Select(t.Context(), []*handlers.Handler{sub}, cause.Detect(o))
+		selected, err := adapters.Select(t.Context(), reconcilersOf(sub), cause.Detect(o))
 		if err != nil {
 			t.Fatal(err)
 		}

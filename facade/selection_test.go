@@ -20,7 +20,7 @@ func selected(t *testing.T, op *facade.Operator, what *cause.Cause) (ids []strin
 		t.Fatal(err)
 	}
 	for _, r := range plan {
-		ok, err := r.Handler.Prematch(t.Context(), what)
+		_, ok, err := r.Handler.Prematch(t.Context(), what)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestFiltersThatFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(map[string]any{"size": "three"})})
+			_, _, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(map[string]any{"size": "three"})})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -130,7 +130,7 @@ func TestFiltersOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)}); err == nil {
+			if _, _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)}); err == nil {
 				t.Error("no error: what a filter does would be lost silently")
 			}
 		})

@@ -150,19 +150,12 @@ func call(
 	handler := plan[0].Handler
 	what := &cause.Cause{Reason: handler.Reason, Body: body, Old: old}
 	what.Diff = diff.Compute(toValue(old), body["spec"])
-	a := &execution.Attempt{
-		Call: handlers.Call{
-			Handler: handler, Cause: what, Object: runtime.DeepCopyJSON(body), Started: time.Unix(1000, 0),
-			Events: &recorder{},
-		},
-		Limits: execution.Limits{ID: handler.ID, Policy: handler.Policy},
-		Now:    time.Now,
-	}
-	a.Call.Writes = a
+	a := execution.New(handler, what, body)
+	a.Account.Started, a.Call.Events = time.Unix(1000, 0), &recorder{}
 	for _, change := range tune {
 		change(a)
 	}
-	if _, err := adapters.Standard(nil).Reconcile(t.Context(), a); err != nil {
+	if _, err := adapters.New(handler, nil).Reconcile(t.Context(), a); err != nil {
 		t.Fatalf("calling the handler: %v", err)
 	}
 	a.End()
@@ -181,4 +174,12 @@ func one(fn func(context.Context, *Change) error, opts ...facade.ChangeOption) *
 	op := facade.New("test.example.org")
 	facade.For(op, &Widget{}).OnCreate("fn", fn, opts...)
 	return op
+}
+
+// reconcilersOf are the Reconcilers of handlers, as an operator sets them up.
+func reconcilersOf(all ...*handlers.Handler) (list []*adapters.Handler) {
+	for _, h := range all {
+		list = append(list, adapters.New(h, nil))
+	}
+	return list
 }

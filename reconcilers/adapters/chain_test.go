@@ -202,7 +202,7 @@ func TestStandard(t *testing.T) {
 				if tc.change != nil {
 					tc.change(a)
 				}
-				if d := cmp.Diff(tc.want, outcomeOf(attempt(ctx, t, adapters.Standard(nil), a))); d != "" {
+				if d := cmp.Diff(tc.want, outcomeOf(attempt(ctx, t, whole(nil), a))); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -213,7 +213,7 @@ func TestStandard(t *testing.T) {
 func TestStandardHandsOverTheCall(t *testing.T) {
 	var got *handlers.Call
 	a := attemptOf(func(_ context.Context, call *handlers.Call) error { got = call; return nil })
-	if attempt(t.Context(), t, adapters.Standard(nil), a); got != &a.Call {
+	if attempt(t.Context(), t, whole(nil), a); got != &a.Call {
 		t.Errorf("the function gets the call of the attempt itself: got %p, want %p", got, &a.Call)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -94,7 +93,7 @@ func TestErrorsThatPanic(t *testing.T) {
 					lines = nil
 					o := attempt(
 						logf.IntoContext(t.Context(), log), t,
-						adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a,
+						whole(newMetrics(t, "op", prometheus.NewRegistry())), a,
 					)
 					err := errors.Join(o.Err, o.Ignored)
 					if err == nil || what == "returned" && !strings.Contains(
@@ -154,7 +153,7 @@ func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
 		a := attemptOf(func(context.Context, *handlers.Call) error { called++; return nil })
 		// Prometheus panics at labels that are no text.
 		a.Call.Cause.Body = object{"kind": "\xff"}
-		o := attempt(ctx, t, adapters.Standard(newMetrics(t, "op", prometheus.NewRegistry())), a)
+		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)
 		if called != 1 || !o.Final || o.Err != nil {
 			t.Errorf("the function was called %d times, and came to %+v", called, o)
 		}

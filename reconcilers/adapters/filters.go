@@ -21,7 +21,7 @@ func filters(h *Handler) Adapter {
 			if a.Selected {
 				return next.Reconcile(ctx, a)
 			}
-			filter, ok, err := description.Criteria(ctx, a.Call.Cause)
+			filter, ok, err := description.Prematch(ctx, a.Call.Cause)
 			switch {
 			case err != nil:
 				return reconcile.Result{}, err

@@ -9,8 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -35,20 +33,10 @@ func TestGoexit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := attemptOf(func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil })
 			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: ptr.To(time.Hour)}
-			leave(t.Context(), adapters.Standard(nil), a)
+			setUp(a, nil).Run(t.Context(), a)
 			if d := cmp.Diff(tc.want, outcomeOf(a.Outcome)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
 	}
-}
-
-// leave runs the chain on a goroutine of its own, which it may end.
-func leave(ctx context.Context, chain adapters.Reconciler, a *execution.Attempt) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = chain.Reconcile(ctx, a)
-	}()
-	<-done
 }

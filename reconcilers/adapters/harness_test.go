@@ -112,3 +112,20 @@ func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
 	c.Handled, c.Changed = reason != cause.Create, reason == cause.Update
 	return c
 }
+
+// whole is the chain of the attempt's own handler. What the attempt says of limits, and of the attempts before it, is
+// taken for what its handler is set up with, and has done.
+func whole(metrics *adapters.Metrics) adapters.Reconciler {
+	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		return setUp(a, metrics).Reconcile(ctx, a)
+	})
+}
+
+func setUp(a *execution.Attempt, metrics *adapters.Metrics) *adapters.Handler {
+	a.Selected, a.Account.Retries = true, max(a.Limits.Retries, a.Call.Retry)
+	if a.Limits.Runtime > 0 {
+		a.Account.Started = a.Now().Add(-a.Limits.Runtime)
+	}
+	a.Call.Handler.Policy = a.Limits.Policy
+	return adapters.New(a.Call.Handler, metrics)
+}

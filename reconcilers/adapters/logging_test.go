@@ -122,7 +122,7 @@ func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 		return nil
 	})
 	a.Call.Retry, a.Call.Cause = 2, &cause.Cause{Reason: cause.Delete}
-	attempt(ctx, t, adapters.Standard(nil), a)
+	attempt(ctx, t, whole(nil), a)
 	if len(*lines) != 2 {
 		t.Fatalf("got %v", *lines)
 	}
@@ -141,7 +141,7 @@ func TestLoggingFindsTheStack(t *testing.T) {
 			ctx, lines := logging(t.Context())
 			a := attemptOf(func(context.Context, *handlers.Call) error { panic("boo") })
 			a.Limits.Policy.Retries = retries
-			attempt(ctx, t, adapters.Standard(nil), a)
+			attempt(ctx, t, whole(nil), a)
 			if stack, _ := lineOf(t, *lines)["stack"].(string); !strings.Contains(stack, "logging_test.go") {
 				t.Errorf("the line where it happened is what one looks for: %q", stack)
 			}

@@ -69,7 +69,7 @@ func TestFieldCriteria(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := stating(&cause.Cause{Body: tc.body, Old: tc.before, New: tc.now}, cause.Update)
 			h := &handlers.Handler{ID: "fn", Family: tc.family, Field: diff.Path{"spec", "a"}, NeedsChange: true}
-			present, err := h.Prematch(t.Context(), c)
+			_, present, err := h.Prematch(t.Context(), c)
 			if err != nil || present != tc.present {
 				t.Errorf("%s: present is %v, error %v", tc.reason, present, err)
 			}

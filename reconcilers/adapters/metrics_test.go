@@ -132,7 +132,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {
 		for _, operator := range []string{"one", "two"} {
-			attempt(t.Context(), t, adapters.Standard(newMetrics(t, operator, registry)), attemptOf(returning(nil)))
+			attempt(t.Context(), t, whole(newMetrics(t, operator, registry)), attemptOf(returning(nil)))
 		}
 	}
 	got := gathered(t, registry)
@@ -149,7 +149,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 // What panics or is refused by a limit has come to something, too.
 func TestMetricsSeeTheWholeChain(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	chain := adapters.Standard(newMetrics(t, "op", registry))
+	chain := whole(newMetrics(t, "op", registry))
 	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Call) error { panic(errBoo) }))
 	refused := attemptOf(returning(nil))
 	refused.Limits.Policy.Retries = ptr.To(0)
@@ -174,7 +174,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		for _, h := range []*handlers.Handler{parent, sub, deeper} {
 			a := attemptOf(returning(nil))
 			h.Call, a.Call.Handler = a.Call.Handler.Call, h
-			attempt(t.Context(), t, adapters.Standard(metrics), a)
+			attempt(t.Context(), t, whole(metrics), a)
 		}
 	}
 	got := gathered(t, registry)

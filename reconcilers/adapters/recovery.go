@@ -14,19 +14,12 @@ import (
 // Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.
 func Recovery(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
-		returned := false
 		defer func() {
 			if value := recover(); value != nil {
 				err = &panics.Error{Value: value, Stack: debug.Stack()}
-			} else if !returned {
-				// It cannot be stopped, so no adapter around this one will judge. With no outcome, the function would
-				// be called again at once, for ever.
-				a.Outcome = a.Limits.Judge(errGoexit)
 			}
 		}()
-		result, err = next.Reconcile(ctx, a)
-		returned = true
-		return result, err
+		return next.Reconcile(ctx, a)
 	})
 }
 

@@ -52,7 +52,7 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	if !d.Mine {
 		return false, false, false, nil
 	}
-	if prematch, err = h.Prematch(t.Context(), c); err != nil {
+	if _, prematch, err = h.Prematch(t.Context(), c); err != nil {
 		return false, false, false, err
 	}
 	if match, err = matches(t, h, c); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
@@ -53,7 +52,7 @@ func play(t *testing.T, spec any) map[string]any {
 		return errors.Join(a.SetResult(behave["return"]), declared.Raise(t, behave))
 	})
 	a.Limits = limitsOf(t, input)
-	attempt(t.Context(), t, adapters.Standard(nil), a)
+	attempt(t.Context(), t, whole(nil), a)
 	a.End()
 	got := map[string]any{
 		"final": a.Outcome.Final, "delay": nil, "result": a.Result(), "exception": nil, "message": nil,

@@ -13,15 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Prematch tells whether an object is of interest to the handler at all, be it changed or not.
-func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (bool, error) {
-	_, ok, err := h.Criteria(ctx, c)
-	return ok, err
-}
-
-// Criteria is Prematch, and tells what the object does not meet: the filter at that place, or, if that is negative, the
-// pattern of the field.
-func (h *Handler) Criteria(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
+// Prematch tells whether an object is of interest to the handler at all, be it changed or not; and if not, which of its
+// criteria is not met: the filter at that place, or, if that is negative, the pattern of the field.
+func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
 	if h.Field != nil {
 		if ok, err := h.Ask(
 			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
