@@ -154,8 +154,8 @@ func (l *fakeLive) StopReason() error         { return l.reason }
 
 func TestRun(t *testing.T) {
 	op := facade.New("test.example.org")
-	l := &fakeLive{object: body(map[string]any{"owner": "new"}), stopping: make(chan struct{}),
-		reason: facade.ErrUnmatched}
+	object := body(map[string]any{"owner": "new"})
+	l := &fakeLive{object: object, stopping: make(chan struct{}), reason: facade.ErrUnmatched}
 	close(l.stopping)
 	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
 		<-r.Stopping()

@@ -236,9 +236,10 @@ func (v *tamperer) play(own bool) {
 	}
 	var options []facade.OperatorOption
 	if own {
-		options = append(options,
-			facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
-			facade.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}))
+		options = append(
+			options, facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
+			facade.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}),
+		)
 	}
 	op := facade.New("test.example.org", options...)
 	v.register(op)

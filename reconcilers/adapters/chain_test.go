@@ -171,19 +171,19 @@ func TestStandard(t *testing.T) {
 			),
 			want: outcome{Final: true, Delay: -1},
 		},
-		"UnpresentableOnCreate": {
+		"UndecodableOnCreate": {
 			reason: "nothing gets better by trying again, only by a change of the object", call: returning(
-				unpresentable{errBoo},
+				undecodable{errBoo},
 			),
 			change: retries(1), want: outcome{Aborted: true, Blocked: true, Delay: -1, Err: "boo"},
 		},
-		"UnpresentableOnDelete": {
+		"UndecodableOnDelete": {
 			reason: "but nothing may block a deletion without limits: there it is an error to be counted",
-			call:   returning(unpresentable{errBoo}),
+			call:   returning(undecodable{errBoo}),
 			change: deleting, want: outcome{Delay: time.Minute, Err: "boo"},
 		},
-		"UnpresentableOnDeleteForGood": {
-			reason: "so that the limits of the handler end it", call: returning(unpresentable{errBoo}),
+		"UndecodableOnDeleteForGood": {
+			reason: "so that the limits of the handler end it", call: returning(undecodable{errBoo}),
 			change: func(a *execution.Attempt) { deleting(a); mode(handlers.ErrorsPermanent)(a) }, want: outcome{
 				Final: true, Delay: -1, Err: "boo",
 			},

@@ -49,9 +49,9 @@ type evilPermanent struct{ error }
 
 func (evilPermanent) Permanent() bool { panic("no idea whether") }
 
-type evilUnpresentable struct{ error }
+type evilUndecodable struct{ error }
 
-func (evilUnpresentable) Unpresentable() bool { panic("no idea what") }
+func (evilUndecodable) Undecodable() bool { panic("no idea what") }
 
 // No error of a function ends the process: whatever panics in it is the failure of the handler, told in one line, and
 // can be recorded.
@@ -69,7 +69,7 @@ func TestErrorsThatPanic(t *testing.T) {
 		"As":            {evilAs{errBoo}, "panic: as what?"},
 		"Delay":         {evilDelay{errBoo}, "panic: no idea when"},
 		"Permanent":     {evilPermanent{errBoo}, "panic: no idea whether"},
-		"Unpresentable": {evilUnpresentable{errBoo}, "panic: no idea what"},
+		"Undecodable": {evilUndecodable{errBoo}, "panic: no idea what"},
 	}
 	limits := map[string]func(l *execution.Limits){
 		"":           func(*execution.Limits) {},

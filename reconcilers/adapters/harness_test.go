@@ -21,10 +21,10 @@ type object = map[string]any
 
 var errBoo = errors.New("boo")
 
-// unpresentable is what a typed handler says of an object that does not decode.
-type unpresentable struct{ error }
+// undecodable is what a typed handler says of an object that does not decode.
+type undecodable struct{ error }
 
-func (unpresentable) Unpresentable() bool { return true }
+func (undecodable) Undecodable() bool { return true }
 
 // permanent is an error that forbids to try again.
 type permanent struct{ error }

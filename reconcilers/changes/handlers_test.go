@@ -128,7 +128,7 @@ type permanentError struct{}
 func (permanentError) Error() string   { return "never" }
 func (permanentError) Permanent() bool { return true }
 
-type unpresentableError struct{}
+type undecodableError struct{}
 
-func (unpresentableError) Error() string       { return "spec.field: not a number" }
-func (unpresentableError) Unpresentable() bool { return true }
+func (undecodableError) Error() string       { return "spec.field: not a number" }
+func (undecodableError) Undecodable() bool { return true }

@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestUnpresentable is about an object that cannot be shown to its handler: one that does not decode.
-func TestUnpresentable(t *testing.T) {
+// TestUndecodable is about an object that cannot be shown to its handler: one that does not decode.
+func TestUndecodable(t *testing.T) {
 	bad := func(_ context.Context, c *handlers.Call) error {
 		if at(c.Object, "spec", "field") == "bad" {
-			return unpresentableError{}
+			return undecodableError{}
 		}
 		return nil
 	}
@@ -40,7 +40,7 @@ func TestUnpresentable(t *testing.T) {
 				p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
 					h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
 						if at(c.Body, "spec", "field") == "bad" {
-							return false, unpresentableError{}
+							return false, undecodableError{}
 						}
 						return true, nil
 					})
@@ -59,7 +59,7 @@ func TestUnpresentable(t *testing.T) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
 			p := w.start(
-				onDelete("d", func(context.Context, *handlers.Call) error { return unpresentableError{} }, retries(2)),
+				onDelete("d", func(context.Context, *handlers.Call) error { return undecodableError{} }, retries(2)),
 			)
 			w.delete()
 			p.settle()

@@ -40,11 +40,11 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 	return ok, nil
 }
 
-// Unpresentable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
+// Undecodable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
 // that does not decode into its Go type: no use to try again until somebody changes the object.
-func Unpresentable(err error) bool {
-	var bad interface{ Unpresentable() bool }
-	return errors.As(err, &bad) && bad.Unpresentable()
+func Undecodable(err error) bool {
+	var bad interface{ Undecodable() bool }
+	return errors.As(err, &bad) && bad.Undecodable()
 }
 
 // fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;

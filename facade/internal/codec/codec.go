@@ -49,7 +49,7 @@ func (c *Codec[T]) empty() T {
 }
 
 // Decode makes a T that shares nothing with the raw object. It leaves out fields that T does not have. A value that
-// does not fit into its field is an error that the engine knows by its method Unpresentable, also if the value is only
+// does not fit into its field is an error that the engine knows by its method Undecodable, also if the value is only
 // too large; what could be decoded is given with it.
 func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	object := c.empty()

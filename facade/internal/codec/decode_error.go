@@ -32,8 +32,8 @@ func (e *decodeError) Error() string {
 // Unwrap gives the error of the decoder.
 func (e *decodeError) Unwrap() error { return e.err }
 
-// Unpresentable has the engine wait for another state of the object, rather than count a failure of the handler.
-func (e *decodeError) Unpresentable() bool { return true }
+// Undecodable has the engine wait for another state of the object, rather than count a failure of the handler.
+func (e *decodeError) Undecodable() bool { return true }
 
 func (c *Codec[T]) decodeError(body map[string]any, err error) error {
 	field, err := c.findMisfit(body, err)
