@@ -25,21 +25,22 @@ type invocation struct {
 	attempt  *execution.Attempt
 	interval time.Duration // how long outcomes wait; longer if writes fail
 	cancel   context.CancelCauseFunc
-	requests chan func()     // what the function's goroutine wants to be done on ours
-	done     <-chan struct{} // closed when the function has ended
+	requests chan func()   // what the function's goroutine wants to be done on ours
+	over     chan struct{} // closed when nobody waits for them any more
 }
 
 func (i *invocation) run(ctx context.Context) error {
 	pass := i.runner.pass
-	i.requests, i.interval = make(chan func()), pass.handling.checkpoint()
+	i.requests, i.over = make(chan func()), make(chan struct{})
+	defer close(i.over)
+	i.interval = pass.handling.checkpoint()
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	i.cancel = cancel
 	i.prepare(i.handler, i.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
-	i.done = i.handler.Start(running, i.attempt)
-	i.wait(ctx)
+	i.wait(ctx, i.handler.Start(running, i.attempt))
 	pass.exiting = pass.exiting || ctx.Err() != nil // the function may have heard of it first
 	return i.runner.conclude(i.attempt)
 }
@@ -53,13 +54,13 @@ func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, an
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
 }
 
-func (i *invocation) wait(ctx context.Context) {
+func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 	exit := ctx.Done()
 	due, stopTimer := i.checkpointTimer()
 	defer func() { stopTimer() }()
 	for {
 		select {
-		case <-i.done:
+		case <-done:
 			return
 		case <-due:
 			i.writeCheckpoint(ctx)
@@ -108,7 +109,7 @@ func (i *invocation) do(act func() error) (err error) {
 	case i.requests <- func() { defer close(finished); err = act() }:
 		<-finished
 		return err
-	case <-i.done:
+	case <-i.over:
 		return errEnded
 	}
 }

@@ -1,0 +1,93 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// TestTooManySubHandlers is about more sub-handlers than an object can remember.
+func TestTooManySubHandlers(t *testing.T) {
+	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
+		"Compact": (*world).compact,
+		"Kopf": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(annotated, registered...)
+		},
+		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(statuses, registered...)
+		},
+	}
+	later := temporaryError{delay: 10 * time.Second}
+	for form, start := range forms {
+		run(t, map[string]scenario{
+			form +
+				"TooMany": {"it is said at once, with the number; those that fit are called once, and others are " +
+				"not held up", func(w *world) {
+				const many = 22_000
+				calls := tally{}
+				slow := fails(1, later)
+				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
+					if i == 0 {
+						return slow
+					}
+					return ok
+				}))), onCreate("b", ok))
+				p.step()
+				first, said := len(calls), slices.Clone(w.logged)
+				w.wantCalls("first", "0s create a", "0s create b")
+				p.settle()
+				if again := w.calls(); len(again) > 3 {
+					w.t.Errorf("the handler is called again and again: %v", again)
+				}
+				fitting := len(calls)
+				if fitting < 1000 || fitting == many || first < fitting*4/5 {
+					w.t.Errorf("%d sub-handlers fit, %d of them were called at once", fitting, first)
+				}
+				promised := 0
+				for _, line := range said {
+					if _, after, ok := strings.Cut(line, "room for the progress of "); ok {
+						_, _ = fmt.Sscan(strings.TrimSuffix(strings.Fields(after)[0], `"`), &promised)
+					}
+				}
+				if promised < fitting*4/5 || promised > fitting*103/100 {
+					w.t.Errorf("it is said at once that %d of them fit, but %d do", promised, fitting)
+				}
+				_, all := calls.most()
+				w.want("calls", fitting+1, all)
+				w.wantNoRefusals(p)
+				if !w.hasLogged("failed for good", "not called") {
+					w.t.Error("the handler has not failed")
+				}
+			}},
+			form +
+				"AllFail": {"however many fail, and however much they tell, their progress fits, and all have " +
+				"their turn", func(w *world) {
+				const many = 700
+				calls, largest := tally{}, 0
+				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
+					return func(context.Context, *handlers.Call) error {
+						if calls[i] < 3 {
+							return errors.Join(later, errLong)
+						}
+						return nil
+					}
+				}))))
+				w.after = func(write) error { largest = max(largest, w.size()); return nil }
+				p.settle()
+				most, all := calls.most()
+				w.want("calls", []int{3, 3 * many}, []int{most, all})
+				w.wantNoRefusals(p)
+				w.wantClean("all")
+				if len(p.sleeps) > 40 {
+					w.t.Errorf("the object is handled %d times: %v", len(p.sleeps), slices.Compact(p.sleeps))
+				}
+			}},
+		})
+	}
+}
