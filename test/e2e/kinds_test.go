@@ -2,121 +2,254 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-var _ = Describe("Kinds and operators beside each other", func() {
-	It("handles two kinds in one operator, with and without a status subresource", func(ctx context.Context) {
-		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("kinds.example.org", facade.InNamespaces(ns))
-		facade.For(op, &v1.Widget{}).OnCreate("c", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
-			seen.add("widget %s", c.Object.Name)
-			c.Patch(func(w *v1.Widget) { w.Status.Phase = "Ready" })
-			c.SetResult("made")
-			return nil
-		})
-		facade.For(op, &v1.Gadget{}).OnCreate("c", func(_ context.Context, c *facade.Change[*v1.Gadget]) error {
-			seen.add("gadget %s", c.Object.Name)
-			c.Patch(func(g *v1.Gadget) { g.Status.Phase = "Ready" })
-			c.SetResult("made")
-			return nil
-		})
-		running := start(op)
-		w, g := widget(ns, "with", map[string]any{"size": int64(1)}), gadget(
-			ns, "without", map[string]any{"size": int64(1)},
-		)
-		create(ctx, w)
-		create(ctx, g)
-		for _, obj := range []*unstructured.Unstructured{w, g} {
-			Eventually(annotation(ctx, obj, "kinds.example.org"+lastHandled)).ShouldNot(BeNil())
-			Expect(field(ctx, obj, "status", "phase")()).To(Equal("Ready"))
-			Expect(field(ctx, obj, "status", "c")()).To(Equal("made"))
+// crd defines a kind of the group robustness.example.org that takes everything.
+func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
+	singular, everything := strings.ToLower(kind), true
+	version := apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &everything},
+		},
+	}
+	if status {
+		version.Subresources = &apiextensionsv1.CustomResourceSubresources{
+			Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 		}
-		Expect(seen.list()).To(ConsistOf("widget with", "gadget without"))
-		Expect(running.requests.of("with")).To(
-			Equal([]string{"PATCH status", "PATCH"}), "the status first, then what closes the cause",
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: singular + "s.robustness.example.org"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "robustness.example.org", Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: kind, ListKind: kind + "List", Plural: singular + "s", Singular: singular,
+			},
+		},
+	}
+}
+
+// installed waits until the kind is there.
+func installed(definition *apiextensionsv1.CustomResourceDefinition) {
+	GinkgoHelper()
+	_, err := envtest.InstallCRDs(
+		config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
+	)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func comet(ns, name string) *unstructured.Unstructured {
+	return raw("robustness.example.org/v1", "Comet", ns, name, map[string]any{"size": int64(1)})
+}
+
+var _ = Describe("Kinds of all kinds", func() {
+	It("custom ones can be uninstalled while they are handled, and come back another way", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		definition := crd("Comet", false)
+		installed(definition)
+		op := facade.New("comets.example.org")
+		comets := facade.ForResource(op, "robustness.example.org/v1", "comets")
+		note := func(_ context.Context, c *unstructuredChange) error {
+			seen.add("%s %s/%s", c.ID, c.Object.GetNamespace(), c.Object.GetName())
+			c.SetResult("done")
+			return nil
+		}
+		comets.OnCreate("create", note)
+		comets.OnDelete("delete", note)
+		comets.OnResume("resume", note)
+		running := start(op)
+		first := comet(ns, "halley")
+		create(ctx, first)
+		Eventually(annotation(ctx, first, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(running.requests.of("halley")).NotTo(ContainElement("PATCH status"))
+
+		Expect(
+			envtest.UninstallCRDs(
+				config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
+			),
+		).To(Succeed())
+		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
+		Eventually(running.logs).Should(gbytes.Say("kind is not served.*robustness.example.org"))
+
+		installed(crd("Comet", true))
+		again := comet(ns, "hale-bopp")
+		create(ctx, again)
+		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, again, "status", "create")()).To(Equal("done"))
+		Expect(running.requests.of("hale-bopp")).To(
+			ContainElement("PATCH status"), "the kind has a status subresource now",
 		)
-		Expect(running.requests.of("without")).To(Equal([]string{"PATCH"}))
+		remove(ctx, again)
+		Eventually(now(ctx, again)).Should(BeNil())
+		Expect(seen.list()[2:]).To(Equal([]string{"create " + ns + "/hale-bopp", "delete " + ns + "/hale-bopp"}))
 	})
 
-	It("lets two operators with different names handle one kind, each with its own memory", func(ctx context.Context) {
+	It("outside of namespaces are handled by operators for a namespace, too", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		running := start(recorder("one.example.org", ns, seen), recorder("two.example.org", ns, seen))
-		obj := gadget(ns, "shared", map[string]any{"size": int64(1)})
+		op := facade.New("roles.example.org", facade.InNamespaces(ns))
+		roles := facade.For(op, &rbacv1.ClusterRole{}).Labelled("robustness=" + ns)
+		note := func(_ context.Context, c *facade.Change[*rbacv1.ClusterRole]) error {
+			seen.add("%s %s", c.ID, c.Object.Name)
+			c.Info("Noted", "this is about "+c.Object.Name)
+			return nil
+		}
+		roles.OnCreate("create", note)
+		roles.OnUpdate("update", note)
+		roles.OnDelete("delete", note)
+		start(op)
+		obj := raw("rbac.authorization.k8s.io/v1", "ClusterRole", "", "role-"+ns, nil)
+		delete(obj.Object, "spec")
+		obj.SetLabels(map[string]string{"robustness": ns})
 		create(ctx, obj)
-		for _, name := range []string{"one.example.org", "two.example.org"} {
-			Eventually(annotation(ctx, obj, name+lastHandled)).Should(Equal(`{"spec":{"size":1}}` + "\n"))
-		}
-		merge(ctx, obj, `{"spec":{"size":2}}`)
-		for _, name := range []string{"one.example.org", "two.example.org"} {
-			Eventually(annotation(ctx, obj, name+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
-		}
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).ShouldNot(BeNil())
+		merge(ctx, obj, `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).Should(ContainSubstring("pods"))
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
-		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("create"), HavePrefix("update"),
-			HavePrefix("update"), HavePrefix("delete"), HavePrefix("delete")),
-			"neither reacts to what the other writes")
-		Eventually(func() int {
-			return len(running.requests.of("shared")) - running.requests.refusedOf("shared")
-		}).Should(Equal(8), "conflicts over the finalizers aside")
+		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))
+		Eventually(func() ([]corev1.Event, error) {
+			events := &corev1.EventList{}
+			err := api.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))
+			return slices.DeleteFunc(
+				events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != obj.GetName() },
+			), err
+		}).Should(HaveLen(3), "one for each call, in the namespace for what is in none")
 	})
 
-	It("handles typed and dynamic selections of one kind together, in the order of registration",
-		func(ctx context.Context) {
-			ns, seen := namespace(ctx), &calls{}
-			op := facade.New("selections.example.org", facade.InNamespaces(ns))
-			facade.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
-				func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
-					size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")
-					seen.add("dynamic %d", size)
-					c.Patch(func(u *unstructured.Unstructured) {
-						_ = unstructured.SetNestedField(u.Object, "by-dynamic", "status", "host")
-					})
-					return nil
-				})
-			facade.For(op, &v1.Gadget{}).Labelled("tier in (prod,stage),!paused").OnCreate("typed",
-				func(_ context.Context, c *gadgetChange) error {
-					seen.add("typed after %s", c.Object.Status.Host)
-					return nil
-				})
-			facade.For(op, &v1.Gadget{}).When(
-				func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 100 },
-			).OnCreate("large",
-				func(context.Context, *gadgetChange) error { seen.add("large"); return nil })
-			start(op)
-			obj := gadget(ns, "selected", map[string]any{"size": int64(5)})
-			obj.SetLabels(map[string]string{"tier": "prod"})
-			create(ctx, obj)
-			Eventually(annotation(ctx, obj, "selections.example.org"+lastHandled)).ShouldNot(BeNil())
-			Expect(seen.list()).To(
-				Equal([]string{"dynamic 5", "typed after by-dynamic"}),
-				"the working copy has the changes of the handlers before",
-			)
-		})
-
-	It("leaves alone the one object that does not decode, until it is mended", func(ctx context.Context) {
+	It("of the core are handled as they are, in an order of their own", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		running := start(recorder("decoding.example.org", ns, seen))
-		bad := gadget(ns, "bad", map[string]any{"size": "three"})
-		create(ctx, bad)
-		Eventually(running.logs).Should(
-			gbytes.Say(`cannot be called with this object.*"name":"bad".*"handler":"on-create".*size`),
+		op := facade.New("core.example.org", facade.InNamespaces(ns))
+		facade.For(op, &corev1.ConfigMap{}).Labelled("robustness").OnCreate("typed",
+			func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
+				seen.add("typed %s", c.Object.Data["a"])
+				c.Patch(func(m *corev1.ConfigMap) { m.Data["b"] = "from typed" })
+				return nil
+			})
+		facade.ForResource(op, "v1", "configmaps").Labelled("robustness").OnCreate("raw",
+			func(_ context.Context, c *unstructuredChange) error {
+				value, _, _ := unstructured.NestedString(c.Object.Object, "data", "b")
+				seen.add("raw %s", value)
+				return nil
+			})
+		start(op)
+		obj := raw("v1", "ConfigMap", ns, "core", nil)
+		delete(obj.Object, "spec")
+		obj.Object["data"] = map[string]any{"a": "1"}
+		obj.SetLabels(map[string]string{"robustness": "yes"})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "core.example.org"+lastHandled)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "data")()).To(Equal(map[string]any{"a": "1", "b": "from typed"}))
+		Expect(seen.list()).To(Equal([]string{"typed 1", "raw from typed"}))
+	})
+
+	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		op := facade.New("apps.example.org", facade.InNamespaces(ns))
+		facade.For(
+			op, &appsv1.Deployment{},
+		).OnCreate("d", func(_ context.Context, c *facade.Change[*appsv1.Deployment]) error {
+			seen.add("deployment")
+			return nil
+		})
+		sets := facade.For(op, &appsv1.ReplicaSet{})
+		sets.OnCreate("r", func(
+			context.Context, *facade.Change[*appsv1.ReplicaSet],
+		) error {
+			seen.add("replica set")
+			return nil
+		})
+		sets.OnUpdate("u", func(_ context.Context, c *facade.Change[*appsv1.ReplicaSet]) error {
+			seen.add("update %v", c.Diff)
+			return nil
+		})
+		start(op)
+		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+			"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "c", "image": "i"}},
+			}}
+		spec := map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template,
+		}
+		deployment := raw("apps/v1", "Deployment", ns, "d", spec)
+		create(ctx, deployment)
+		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandled)).ShouldNot(BeNil())
+		body, err := now(ctx, deployment)()
+		Expect(err).NotTo(HaveOccurred())
+		copied := (&unstructured.Unstructured{Object: body}).GetAnnotations()
+
+		set := raw("apps/v1", "ReplicaSet", ns, "r", spec)
+		set.SetAnnotations(copied)
+		set.SetOwnerReferences(
+			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}},
 		)
-		good := gadget(ns, "good", map[string]any{"size": int64(3)})
-		create(ctx, good)
-		Eventually(annotation(ctx, good, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
-		merge(ctx, bad, `{"spec":{"size":3}}`)
-		Eventually(annotation(ctx, bad, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(seen.list()).To(HaveExactElements(HavePrefix("create good"), HavePrefix("create bad")))
-		Expect(running.requests.of("bad")).To(
-			HaveLen(3), "a finalizer, the progress, and what closed the creation: nothing was tried in vain",
-		)
+		create(ctx, set)
+		Eventually(annotation(ctx, set, "apps.example.org"+lastHandled+"-ofDRS")).ShouldNot(BeNil())
+		for key, value := range copied {
+			merge(ctx, set, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
+		}
+		Consistently(seen.list, "500ms").Should(Equal([]string{"deployment", "replica set"}))
+	})
+
+	It("are handled with rights in one namespace alone", func(ctx context.Context) {
+		ns, seen := namespace(ctx), &calls{}
+		allowIn(ctx, ns, "tenant")
+		user, err := environment.AddUser(envtest.User{Name: "tenant"}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		op := recorder("tenant.example.org", ns, seen)
+		facade.For(op, &v1.Gadget{}).OnCreate("speak", func(_ context.Context, c *gadgetChange) error {
+			c.Info("Spoken", "here")
+			return nil
+		})
+		running := startAs(user.Config(), op)
+		obj := gadget(ns, "tenant", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).ShouldNot(BeNil())
+		merge(ctx, obj, `{"spec":{"size":2}}`)
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+		remove(ctx, obj)
+		Eventually(now(ctx, obj)).Should(BeNil())
+		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))
+		Eventually(func() (int, error) {
+			events := &corev1.EventList{}
+			err := api.List(ctx, events, client.InNamespace(ns))
+			return len(events.Items), err
+		}).Should(Equal(1))
+		Expect(string(running.logs.Contents())).NotTo(ContainSubstring(`"level":"error"`))
+		Expect(string(running.logs.Contents())).NotTo(ContainSubstring("forbidden"))
 	})
 })
+
+// allowIn gives a user what an operator needs, in one namespace.
+func allowIn(ctx context.Context, ns, user string) {
+	GinkgoHelper()
+	Expect(api.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"e2e.example.org"}, Resources: []string{"gadgets"}, Verbs: []string{
+				"get", "list", "watch", "patch",
+			}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+		}})).To(Succeed())
+	Expect(api.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})).To(Succeed())
+}
