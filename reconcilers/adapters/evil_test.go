@@ -60,15 +60,15 @@ func TestErrorsThatPanic(t *testing.T) {
 		err  error
 		want string
 	}{
-		"Nil":           {(*nilError)(nil), "a nil *adapters_test.nilError"},
-		"NilWithin":     {permanent{(*nilError)(nil)}, "text cannot be had"},
-		"NilBesides":    {errors.Join(errBoo, (*nilError)(nil)), "boo\na nil *adapters_test.nilError"},
-		"Text":          {evil{}, "a adapters_test.evil whose text cannot be had"},
-		"Chain":         {evilChain{errBoo}, "panic: no chain"},
-		"Is":            {evilIs{errBoo}, "panic: is it?"},
-		"As":            {evilAs{errBoo}, "panic: as what?"},
-		"Delay":         {evilDelay{errBoo}, "panic: no idea when"},
-		"Permanent":     {evilPermanent{errBoo}, "panic: no idea whether"},
+		"Nil":         {(*nilError)(nil), "a nil *adapters_test.nilError"},
+		"NilWithin":   {permanent{(*nilError)(nil)}, "text cannot be had"},
+		"NilBesides":  {errors.Join(errBoo, (*nilError)(nil)), "boo\na nil *adapters_test.nilError"},
+		"Text":        {evil{}, "a adapters_test.evil whose text cannot be had"},
+		"Chain":       {evilChain{errBoo}, "panic: no chain"},
+		"Is":          {evilIs{errBoo}, "panic: is it?"},
+		"As":          {evilAs{errBoo}, "panic: as what?"},
+		"Delay":       {evilDelay{errBoo}, "panic: no idea when"},
+		"Permanent":   {evilPermanent{errBoo}, "panic: no idea whether"},
 		"Undecodable": {evilUndecodable{errBoo}, "panic: no idea what"},
 	}
 	limits := map[string]func(l *execution.Limits){

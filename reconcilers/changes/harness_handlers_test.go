@@ -130,5 +130,5 @@ func (permanentError) Permanent() bool { return true }
 
 type undecodableError struct{}
 
-func (undecodableError) Error() string       { return "spec.field: not a number" }
+func (undecodableError) Error() string     { return "spec.field: not a number" }
 func (undecodableError) Undecodable() bool { return true }
