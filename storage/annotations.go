@@ -1,19 +1,25 @@
 package storage
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/json"
+)
 
 // Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included,
 // are nil; so is a null. It is an error if metadata or annotations are anything but a mapping: that is not a Kubernetes
 // object.
 func Annotations(body map[string]any) (map[string]any, error) {
-	metadata, err := mapping(body, "metadata")
+	metadata, err := childMapping(body, "metadata")
 	if err != nil {
 		return nil, fmt.Errorf("reading annotations: %w", err)
 	}
 	if metadata["annotations"] == nil {
 		return nil, nil
 	}
-	annotations, err := mapping(metadata, "annotations")
+	annotations, err := childMapping(metadata, "annotations")
 	if err != nil {
 		return nil, fmt.Errorf("reading annotations: metadata: %w", err)
 	}
@@ -45,21 +51,21 @@ func AnnotateOnce(patch, body map[string]any, name string, value any) error {
 	return Put(patch, []string{"metadata", "annotations", name}, value)
 }
 
-// mapping is the mapping under the key; nil if there is no such key.
-func mapping(parent map[string]any, key string) (map[string]any, error) {
+// childMapping gives the mapping under the key; nil if there is no such key.
+func childMapping(parent map[string]any, key string) (map[string]any, error) {
 	value, ok := parent[key]
 	if !ok {
 		return nil, nil
 	}
 	child, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s is not a mapping but %s", key, kind(value))
+		return nil, fmt.Errorf("%s is not a mapping but %s", key, typeName(value))
 	}
 	return child, nil
 }
 
-// kind names the JSON type of what is not a mapping, for messages.
-func kind(value any) string {
+// typeName names the JSON type of what is not a mapping, for messages.
+func typeName(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
@@ -73,4 +79,42 @@ func kind(value any) string {
 		return "a number"
 	}
 	return fmt.Sprintf("%T", value)
+}
+
+// excerptLength is how many bytes of somebody's text messages quote.
+const excerptLength = 256
+
+// Excerpt is the text as messages quote it: the beginning, if it is long, and an ellipsis.
+func Excerpt(text string) string {
+	if len(text) <= excerptLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
+}
+
+// Parse reads a JSON object from the value of an annotation or of a field that holds JSON as text. What is absent, a
+// nil value or the text "null", is nil. Integers come as int64, all other numbers as float64, as in objects of
+// Kubernetes.
+//
+// It is an error if the value is not a string, or the text is not JSON (an empty one is not), or not that of an object.
+func Parse(value any) (map[string]any, error) {
+	if value == nil {
+		return nil, nil
+	}
+	text, ok := value.(string)
+	if !ok {
+		return nil, fmt.Errorf("it is not a text but %s", typeName(value))
+	}
+	if text == "" {
+		return nil, errors.New("it is empty")
+	}
+	var tree any
+	if err := json.UnmarshalCaseSensitivePreserveInts([]byte(text), &tree); err != nil {
+		return nil, err
+	}
+	object, ok := tree.(map[string]any)
+	if !ok && tree != nil {
+		return nil, fmt.Errorf("it is not a json object but %s", typeName(tree))
+	}
+	return object, nil
 }

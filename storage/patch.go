@@ -17,7 +17,7 @@ func Put(patch map[string]any, path []string, value any) error {
 	}
 	last := len(path) - 1
 	for depth, key := range path[:last] {
-		child, err := mapping(patch, key)
+		child, err := childMapping(patch, key)
 		if err != nil {
 			return fmt.Errorf("putting %s into the patch: %w", strings.Join(path, "."), err)
 		}
@@ -31,7 +31,7 @@ func Put(patch map[string]any, path []string, value any) error {
 	return nil
 }
 
-// nested is the mappings of a path with the value in the innermost one.
+// nested gives the mappings of a path with the value in the innermost one.
 func nested(path []string, value any) any {
 	for depth := len(path) - 1; depth >= 0; depth-- {
 		value = map[string]any{path[depth]: value}
@@ -56,5 +56,27 @@ func Drop(patch map[string]any, path []string) {
 	Drop(child, path[1:])
 	if len(child) == 0 {
 		delete(patch, path[0])
+	}
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Leaves are the places that a merge-patch writes to, with what it puts there, removals included. Their names are JSON
+// pointers, such as "/metadata/annotations/example.org~1key". So a caller finds out where a storage keeps something: it
+// has the storage write that to an empty patch.
+func Leaves(patch map[string]any) map[string]any {
+	leaves := map[string]any{}
+	collect(leaves, "", patch)
+	return leaves
+}
+
+func collect(leaves map[string]any, at string, value any) {
+	mapping, ok := value.(map[string]any)
+	if !ok {
+		leaves[at] = value
+		return
+	}
+	for key, inner := range mapping {
+		collect(leaves, at+"/"+pointerEscapes.Replace(key), inner)
 	}
 }

@@ -48,9 +48,9 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 		return tree, false, nil
 	}
 	if len(path) == 1 {
-		return dropped(tree, key), true, nil
+		return withoutKey(tree, key), true, nil
 	}
-	child, err := mapping(tree, key)
+	child, err := childMapping(tree, key)
 	if err != nil {
 		return nil, false, err
 	}
@@ -59,7 +59,7 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 		return nil, false, err
 	}
 	if len(remaining) == 0 {
-		return dropped(tree, key), true, nil
+		return withoutKey(tree, key), true, nil
 	}
 	if !changed {
 		return tree, false, nil
@@ -75,23 +75,24 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 // it is returned itself, and nothing is allocated.
 func Trim(essence map[string]any) map[string]any {
 	if metadata, ok := essence["metadata"].(map[string]any); ok {
-		remaining := trimmed(trimmed(metadata, "annotations"), "labels")
+		remaining := withoutFalsy(withoutFalsy(metadata, "annotations"), "labels")
 		if len(remaining) < len(metadata) {
 			essence = With(essence, []string{"metadata"}, remaining)
 		}
 	}
-	return trimmed(trimmed(essence, "metadata"), "status")
+	return withoutFalsy(withoutFalsy(essence, "metadata"), "status")
 }
 
-// trimmed is the tree without the key, if what is there counts as nothing.
-func trimmed(tree map[string]any, key string) map[string]any {
-	if value, ok := tree[key]; ok && isNothing(value) {
-		return dropped(tree, key)
+// withoutFalsy gives the tree without the key, if its value counts as nothing.
+func withoutFalsy(tree map[string]any, key string) map[string]any {
+	if value, ok := tree[key]; ok && isFalsy(value) {
+		return withoutKey(tree, key)
 	}
 	return tree
 }
 
-func dropped(tree map[string]any, key string) map[string]any {
+// withoutKey gives the tree without the key.
+func withoutKey(tree map[string]any, key string) map[string]any {
 	remaining := make(map[string]any, len(tree))
 	for name, value := range tree {
 		if name != key {
@@ -101,8 +102,8 @@ func dropped(tree map[string]any, key string) map[string]any {
 	return remaining
 }
 
-// isNothing is what Python takes for false.
-func isNothing(value any) bool {
+// isFalsy tells whether Python takes a value for false.
+func isFalsy(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true

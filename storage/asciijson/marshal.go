@@ -53,11 +53,12 @@ func acquire() *encoder {
 	return new(encoder)
 }
 
-// hoarded is how large the text may be for being reused: a single huge object must not fill the memory for long.
-const hoarded = 64 << 10
+// maxReused is how large the text of an encoder may be that is used again: one huge object must not fill the memory
+// for long.
+const maxReused = 64 << 10
 
 func (e *encoder) release() {
-	if cap(e.text) > hoarded {
+	if cap(e.text) > maxReused {
 		return
 	}
 	e.text = e.text[:0]

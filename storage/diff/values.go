@@ -52,8 +52,8 @@ func equalMappings(a, b map[string]any) bool {
 	return true
 }
 
-// isNull tells nil from values. A nil map of an object never seen is nil too once it was put into an interface: without
-// this, a creation would look like keys added to an empty object.
+// isNull tells whether a value is null. So is a nil map inside of an interface, such as the old state of a new object:
+// otherwise, a creation would look like keys that were added to an empty object.
 func isNull(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -33,8 +33,8 @@ type Storage interface {
 	Store(patch, body map[string]any, essence Essence) error
 }
 
-// MalformedError says that there is a diff-base on the object, but what: text that is not JSON, or JSON that is not
-// an object. Such an object cannot be handled, except for its deletion, until somebody repairs or removes the place.
+// MalformedError says that nobody can read the diff-base of the object: it is text that is not JSON, or JSON that is
+// not an object. An operator handles nothing but the deletion of such an object until somebody repairs or removes it.
 type MalformedError struct {
 	// Where is the place on the object, such as "annotation kopf.zalando.org/last-handled-configuration".
 	Where string
@@ -54,7 +54,7 @@ func (e *MalformedError) Unwrap() error {
 
 var errNoEssence = errors.New("there is no essence to be stored; an empty one is a mapping, not nil")
 
-// encode is the text that is kept, be it in an annotation or in the status.
+// encode gives the text that storages keep, be it in an annotation or in the status.
 func encode(essence Essence) (string, error) {
 	if essence == nil {
 		return "", errNoEssence

@@ -1,5 +1,5 @@
-// Package diffbase makes the essence of an object, what counts as a change when it changes, and keeps on the object the
-// essence that was last handled: the diff-base. Both are how a change is seen even if it was made while nobody watched.
+// Package diffbase makes the essence of an object, which is the part of it whose changes count, and keeps the essence
+// that was handled last on the object: the diff-base. By both, an operator sees changes from when it was not running.
 //
 // It stands apart because the essence decides what is handled at all: it is Kopf's to the key, and a pure function of
 // the object. It never talks to a cluster, never modifies an object or an essence (they share what they have in

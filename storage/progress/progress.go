@@ -43,9 +43,9 @@ type Writer interface {
 	Touch(patch, body map[string]any, value *string)
 }
 
-// MalformedError says that there is a record on the object, but what: text that is not JSON, JSON that is not an
-// object, or a key of a wrong type. Such an object cannot be handled, except for its deletion, until somebody repairs
-// or removes the place.
+// MalformedError says that nobody can read a record on the object: it is text that is not JSON, JSON that is not an
+// object, or a key has a wrong type. An operator handles nothing but the deletion of such an object until somebody
+// repairs or removes it.
 type MalformedError struct {
 	// Where is the place on the object, such as "annotation kopf.zalando.org/create_fn".
 	Where string

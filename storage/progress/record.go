@@ -58,7 +58,8 @@ func (s keySet) has(place int) bool {
 	return s&(1<<place) != 0
 }
 
-// field is a key of a record, and where its value is: the pointer to the field of the struct, to be told by its type.
+// field is a key of a record with the place of its value: a pointer to the field of the struct, whose type says what
+// the value is.
 type field struct {
 	key string
 	in  func(*Record) any
@@ -81,7 +82,7 @@ var fields = [...]field{
 // succeededKey is the one that Kopf's records do not have.
 const succeededKey = "succeeded"
 
-// omits tells whether a field without a value is not even a null.
+// omits tells whether a field without a value is left out, rather than a null.
 func (r Record) omits(place int) bool {
 	return r.absent.has(place) || fields[place].key == succeededKey
 }

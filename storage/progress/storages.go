@@ -139,8 +139,7 @@ func purge(patch, body map[string]any, path diff.Path) {
 		storage.Drop(patch, path)
 		return
 	}
-	// It fails only if the patch replaces or removes a place that the path leads through, and with it what is to be
-	// purged.
+	// It fails only if the patch replaces or removes a place that the path leads through, and the record with it.
 	_ = storage.Put(patch, path, nil)
 }
 
