@@ -58,11 +58,7 @@ func TestRefusedIndexedKind(t *testing.T) {
 		_, again := byName()
 		var calls atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "secrets", filling), to(t, "secret", again),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
-					calls.Add(1)
-					return nil
-				}}))
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
@@ -83,11 +79,7 @@ func TestIndexedKindGoes(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second},
 			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
-					calls.Add(1)
-					return nil
-				}}))
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)
@@ -112,11 +104,7 @@ func TestIndexedKindVanishes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		stop := operateAll(t, unavailable{server}, reconcilers.Options{}, to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
-					calls.Add(1)
-					return nil
-				}}))
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Minute)
 		t.Logf("before the removal: %d calls", calls.Load())

@@ -71,11 +71,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 			return (&unstructured.Unstructured{Object: c.Body}).GetLabels()["l"] != "out", nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "secrets", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
-					created.Add(1)
-					return nil
-				}}))
+			to(t, "secrets", counting("h", cause.Create, &created)))
 		time.Sleep(5 * time.Second)
 		p.label("ConfigMap", "c", "out")
 		time.Sleep(5 * time.Second)
@@ -246,11 +242,7 @@ func TestRestartInDeletion(t *testing.T) {
 							time.Sleep(time.Minute)
 							return nil
 						})),
-						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
-							Call: func(context.Context, *handlers.Call) error {
-								deletes.Add(1)
-								return nil
-							}}))
+						to(t, "configmaps", counting("del", cause.Delete, &deletes)))
 				}
 				stop := start()
 				p.create("ConfigMap", "c")

@@ -58,11 +58,7 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 					ended.Add(1)
 					return nil
 				})),
-			to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
-				Call: func(context.Context, *handlers.Call) error {
-					deletes.Add(1)
-					return nil
-				}}))
+			to(t, "configmaps", counting("del", cause.Delete, &deletes)))
 		defer stop()
 		p.create("ConfigMap", "c")
 		time.Sleep(5 * time.Second)

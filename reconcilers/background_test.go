@@ -82,6 +82,14 @@ func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Hand
 	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &b, Call: call}
 }
 
+// counting is a handler of changes that does nothing else.
+func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Handler {
+	return &handlers.Handler{ID: id, Reason: reason, Call: func(context.Context, *handlers.Call) error {
+		calls.Add(1)
+		return nil
+	}}
+}
+
 func timer(id string, interval time.Duration, call handlers.Func) *handlers.Handler {
 	return &handlers.Handler{
 		ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}, Call: call,

@@ -122,11 +122,7 @@ func TestIndicesAfterAPause(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		var calls atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
-			to(t, "secrets", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
-					calls.Add(1)
-					return nil
-				}}))
+			to(t, "secrets", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -58,17 +59,24 @@ func (o *ours) start(namespace string) {
 	} else {
 		register(o, facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	}
-	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(op.SetupWithManager(m)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
+	cancel, done := manage(config, op)
 	o.end = sync.OnceFunc(func() {
 		cancel()
 		Eventually(done).Should(Receive(BeNil()))
 	})
 	DeferCleanup(o.stop)
+}
+
+// manage runs an operator until it is cancelled, and tells how it has ended.
+func manage(config *rest.Config, op *facade.Operator) (cancel func(), done <-chan error) {
+	GinkgoHelper()
+	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(op.SetupWithManager(m)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	return cancel, ended
 }
 
 func (o *ours) stop() { o.end() }

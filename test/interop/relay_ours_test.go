@@ -13,8 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -59,12 +57,7 @@ func (o *relayOurs) start(namespace string, plan map[string]string) {
 	o.register(facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { dead.next = next; return dead })
-	m, err := ctrl.NewManager(own, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(op.SetupWithManager(m)).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
+	cancel, done := manage(own, op)
 	o.end = sync.OnceFunc(func() {
 		dead.cut.Store(true)
 		close(dead.come)
