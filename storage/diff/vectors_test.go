@@ -110,21 +110,10 @@ func sorted(list any) any {
 
 // normal turns all numbers into floats, as vectors tell 1 from 1.0 in their text only.
 func normal(value any) any {
-	switch value := value.(type) {
-	case int64:
-		return float64(value)
-	case []any:
-		list := make([]any, len(value))
-		for i, item := range value {
-			list[i] = normal(item)
+	return vectors.Leaves(value, func(leaf any) any {
+		if number, ok := leaf.(int64); ok {
+			return float64(number)
 		}
-		return list
-	case map[string]any:
-		mapping := make(map[string]any, len(value))
-		for key, item := range value {
-			mapping[key] = normal(item)
-		}
-		return mapping
-	}
-	return value
+		return leaf
+	})
 }

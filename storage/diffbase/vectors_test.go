@@ -71,23 +71,10 @@ func TestVectorsDiffbaseFetch(t *testing.T) {
 // recorded is an essence as the family of storing has it: floats were recorded with six decimals there. What was put
 // into the patch was not touched, so that nothing is lost by this.
 func recorded(value any) any {
-	switch value := value.(type) {
-	case float64:
-		if math.Abs(value) < 1<<32 {
-			return math.Round(value*1e6) / 1e6
+	return vectors.Leaves(value, func(leaf any) any {
+		if number, ok := leaf.(float64); ok && math.Abs(number) < 1<<32 {
+			return math.Round(number*1e6) / 1e6
 		}
-	case []any:
-		list := make([]any, len(value))
-		for i, element := range value {
-			list[i] = recorded(element)
-		}
-		return list
-	case map[string]any:
-		object := make(map[string]any, len(value))
-		for key, element := range value {
-			object[key] = recorded(element)
-		}
-		return object
-	}
-	return value
+		return leaf
+	})
 }

@@ -9,6 +9,25 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
+// Leaves is a JSON value with other leaves: change is asked for every value in it that is neither a list nor an object.
+func Leaves(value any, change func(leaf any) any) any {
+	switch value := value.(type) {
+	case []any:
+		list := make([]any, len(value))
+		for i, element := range value {
+			list[i] = Leaves(element, change)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(value))
+		for key, element := range value {
+			object[key] = Leaves(element, change)
+		}
+		return object
+	}
+	return change(value)
+}
+
 // Normal is a JSON value in the form in which stored values are compared: whole
 // floats as integers; texts of JSON objects decoded, with what remains to be
 // said of the text beside. Every field of every object goes through rewrite, if
