@@ -1,0 +1,91 @@
+package commandline_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+)
+
+var errSetUp = errors.New("it is set up")
+
+// fakeOperator ends the run when it is set up.
+type fakeOperator struct {
+	own    []string
+	served []string
+}
+
+func (*fakeOperator) Scheme() (*runtime.Scheme, error) { return runtime.NewScheme(), nil }
+
+func (f *fakeOperator) Namespaces() []string { return f.own }
+
+func (f *fakeOperator) SetupWithManager(_ ctrl.Manager, namespaces []string) error {
+	f.served = namespaces
+	return errSetUp
+}
+
+const nowhere = `
+apiVersion: v1
+kind: Config
+current-context: nowhere
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: nobody, user: {}}]
+`
+
+func TestNamespacesOfFlagsWin(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		own    []string
+		args   []string
+		want   []string
+	}{
+		"All":     {reason: "the flag takes back what the program says", own: []string{"a"}, args: []string{"-A"}},
+		"Chosen":  {reason: "each is served once", args: []string{"-nb", "-n", "a", "-nb"}, want: []string{"a", "b"}},
+		"Program": {reason: "no flag says otherwise", own: []string{"a"}, want: []string{"a"}},
+		"Neither": {reason: "the whole cluster is the default"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := &fakeOperator{own: tc.own}
+			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: op})
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			cmd.SetArgs(append([]string{"run", "--kubeconfig", config}, tc.args...))
+			if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errSetUp) {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if !slices.Equal(tc.want, op.served) {
+				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, op.served)
+			}
+			if hint := strings.Contains(out.String(), "Neither -n nor -A"); hint != (name == "Neither") {
+				t.Errorf("%s: the hint is there: %t", tc.reason, hint)
+			}
+		})
+	}
+}
+
+// An operator that cannot run says so whatever the flags are.
+func TestOperatorThatCannotRun(t *testing.T) {
+	broken := errors.New("there is no operator")
+	cmd := commandline.New(commandline.Program{Err: broken})
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SetArgs([]string{"-A", "-n", "a"})
+	err := cmd.ExecuteContext(t.Context())
+	if !errors.Is(err, broken) || commandline.ExitCode(err) != 1 {
+		t.Errorf("got %v, exit code %d", err, commandline.ExitCode(err))
+	}
+}
