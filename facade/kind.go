@@ -18,9 +18,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 )
 
 // kind is what a selection is of. It is known at the latest when the scheme is: a Go type alone does not say.
@@ -28,7 +27,7 @@ type kind struct {
 	op       *Operator
 	location string
 	// find is nil if the selection itself was an error: nothing can be registered for it.
-	find func(*runtime.Scheme) (reconcilers.Selector, error)
+	find func(*runtime.Scheme) (discovery.Selector, error)
 }
 
 // addError keeps an error of the user's call. A selection without an operator was not made by this package.
@@ -56,7 +55,7 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 		k.addError(errors.New("facade.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
-		k.find = func(scheme *runtime.Scheme) (reconcilers.Selector, error) {
+		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
 			return selectorOf(prototype, given, scheme)
 		}
 		return Selection[T]{ChangeSelection[T]{kind: k, codec: codec.New[T](typ.Elem())}}
@@ -66,29 +65,29 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 
 func selectorOf(
 	prototype client.Object, given schema.GroupVersionKind, scheme *runtime.Scheme,
-) (reconcilers.Selector, error) {
+) (discovery.Selector, error) {
 	if given.Version != "" && given.Kind != "" {
-		return reconcilers.Selector{GroupVersion: given.GroupVersion(), Kind: given.Kind}, nil
+		return discovery.OfKind(given), nil
 	}
 	found, err := apiutil.GVKForObject(prototype, scheme)
 	if runtime.IsNotRegisteredError(err) {
 		home := reflect.TypeOf(prototype).Elem().PkgPath()
-		return reconcilers.Selector{}, fmt.Errorf(
+		return discovery.Selector{}, fmt.Errorf(
 			"facade.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
 				"scheme, or give facade.AddToScheme(%s.AddToScheme) to facade.New: %w",
 			prototype, home, path.Base(home), err)
 	}
 	if err != nil {
-		return reconcilers.Selector{}, fmt.Errorf("facade.For(%T): finding the kind of the type: %w", prototype, err)
+		return discovery.Selector{}, fmt.Errorf("facade.For(%T): finding the kind of the type: %w", prototype, err)
 	}
-	return reconcilers.Selector{GroupVersion: found.GroupVersion(), Kind: found.Kind}, nil
+	return discovery.OfKind(found), nil
 }
 
 // Everything is the name for [ForResource] that means all resources. Kopf: EVERYTHING.
 const Everything = "*"
 
 // Resource is a kind in one version, as the API server lists it.
-type Resource = resources.Resource
+type Resource = discovery.Resource
 
 // ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
 //
@@ -118,7 +117,7 @@ type Resource = resources.Resource
 // The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
 // it, new kinds are looked for at intervals.
 func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
-	selector, err := reconcilers.Spelled(spelling...)
+	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
 		err = fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err)
 	}
@@ -135,7 +134,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstruc
 		err = errors.New("facade.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return dynamic(op, "facade.ForResourceFunc", reconcilers.Chosen(func(r Resource) (yes bool) {
+	return dynamic(op, "facade.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
 		failed := containPanic(func() { yes = meant(own(r)) })
 		if failed == nil {
 			return yes
@@ -157,7 +156,7 @@ func own(r Resource) Resource {
 }
 
 // dynamic is a selection of objects without a Go type.
-func dynamic(op *Operator, by string, selector reconcilers.Selector, err error) Selection[*unstructured.Unstructured] {
+func dynamic(op *Operator, by string, selector discovery.Selector, err error) Selection[*unstructured.Unstructured] {
 	k := &kind{op: op, location: location()}
 	switch {
 	case !op.made():
@@ -165,7 +164,7 @@ func dynamic(op *Operator, by string, selector reconcilers.Selector, err error) 
 	case err != nil:
 		k.addError(err)
 	default:
-		k.find = func(*runtime.Scheme) (reconcilers.Selector, error) { return selector, nil }
+		k.find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
 	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
 		kind: k, codec: codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),

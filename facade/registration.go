@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -21,7 +22,7 @@ type registration struct {
 // resolved is a registration whose kind is known.
 type resolved struct {
 	registration
-	selector reconcilers.Selector
+	selector discovery.Selector
 }
 
 // plan resolves all kinds by the scheme, and checks what can only be checked then. All that is wrong comes out at once.
@@ -46,7 +47,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 
 // resolve finds the kinds, each once: a type that is not known is one error, however many handlers it has.
 func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown setupErrors) {
-	selectors := map[*kind]reconcilers.Selector{}
+	selectors := map[*kind]discovery.Selector{}
 	failed := map[*kind]bool{}
 	for _, r := range op.registrations {
 		selector, done := selectors[r.kind]

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -113,24 +113,24 @@ func TestKinds(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		register func(op *facade.Operator)
-		want     reconcilers.Selector
+		want     discovery.Selector
 	}{
 		"type": {"the scheme knows its kind",
 			func(op *facade.Operator) { facade.For(op, &Widget{}).OnCreate("a", succeed) },
-			reconcilers.Selector{GroupVersion: widgets, Kind: "Widget"}},
+			discovery.OfKind(widgets.WithKind("Widget"))},
 		"type with a kind": {"one type may stand for several kinds",
 			func(op *facade.Operator) { facade.For(op, widget).OnCreate("a", succeed) },
-			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "other.org", Version: "v2"}, Kind: "Gadget"}},
+			discovery.OfKind(schema.GroupVersionKind{Group: "other.org", Version: "v2", Kind: "Gadget"})},
 		"unstructured with a kind": {"no scheme is needed",
 			func(op *facade.Operator) { facade.For(op, raw).OnCreate("a", ok) },
-			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "raw.org", Version: "v1"}, Kind: "Raw"}},
+			discovery.OfKind(schema.GroupVersionKind{Group: "raw.org", Version: "v1", Kind: "Raw"})},
 		"resource": {"by whatever name",
 			func(op *facade.Operator) { facade.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
-			reconcilers.Selector{GroupVersion: schema.GroupVersion{Group: "kopf.dev", Version: "v1"},
-				Name: "kopfexamples"}},
+			discovery.Selector{
+				Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kopfexamples"}},
 		"core resource": {"the core group has no name",
 			func(op *facade.Operator) { facade.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
-			reconcilers.Selector{GroupVersion: schema.GroupVersion{Version: "v1"}, Name: "Pod"}},
+			discovery.Selector{Group: discovery.Given(""), Version: discovery.Given("v1"), Name: "Pod"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

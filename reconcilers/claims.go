@@ -2,34 +2,120 @@ package reconcilers
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// registered knows which prefix remembers which kind, by manager. Two operators that share both would take each other's
-// memory for their own, and only the process as a whole can see it. A manager is known by its channel: it is its own,
-// and holds nothing alive.
-var registered = struct {
-	sync.Mutex
-	by map[<-chan struct{}][]registrant
-}{by: map[<-chan struct{}][]registrant{}}
+// claims know which operators of one manager remember which kinds, and where. Two operators that share both would take
+// each other's memory for their own, and only the process as a whole can see it.
+type claims struct {
+	mu       sync.Mutex
+	all      []*claim
+	acquired map[place]occupant
+}
 
-type registrant struct {
+// claim is what one operator remembers.
+type claim struct {
+	of               *claims
+	manager          elected
 	prefix, operator string
 	places           []string
-	selector         Selector
+	selectors        []discovery.Selector
+}
+
+// elected is the channel of a manager, by which it is known: it is its own, and holds nothing alive.
+type elected <-chan struct{}
+
+// place is where the memory of one operator's prefix on one resource is, whatever its version.
+type place struct {
+	prefix string
+	schema.GroupResource
+}
+
+type occupant struct {
+	operator string
+	kind     schema.GroupVersionKind
+}
+
+// byManager finds the claims of a manager. The operators hold them, so that nothing is left of a manager that ends, or
+// is dropped without ever being started.
+var byManager = struct {
+	sync.Mutex
+	claims map[elected]weak.Pointer[claims]
+}{claims: map[elected]weak.Pointer[claims]{}}
+
+// claimsOf are those of the manager. The lock is held.
+func claimsOf(m elected) *claims {
+	if known := byManager.claims[m].Value(); known != nil {
+		return known
+	}
+	made := &claims{acquired: map[place]occupant{}}
+	byManager.claims[m] = weak.Make(made)
+	runtime.AddCleanup(made, func(m elected) {
+		byManager.Lock()
+		defer byManager.Unlock()
+		if byManager.claims[m].Value() == nil {
+			delete(byManager.claims, m)
+		}
+	}, elected(m))
+	return made
+}
+
+// newClaim notes all kinds of the operator, or none of them if another operator has one already. Two spellings of one
+// kind are told as far as that can be without asking a cluster; acquire knows for certain, later.
+func newClaim(m manager.Manager, o Options) (*claim, error) {
+	places, err := o.Places()
+	if err != nil {
+		return nil, fmt.Errorf("asking the storages of operator %q for their places: %w", o.Name, err)
+	}
+	own := &claim{
+		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, places: places,
+		selectors: o.selectors(),
+	}
+	byManager.Lock()
+	defer byManager.Unlock()
+	own.of = claimsOf(own.manager)
+	own.of.mu.Lock()
+	defer own.of.mu.Unlock()
+	for _, other := range own.of.all {
+		if err := own.clash(other); err != nil {
+			return nil, err
+		}
+	}
+	own.of.all = append(own.of.all, own)
+	return own, nil
+}
+
+// clash tells whether the operator would use the memory of another one.
+func (c *claim) clash(other *claim) error {
+	shared := other.sharing(c.prefix, c.places)
+	if shared == "" {
+		return nil
+	}
+	for _, selector := range c.selectors {
+		if slices.ContainsFunc(other.selectors, selector.MayMean) {
+			return fmt.Errorf(
+				"operator %q cannot handle %s: %w", c.operator, selector, takenError(other.operator, shared),
+			)
+		}
+	}
+	return nil
 }
 
 // sharing is where two operators remember the same kind, if they do.
-func (r registrant) sharing(prefix string, places []string) string {
-	if r.prefix == prefix {
+func (c *claim) sharing(prefix string, places []string) string {
+	if c.prefix == prefix {
 		return samePrefix(prefix)
 	}
 	for _, place := range places {
-		if slices.Contains(r.places, place) {
+		if slices.Contains(c.places, place) {
 			return fmt.Sprintf("its memory at the same place, %s; give one of them another storage", place)
 		}
 	}
@@ -40,64 +126,46 @@ func samePrefix(prefix string) string {
 	return fmt.Sprintf("the same annotation prefix %q; give one of them another name", prefix)
 }
 
-// register notes all kinds of the operator, or none of them if another operator has one already. Two spellings of one
-// kind are told as far as that can be without asking a cluster; occupy knows for certain, later.
-func register(m manager.Manager, o Options) error {
-	places, err := o.Places()
-	if err != nil {
-		return fmt.Errorf("asking the storages of operator %q for their places: %w", o.Name, err)
-	}
-	registered.Lock()
-	defer registered.Unlock()
-	wanted := selectorsOf(o.Registrations)
-	for _, other := range registered.by[m.Elected()] {
-		for _, selector := range wanted {
-			if shared := other.sharing(o.Prefix, places); shared != "" && other.selector.MayMean(selector) {
-				return fmt.Errorf(
-					"operator %q cannot handle %s: %w", o.Name, selector, takenError(other.operator, shared),
-				)
-			}
-		}
-	}
-	for _, selector := range wanted {
-		registered.by[m.Elected()] = append(registered.by[m.Elected()], registrant{o.Prefix, o.Name, places, selector})
-	}
-	return nil
-}
-
 func takenError(operator, shared string) error {
 	return fmt.Errorf("operator %q of this process does already, with %s", operator, shared)
 }
 
-// occupied is the same for what is being served: by then the resource is known, whatever it was called.
-var occupied sync.Map
-
-type occupation struct {
-	manager <-chan struct{}
-	prefix  string
-	schema.GroupResource
-}
-
-type occupant struct {
-	operator string
-	schema.GroupVersionKind
-}
-
-// occupy reserves a resource until it is left. One operator cannot have it twice either: its versions are the same
-// objects.
-func (e *engine) occupy(r Resource) (leave func(), err error) {
-	place := occupation{e.manager.Elected(), e.Prefix, schema.GroupResource{Group: r.Group, Resource: r.Plural}}
-	held, taken := occupied.LoadOrStore(place, occupant{e.Name, r.GroupVersionKind})
-	if !taken {
-		return func() { occupied.Delete(place) }, nil
+// end is when the operator is over: nothing is left of its claim.
+func (c *claim) end() {
+	byManager.Lock()
+	defer byManager.Unlock()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.of.all = slices.DeleteFunc(c.of.all, func(other *claim) bool { return other == c })
+	if len(c.of.all) == 0 {
+		delete(byManager.claims, c.manager)
 	}
-	other, _ := held.(occupant)
-	if other.operator == e.Name {
+}
+
+// acquire reserves a resource until it is released: by then it is known, whatever it was called. One operator cannot
+// have it twice either: its versions are the same objects.
+func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	at := place{c.prefix, r.GroupResource()}
+	held, taken := c.of.acquired[at]
+	switch {
+	case !taken:
+		c.of.acquired[at] = occupant{c.operator, r.GroupVersionKind}
+		return func() { c.of.release(at) }, nil
+	case held.operator == c.operator:
 		return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
-			e.Name, r.GroupVersionKind, other.GroupVersionKind)
+			c.operator, r.GroupVersionKind, held.kind)
+	default:
+		return nil, fmt.Errorf(
+			"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
+			takenError(held.operator, samePrefix(c.prefix)),
+		)
 	}
-	return nil, fmt.Errorf(
-		"operator %q cannot handle %s: %w", e.Name, r.GroupVersionKind,
-		takenError(other.operator, samePrefix(e.Prefix)),
-	)
+}
+
+func (c *claims) release(at place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.acquired, at)
 }

@@ -11,6 +11,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -31,9 +32,7 @@ func newManager(t *testing.T) ctrl.Manager {
 func operator(name, prefix string, kinds ...string) reconcilers.Options {
 	o := reconcilers.Options{Name: name, Prefix: prefix}
 	for _, kind := range kinds {
-		selector := reconcilers.Selector{
-			GroupVersion: schema.GroupVersion{Group: "example.org", Version: "v1"}, Kind: kind,
-		}
+		selector := discovery.OfKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: kind})
 		if strings.ToLower(kind) == kind {
 			selector.Kind, selector.Name = "", kind
 		}

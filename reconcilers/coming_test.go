@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -139,7 +140,7 @@ func operate(
 
 func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
 	t.Helper()
-	selector, err := reconcilers.Spelled(spelling)
+	selector, err := discovery.Spelled(spelling)
 	if err != nil {
 		t.Fatal(err)
 	}

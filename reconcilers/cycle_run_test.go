@@ -13,9 +13,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
@@ -28,7 +28,7 @@ type cycleRun struct {
 	t               *testing.T
 	input           vectors.Fields
 	server          *memapi.Server
-	served          resources.Resource
+	served          discovery.Resource
 	resource        memapi.Resource
 	original        map[string]any
 	namespace, name string
@@ -110,7 +110,7 @@ func (r *cycleRun) options() reconcilers.Options {
 	if o.Progress, err = progresstest.Storage(r.t, r.input["progress"]); err != nil {
 		r.t.Fatal(err)
 	}
-	meant := reconcilers.Selector{GroupVersion: r.served.GroupVersion(), Kind: r.served.Kind}
+	meant := discovery.OfKind(r.served.GroupVersionKind)
 	for _, h := range r.handlers() {
 		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: meant, Handler: h})
 	}

@@ -30,7 +30,7 @@ func (h *heard) log() logr.Logger {
 	return funcr.New(func(_, line string) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if strings.Contains(line, "occupy all workers") || strings.Contains(line, "waits for a worker") {
+		if strings.Contains(line, "occupy all workers") || strings.Contains(line, "not wait for workers") {
 			h.lines = append(h.lines, line)
 		}
 	}, funcr.Options{})

@@ -2,36 +2,40 @@ package reconcilers
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // DefaultWorkers is how many objects of one kind are handled at once. Handlers may sleep, so there are plenty.
 const DefaultWorkers = 100
 
-// DefaultErrorDelays space the passes over an object while the framework fails for it. The last one repeats.
-// Kopf: queueing.error_delays.
-var DefaultErrorDelays = []time.Duration{
-	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second,
-	13 * time.Second, 21 * time.Second, 34 * time.Second, 55 * time.Second, 89 * time.Second, 144 * time.Second,
-	233 * time.Second, 377 * time.Second, 610 * time.Second,
-}
-
 // Registration is one handler for the resources that a selector means.
 type Registration struct {
-	Selector Selector
+	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
+
+// Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
+type Digests = controller.Digests
 
 // Options describe one operator.
 type Options struct {
@@ -65,8 +69,8 @@ type Options struct {
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
 	// changes.DefaultCheckpoint.
 	Checkpoint time.Duration
-	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that
-	// failed waits for its next event.
+	// ErrorDelays are those of the framework's errors; nil is memory.DefaultErrorDelays. With an empty list, an object
+	// that failed waits for its next event.
 	ErrorDelays []time.Duration
 	// Ticks is how many ticks of timers run at once, in all kinds; zero is background.DefaultTicks.
 	Ticks int
@@ -94,12 +98,26 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-func (o Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
+// settings are those of the controllers, with the defaults filled in.
+func (o Options) settings() controller.Settings {
+	delays := o.ErrorDelays
+	if delays == nil {
+		delays = memory.DefaultErrorDelays
 	}
-	return DefaultWorkers
+	workers := o.Workers
+	if workers <= 0 {
+		workers = DefaultWorkers
+	}
+	return controller.Settings{
+		Name: o.Name, Prefix: o.Prefix, Finalizer: o.Finalizer, BoundTo: o.BoundTo, Diffbase: o.Diffbase,
+		Progress: o.Progress, CompactSubs: o.CompactSubs, Digests: o.Digests, Workers: workers, Backoff: o.Backoff,
+		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
+		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
+		Forget: o.Forget,
+	}
 }
+
+func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }
 
 // writeTimeout has time for all attempts.
 func (o Options) writeTimeout() time.Duration {
@@ -122,11 +140,14 @@ func (o Options) repeating(connection *http.Client) *http.Client {
 	return &own
 }
 
-func (o Options) errorDelays() []time.Duration {
-	if o.ErrorDelays == nil {
-		return DefaultErrorDelays
+// selectors are those of the registrations, each once, in their order.
+func (o Options) selectors() (all []discovery.Selector) {
+	for _, r := range o.Registrations {
+		if !slices.Contains(all, r.Selector) {
+			all = append(all, r.Selector)
+		}
 	}
-	return o.ErrorDelays
+	return all
 }
 
 // scopes are the namespaces to be watched, one cache each; the empty one is the whole cluster.
@@ -135,4 +156,28 @@ func (o Options) scopes(namespaced bool) []string {
 		return []string{""}
 	}
 	return o.Namespaces
+}
+
+// Places are where the operator remembers what it handled, on every object, as JSON pointers, sorted: no one else may
+// write there, neither a handler's record nor another operator. What storages keep elsewhere is not among them. It is
+// an error if a storage cannot even store an empty essence.
+func (o Options) Places() ([]string, error) {
+	patch := map[string]any{}
+	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix)} {
+		if kept == nil {
+			continue
+		}
+		if err := storages.ProbeDiffbase(patch, kept); err != nil {
+			return nil, err
+		}
+	}
+	if o.BoundTo != "" {
+		if err := storage.Annotate(patch, []string{o.BoundTo}, ""); err != nil {
+			return nil, err
+		}
+	}
+	leaves := storage.Leaves(patch)
+	// Every storage of a prefix writes its marker; it means nothing else.
+	maps.DeleteFunc(leaves, func(_ string, value any) bool { return value == keys.ManagedValue })
+	return slices.Sorted(maps.Keys(leaves)), nil
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
 func TestScopes(t *testing.T) {
@@ -33,48 +35,19 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestErrorDelays(t *testing.T) {
-	tests := map[string]struct {
-		reason   string
-		delays   []time.Duration
-		failures int
-		want     time.Duration
-	}{
-		"First":      {"the first failure is most likely a passing one", nil, 0, time.Second},
-		"Fibonacci":  {"then the delays grow, as in Kopf", nil, 6, 13 * time.Second},
-		"Last":       {"up to ten minutes", nil, 14, 610 * time.Second},
-		"Repeating":  {"which repeat", nil, 1000, 610 * time.Second},
-		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute},
-		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour},
+func TestDefaultSettings(t *testing.T) {
+	defaults := Options{}.settings()
+	if got := defaults.Workers; got != DefaultWorkers {
+		t.Errorf("workers by default: got %d", got)
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			own := throttle{failures: tc.failures}
-			if got, again := own.fail(
-				Options{ErrorDelays: tc.delays}.errorDelays(), time.Now(),
-			); got != tc.want || !again {
-				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
-			}
-		})
+	if d := cmp.Diff(memory.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
+		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
-}
-
-func TestNoErrorDelays(t *testing.T) {
-	var own throttle
-	if delay, again := own.fail(
-		Options{ErrorDelays: []time.Duration{}}.errorDelays(), time.Now(),
-	); again || delay != 0 || own.failures != 0 {
-		t.Errorf(
-			"with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own,
-		)
+	own := Options{Workers: 1, ErrorDelays: []time.Duration{}}.settings()
+	if own.Workers != 1 {
+		t.Errorf("one worker: got %d", own.Workers)
 	}
-}
-
-func TestWorkers(t *testing.T) {
-	if got := (Options{}).workers(); got != DefaultWorkers {
-		t.Errorf("by default: got %d", got)
-	}
-	if got := (Options{Workers: 1}).workers(); got != 1 {
-		t.Errorf("one: got %d", got)
+	if own.ErrorDelays == nil || len(own.ErrorDelays) > 0 {
+		t.Errorf("no delays replace the default, too: got %v", own.ErrorDelays)
 	}
 }

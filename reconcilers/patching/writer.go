@@ -40,6 +40,14 @@ type Writer struct {
 	// and the main resource. If the transformations touch a list, the resource version is in it, Guarded or not; so
 	// with a finalizer alone. Explicit nulls that transformations leave are taken for removals.
 	Fold bool
+	// Observer is told of fields that the server did not keep; nil is not.
+	Observer Observer
+}
+
+// An Observer sees what comes of patches, beside their Result.
+type Observer interface {
+	// Dropped is called with the fields of one patch that the server took, and did not keep, if there are any.
+	Dropped(ctx context.Context, fields []diff.Path)
 }
 
 // A Target is the object to be written to.
@@ -99,6 +107,9 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 	}
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
+	}
+	if w.Observer != nil && len(x.result.Dropped) > 0 {
+		w.Observer.Dropped(ctx, x.result.Dropped)
 	}
 	x.result.Released = !x.result.Gone && x.result.Body != nil && released(x.result.Body)
 	return x.result, err

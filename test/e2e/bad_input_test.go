@@ -34,11 +34,12 @@ var _ = Describe("Bad input", func() {
 			create(ctx, bad)
 			running := start(recorder(operator, ns, seen))
 			Eventually(running.logs).Should(
-				gbytes.Say(`cannot be handled until it is changed.*"name":"bad".*on-create.*` + complaint),
+				gbytes.Say(`Cannot handle the object until it is changed.*"name":"bad".*on-create.*` + complaint),
 			)
 			othersAreServed(ctx, ns, operator)
 			Expect(running.requests.of("bad")).To(BeEmpty(), "there is nothing to write, and nothing is")
-			Expect(strings.Count(string(running.logs.Contents()), "cannot be handled until")).To(Equal(1), "said once")
+			logged := string(running.logs.Contents())
+			Expect(strings.Count(logged, "Cannot handle the object until")).To(Equal(1), "said once")
 			remove(ctx, bad)
 			Eventually(now(ctx, bad)).Should(BeNil())
 			Expect(seen.list()).To(ContainElement(HavePrefix("delete bad")))

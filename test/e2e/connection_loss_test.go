@@ -120,7 +120,7 @@ var _ = Describe("A bad connection", func() {
 		user, err := environment.AddUser(envtest.User{Name: "blind"}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		running := startAs(line.over(user.Config()), recorder("blind.example.org", ns, seen))
-		Eventually(running.logs).Should(gbytes.Say(`kind cannot be listed or watched now.*Gadget.*forbidden`))
+		Eventually(running.logs).Should(gbytes.Say(`Cannot list or watch a resource.*Gadget.*forbidden`))
 		line.answering(func(request *http.Request) (*http.Response, error) {
 			if reads(request, "gadgets") {
 				return status(request, http.StatusInternalServerError), nil
@@ -129,7 +129,7 @@ var _ = Describe("A bad connection", func() {
 		})
 		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "list", "watch")
 		Expect(api.Update(ctx, role)).To(Succeed())
-		Eventually(running.logs).Should(gbytes.Say(`kind cannot be listed or watched now.*Gadget`), "another reason")
+		Eventually(running.logs).Should(gbytes.Say(`Cannot list or watch a resource.*Gadget`), "another reason")
 		Expect(seen.list()).To(BeEmpty())
 		line.answering(nil)
 		Eventually(annotation(ctx, early, "blind.example.org"+lastHandled)).ShouldNot(BeNil())

@@ -35,7 +35,7 @@ var _ = Describe("Many kinds at once", func() {
 		running := startAs(user.Config(), op)
 		Eventually(running.logs).Should(
 			gbytes.Say(
-				`cannot be listed or watched now.*"kind":"Widget".*"handlers":\["note"\].*widgets.e2e.example.org ` +
+				`Cannot list or watch a resource.*"kind":"Widget".*"handlers":\["note"\].*widgets.e2e.example.org ` +
 					`is forbidden`,
 			),
 		)
@@ -43,7 +43,7 @@ var _ = Describe("Many kinds at once", func() {
 		create(ctx, gadget(ns, "seen", map[string]any{"size": int64(1)}))
 		Eventually(seen.list).Should(Equal([]string{"Gadget seen"}))
 		Expect(
-			strings.Count(string(running.logs.Contents()), "CRDs cannot be watched now"),
+			strings.Count(string(running.logs.Contents()), "Cannot watch CRDs"),
 		).To(Equal(1), "that is not allowed either")
 
 		role.Rules = append(
@@ -64,7 +64,7 @@ var _ = Describe("Many kinds at once", func() {
 		).
 			OnCreate("note", note(seen))
 		running := start(op)
-		Eventually(running.logs).Should(gbytes.Say("A kind is not served"))
+		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector"))
 		for _, name := range []string{"first", "second"} {
 			definition := crd("Meteor", true)
 			installed(definition)

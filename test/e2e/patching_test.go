@@ -138,7 +138,7 @@ var _ = Describe("What handlers patch", func() {
 			).ShouldNot(BeNil(), "the rest is as it should be")
 		}
 		logs := string(running.logs.Contents())
-		Expect(strings.Count(logs, "does not keep a field")).To(Equal(1))
+		Expect(strings.Count(logs, "API server dropped a field")).To(Equal(1))
 		Expect(logs).To(MatchRegexp(`x-kubernetes-preserve-unknown-fields.*"field":"status".*Kind=Schematic`))
 	})
 })

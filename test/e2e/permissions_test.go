@@ -52,7 +52,7 @@ var _ = Describe("What the cluster withholds", func() {
 			obj := gadget(ns, "unwritable", map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(running.logs).Should(
-				gbytes.Say(`cannot be handled now.*"name":"unwritable".*"handlers":\["c"\].*forbidden`),
+				gbytes.Say(`Cannot handle the object now.*"name":"unwritable".*"handlers":\["c"\].*forbidden`),
 			)
 			Eventually(func() int { return running.requests.refusedOf("unwritable") }).Should(BeNumerically(">=", 3))
 			Expect(seen.list()).To(HaveLen(1), "what was done is kept until it can be written")

@@ -27,8 +27,8 @@ type Place struct {
 type Plan []Place
 
 const (
-	layerExamples = 10
-	layerTests    = 11
+	layerExamples = 13
+	layerTests    = 14
 )
 
 // pure is what packages that work on JSON values alone may use: nothing that
@@ -49,6 +49,8 @@ var House = Plan{
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "reconcilers/panics", Layer: 0, Only: pure()},
+	{Dir: "reconcilers/discovery/discoverytest", Layer: 0, Kit: true},
+	{Dir: "reconcilers/internal/resync", Layer: 0},
 	{Dir: "test/memapi", Layer: 0, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 
@@ -59,9 +61,9 @@ var House = Plan{
 	{Dir: "facade/internal/commandline", Layer: 2},
 	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
+	{Dir: "reconcilers/discovery", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
 	{Dir: "reconcilers/repeating", Layer: 2},
-	{Dir: "reconcilers/resources", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/storages", Layer: 2},
 
@@ -82,9 +84,12 @@ var House = Plan{
 	{Dir: "reconcilers/events", Layer: 6},
 	{Dir: "reconcilers/indexes", Layer: 6},
 
-	{Dir: "reconcilers", Layer: 7},
-	{Dir: "facade", Layer: 8, Exports: 94},
-	{Dir: "facade/facadetest", Layer: 9, Kit: true},
+	{Dir: "reconcilers/memory", Layer: 7},
+	{Dir: "reconcilers/controller", Layer: 8},
+	{Dir: "reconcilers/orchestration", Layer: 9},
+	{Dir: "reconcilers", Layer: 10},
+	{Dir: "facade", Layer: 11, Exports: 94},
+	{Dir: "facade/facadetest", Layer: 12, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
 	{Dir: "test/...", Layer: layerTests, Kit: true, Rooms: true},

@@ -25,10 +25,6 @@ var Families = Secret{
 		"facade/background.go", "facade/event.go", "facade/index.go", "facade/registration.go", "facade/subs.go",
 		"facade/verbs.go",
 	},
-	Former: []string{
-		"reconcilers/engine.go", "reconcilers/handling.go", "reconcilers/indexing.go", "reconcilers/raw.go",
-		"reconcilers/selector.go", "reconcilers/spawning.go",
-	},
 }
 
 // Leaks reports who names the constants, the type or such a field without being listed; tests and kits are free to. A

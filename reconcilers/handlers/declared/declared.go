@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -42,7 +42,7 @@ type Declared struct {
 }
 
 // Handlers reads the declarations. Activities are left out. An error is a mistake that Kopf would refuse.
-func Handlers(t testing.TB, list []any, served resources.Resource) ([]Declared, error) {
+func Handlers(t testing.TB, list []any, served discovery.Resource) ([]Declared, error) {
 	t.Helper()
 	var all []Declared
 	for _, item := range list {

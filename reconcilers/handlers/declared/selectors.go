@@ -7,14 +7,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/resources"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
 // Resource is the resource that a case serves, given what the case says of it: kopfexamples, unless it says otherwise.
-func Resource(t testing.TB, overrides any) resources.Resource {
+func Resource(t testing.TB, overrides any) discovery.Resource {
 	t.Helper()
-	r := resources.Resource{
+	r := discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{
 			Group: "kopf.dev", Version: "v1", Kind: "KopfExample",
 		}, Plural: "kopfexamples",
@@ -57,10 +57,10 @@ func texts(list []any) []string {
 }
 
 // selects tells whether the arguments of a decorator, positional or named, mean the resource.
-func selects(t testing.TB, spec any, resource resources.Resource) (bool, error) {
+func selects(t testing.TB, spec any, resource discovery.Resource) (bool, error) {
 	t.Helper()
 	args := []any{spec}
-	var named resources.Selector
+	var named discovery.Selector
 	switch spec := spec.(type) {
 	case nil:
 		args = []any{"kopf.dev", "v1", "kopfexamples"}
@@ -91,7 +91,7 @@ func selects(t testing.TB, spec any, resource resources.Resource) (bool, error) 
 		}
 		read = append(read, value)
 	}
-	s, err := resources.Parse(read, named)
+	s, err := discovery.Parse(read, named)
 	return err == nil && s.Matches(resource), err
 }
 
@@ -104,14 +104,14 @@ func argument(t testing.TB, arg any) (any, error) {
 	}
 	d := vectors.Known(t, special, "$", "fn", "arg")
 	if d["$"] == "EVERYTHING" {
-		return resources.Everything, nil
+		return discovery.Everything, nil
 	}
-	fn, ok := map[string]func(resources.Resource) bool{
-		"group_is":   func(r resources.Resource) bool { return r.Group == d["arg"] },
-		"plural_in":  func(r resources.Resource) bool { return slices.Contains(d.List("arg"), any(r.Plural)) },
-		"everything": func(resources.Resource) bool { return true },
-		"nothing":    func(resources.Resource) bool { return false },
-		"namespaced": func(r resources.Resource) bool { return r.Namespaced },
+	fn, ok := map[string]func(discovery.Resource) bool{
+		"group_is":   func(r discovery.Resource) bool { return r.Group == d["arg"] },
+		"plural_in":  func(r discovery.Resource) bool { return slices.Contains(d.List("arg"), any(r.Plural)) },
+		"everything": func(discovery.Resource) bool { return true },
+		"nothing":    func(discovery.Resource) bool { return false },
+		"namespaced": func(r discovery.Resource) bool { return r.Namespaced },
 	}[d.Text("fn", "")]
 	if !ok {
 		return nil, fmt.Errorf("the harness does not know the selector %v", arg)

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+var _ background.Service = (*Controller)(nil)
+
+// beginBackground lets the background handlers run until the context ends, or what it gives is called, which waits for
+// them.
+func (c *Controller) beginBackground(ctx context.Context) (end func()) {
+	settings := c.deps.Settings
+	c.background.Begin(background.Settings{
+		Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
+		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
+		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
+		LeaveFinalizers: settings.LeaveFinalizers, Forgotten: settings.Forget, Log: c.log,
+	}, c)
+	// At once, while handlers of changes are still waited for.
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		c.background.Stop(stopReason(ctx))
+	})
+	return func() {
+		if !stop() {
+			<-stopped // it must not come after the next beginning
+		}
+		c.background.End(stopReason(ctx))
+	}
+}
+
+// stopReason is what background handlers are told: only the end of the operator itself is an exit.
+func stopReason(ctx context.Context) background.Reason {
+	cause := context.Cause(ctx)
+	for _, pausing := range []error{ErrRestarting, ErrRemoved, execution.ErrPaused} {
+		if cause == nil || errors.Is(cause, pausing) {
+			return background.Pausing
+		}
+	}
+	return background.Exiting
+}
+
+// fireTimer begins a tick of a timer, if there is one.
+func (c *Controller) fireTimer(request source.Request) {
+	if cached := c.cached(request.NamespacedName); cached != nil {
+		c.background.Fire(cached.GetUID(), request.Handler)
+	}
+}
+
+// Latest is what the cache has.
+func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
+		return cached.Object
+	}
+	return nil
+}
+
+// Enqueue has a look taken at the object, or a tick.
+func (c *Controller) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
+	waiting := c.queue.Load()
+	if waiting == nil {
+		return
+	}
+	request, priority := source.Request{NamespacedName: key, Handler: handler}, source.PriorityTimer
+	if handler == "" {
+		priority = priorityOf(c.cached(key), source.PriorityChange)
+	}
+	waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)
+}

@@ -1,0 +1,170 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// restartPause is how long a controller that failed as a whole waits before it starts anew.
+const restartPause = 10 * time.Second
+
+// These are the causes of the end of a controller's context: its objects are served by another one from now on, or by
+// none.
+var (
+	ErrRestarting = errors.New("the controller of the kind is restarting")
+	ErrRemoved    = errors.New("the kind is not served any more")
+)
+
+// store is the part of an informer's index that is read.
+type store interface {
+	GetByKey(key string) (item any, exists bool, err error)
+	List() []any
+}
+
+// Controller handles the objects of one resource in one scope, with a cache and a queue of its own.
+type Controller struct {
+	deps     *Dependencies
+	resource discovery.Resource
+	scope    memory.Scope
+	log      logr.Logger
+	handlers adapters.Families
+
+	// What a pass uses.
+	workers    *workers
+	events     *eventHandling // nil without handlers of events
+	changes    *changes.Handling
+	objects    *memory.Objects
+	background *background.Crew
+	indexer    *indexes.Indexer // nil if there is nothing to be indexed
+
+	store     store
+	hasSynced func() bool // whether the store is complete
+	queue     atomic.Pointer[queue.Queue]
+	passes    sync.WaitGroup // that are running
+}
+
+// Run handles the objects of a resource in all the namespaces, the empty one of which is the whole cluster, until the
+// context ends. It returns when the last handler has returned.
+func Run(
+	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces []string, own []*adapters.Handler,
+) {
+	var running sync.WaitGroup
+	w := newWorkers(deps, r)
+	for _, namespace := range namespaces {
+		c := newController(deps, r, namespace, own, w)
+		running.Go(func() { c.run(ctx) })
+	}
+	running.Wait()
+}
+
+func newController(
+	deps *Dependencies, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
+) *Controller {
+	scope := memory.Scope{GroupResource: r.GroupResource(), Namespace: namespace}
+	kept := deps.Memory.Of(scope)
+	kept.Objects.Begin(hasResume(own))
+	families := adapters.ByFamily(own)
+	c := &Controller{
+		deps: deps, resource: r, scope: scope, log: deps.Log.WithValues("kind", r.Kind), handlers: families,
+		workers: w, objects: kept.Objects, background: kept.Background,
+		events:  newEventHandling(deps, r, families.Watching, w.occupation),
+		changes: newChanges(deps, r, own, w.occupation),
+	}
+	if len(families.Spawning) > 0 {
+		c.changes.Background = c.background
+	}
+	if len(families.Indexing) > 0 {
+		c.indexer = kept.Indexer
+	}
+	return c
+}
+
+func hasResume(own []*adapters.Handler) bool {
+	return slices.ContainsFunc(own, func(h *adapters.Handler) bool { return h.Description.Initial })
+}
+
+// run serves the kind until the context ends. A failure of the kind ends nothing else.
+func (c *Controller) run(ctx context.Context) {
+	ctx = logf.IntoContext(ctx, c.log)
+	for ctx.Err() == nil {
+		err := c.runOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
+		select {
+		case <-ctx.Done():
+		case <-time.After(restartPause):
+		}
+	}
+}
+
+// runOnce runs a cache, and the controller on it, until either fails or the context ends.
+func (c *Controller) runOnce(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	objects, err := c.newCache()
+	if err != nil {
+		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel(ErrRestarting) // a controller without its cache would wait for ever
+		ended <- objects.Start(ctx)
+	}()
+	err = c.control(ctx, objects)
+	cancel(nil)
+	return errors.Join(err, <-ended)
+}
+
+// control runs the controller on a cache until the context ends.
+func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
+	prototype := &unstructured.Unstructured{}
+	prototype.SetGroupVersionKind(c.resource.GroupVersionKind)
+	informer, err := objects.GetInformer(ctx, prototype, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	indexed, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return fmt.Errorf("the informer of %s has no index: %T", c.resource.GroupVersionKind, informer)
+	}
+	c.store, c.hasSynced = indexed.GetIndexer(), indexed.HasSynced
+	defer c.beginBackground(ctx)()
+	queued, err := c.newQueued()
+	if err != nil {
+		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	if c.indexer != nil {
+		c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
+	}
+	informed := ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: c})
+	if err := queued.Watch(listing{informed: informed, through: c}); err != nil {
+		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
+	}
+	defer c.leave(ctx)
+	err = queued.Start(ctx)
+	c.passes.Wait() // the controller itself has only handed them over
+	return err
+}

@@ -1,0 +1,92 @@
+package controller
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// Dependencies are what the controllers of one operator share. They are not copied.
+type Dependencies struct {
+	// Settings are the operator's.
+	Settings Settings
+	// Cluster is where the objects are.
+	Cluster Cluster
+	// Log is the operator's logger.
+	Log logr.Logger
+	// Metrics measure the attempts, and what happens in the queues; nil measures nothing.
+	Metrics *adapters.Metrics
+	// Writer sends the patches.
+	Writer patching.Writer
+	// Events posts Kubernetes events for the handlers.
+	Events handlers.Poster
+	// Memory outlives the controllers.
+	Memory *memory.Registry
+	// Readiness holds the handlers back until the indices are filled; nil does not.
+	Readiness *indexes.Readiness
+	// Resync is requested when a kind is not found where it was.
+	Resync resync.Requester
+
+	dropped sync.Map // fields that the API server does not keep, and that were told
+}
+
+// Cluster is what the controllers need of a manager.
+type Cluster interface {
+	GetConfig() *rest.Config
+	GetHTTPClient() *http.Client
+	GetScheme() *runtime.Scheme
+	GetControllerOptions() config.Controller
+}
+
+// Settings are those of the controllers of one operator. All are set: defaults are the operator's matter.
+type Settings struct {
+	// Name is the operator's.
+	Name string
+	// Prefix is the domain of the annotations, Finalizer the full name of the finalizer, and BoundTo the annotation
+	// that binds the memory to its object; an empty one trusts all memory.
+	Prefix, Finalizer, BoundTo string
+	// Diffbase and Progress store the memory on the objects. CompactSubs leaves out the records of sub-handlers that
+	// succeeded. Digests says what is remembered without its values.
+	Diffbase    diffbase.Storage
+	Progress    progress.Storage
+	CompactSubs bool
+	Digests     Digests
+	// Workers is how many objects of one kind are handled at once, in all its namespaces.
+	Workers int
+	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
+	Backoff time.Duration
+	// Lifecycle picks from the handlers that are due.
+	Lifecycle execution.Lifecycle
+	// Checkpoint is how long the outcome of a handler may wait for its write; zero is changes.DefaultCheckpoint.
+	Checkpoint time.Duration
+	// WriteTimeout limits one write, with all its attempts.
+	WriteTimeout time.Duration
+	// ErrorDelays are those of the framework's errors. With an empty list, an object that failed waits for its next
+	// event.
+	ErrorDelays []time.Duration
+	// CancelPolling is how often background handlers are mentioned that do not end, InstantExit how long they may take
+	// to end at the first word; zeros are the defaults of package background.
+	CancelPolling, InstantExit time.Duration
+	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
+	// itself, until the next event of the object.
+	LeaveFinalizers bool
+	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
+	// It must be quick.
+	Forget func(uid types.UID)
+}

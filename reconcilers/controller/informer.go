@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
+const syncTimeout = 365 * 24 * time.Hour
+
+// newCache makes a cache of this kind alone. The mapper is static, so that the cache needs no discovery.
+func (c *Controller) newCache() (cache.Cache, error) {
+	gv := c.resource.GroupVersion()
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
+	scope := meta.RESTScopeRoot
+	if c.resource.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	plural := c.resource.GroupVersionResource()
+	mapper.AddSpecific(c.resource.GroupVersionKind, plural, plural, scope)
+	options := cache.Options{
+		HTTPClient: c.deps.Cluster.GetHTTPClient(), Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
+		ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: c.watchFailed(),
+	}
+	if c.scope.Namespace != "" {
+		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", c.scope.Namespace)
+	}
+	return cache.New(c.deps.Cluster.GetConfig(), options)
+}
+
+// newQueued makes the controller of controller-runtime that takes from the queue.
+func (c *Controller) newQueued() (controller.TypedController[source.Request], error) {
+	skip := true
+	options := controller.TypedOptions[source.Request]{
+		Reconciler: c, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
+		LogConstructor: func(*source.Request) logr.Logger { return c.log },
+		NewQueue: func(
+			_ string, limiter workqueue.TypedRateLimiter[source.Request],
+		) workqueue.TypedRateLimitingInterface[source.Request] {
+			waiting := queue.New(c.workers.places, limiter)
+			c.queue.Store(waiting)
+			return waiting
+		},
+	}
+	options.DefaultFromConfig(c.deps.Cluster.GetControllerOptions())
+	// Handlers have timeouts of their own; the end of a pass's context means that the operator exits.
+	options.ReconciliationTimeout = 0
+	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
+}
+
+// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be
+// meanwhile. The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
+func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
+	var last, seen string
+	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		version := r.LastSyncResourceVersion()
+		c.giveUpIndices(err)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+			return // the informer was too slow, and lists all again: this happens to everybody
+		case apierrors.IsNotFound(err):
+			c.deps.Resync.RequestResync()
+		}
+		if err.Error() == last && version == seen {
+			return
+		}
+		last, seen = err.Error(), version
+		c.log.Error(err, "Cannot list or watch a resource; its handlers wait. Check the permissions and the CRD",
+			"handlers", c.changes.IDs())
+	}
+}

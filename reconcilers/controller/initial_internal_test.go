@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+)
+
+// listed is the object as an informer has it at the start.
+func (w *world) listed() *unstructured.Unstructured {
+	obj := w.controller.cached(request.NamespacedName)
+	w.controller.Listed(obj)
+	return obj
+}
+
+func TestInitialMarks(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		own    []*handlers.Handler
+		play   func(w *world)
+	}{
+		"NobodyResumes": {
+			reason: "nothing is kept for handlers that nobody has", own: []*handlers.Handler{creating("c")},
+			play: func(w *world) {
+				w.listed()
+				w.wantForgotten("after the listing")
+			},
+		},
+		"SeenLater": {
+			reason: "an object that comes after the start is not resumed", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
+			play: func(w *world) {
+				w.pass()
+				w.deliver()
+				w.pass()
+				w.wantCalls("a new one", "c")
+			},
+		},
+		"ListedAgain": {
+			reason: "a kind that had to be started anew resumes nothing twice", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
+			play: func(w *world) {
+				w.pass()
+				w.deliver()
+				w.controller.objects.Leave(nil)
+				w.listed()
+				w.pass()
+				w.wantCalls("a new one, listed again", "c")
+				w.wantForgotten("after the second listing")
+			},
+		},
+		"NeverHandled": {
+			reason: "an object that was there, but was never handled, is created", own: []*handlers.Handler{
+				creating("c"), resuming("r"),
+			},
+			play: func(w *world) {
+				w.listed()
+				w.pass()
+				w.deliver()
+				w.pass()
+				w.wantCalls("created, and not resumed after that", "c")
+				w.wantForgotten("after its creation")
+			},
+		},
+		"Resumed": {
+			reason: "an object that was there is resumed once", own: []*handlers.Handler{creating("c"), resuming("r")},
+			play: func(w *world) {
+				w.pass()
+				w.deliver()
+				w.controller.objects = memory.NewObjects() // another process
+				w.controller.objects.Begin(true)
+				w.listed()
+				w.pass()
+				w.deliver()
+				w.pass()
+				w.edit(`{"metadata":{"labels":{"a":"b"}}}`)
+				w.deliver()
+				w.pass()
+				w.wantCalls("in two processes", "c", "r")
+				w.deliver()
+				w.pass()
+				w.wantForgotten("after its resumption")
+			},
+		},
+		"DeletedBeforeItsTurn": {
+			reason: "the mark goes with the object", own: []*handlers.Handler{creating("c"), resuming("r")},
+			play: func(w *world) {
+				w.listed()
+				w.object = nil
+				w.deliver()
+				w.pass()
+				w.wantForgotten("after the deletion")
+				w.wantCalls("nobody")
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, tc.reason)
+			tc.play(newWorld(t, tc.own...))
+		})
+	}
+}

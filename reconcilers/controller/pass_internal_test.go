@@ -1,0 +1,291 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// pass makes one, and gives what it asks for.
+func (w *world) pass() reconcile.Result {
+	w.t.Helper()
+	return w.controller.pass(w.t.Context(), request.NamespacedName)
+}
+
+// wantAgain expects the object to be looked at again after the delay, and after all that happens meanwhile.
+func (w *world) wantAgain(when string, after time.Duration) {
+	w.t.Helper()
+	result := w.pass()
+	if result.RequeueAfter != after {
+		w.t.Errorf("%s: again after %s, want %s", when, result.RequeueAfter, after)
+	}
+	if result.Priority == nil || *result.Priority != source.PriorityRetry {
+		w.t.Errorf("%s: the priority of what came before would stick: %v", when, result.Priority)
+	}
+}
+
+func (w *world) wantCalls(when string, want ...string) {
+	w.t.Helper()
+	if d := cmp.Diff(want, w.calls); d != "" {
+		w.t.Errorf("%s: calls: -want, +got:\n%s", when, d)
+	}
+}
+
+// wantForgotten expects that nothing is kept of any object.
+func (w *world) wantForgotten(when string) {
+	w.t.Helper()
+	if kept := w.controller.objects.Len(); kept > 0 {
+		w.t.Errorf("%s: memory is kept of %d objects", when, kept)
+	}
+}
+
+// moving is a cache that changes whenever it is looked at: before or after that.
+type moving struct {
+	store
+	before, after func()
+}
+
+func (m moving) GetByKey(key string) (any, bool, error) {
+	m.before()
+	defer m.after()
+	return m.store.GetByKey(key)
+}
+
+func nothing() {}
+
+func TestPassTheNewestObject(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		play   func(w *world)
+	}{
+		"CacheBehindOurWrite": {
+			reason: "what we have written ourselves is known before the watch tells it: nothing is done twice",
+			play: func(w *world) {
+				w.pass()
+				w.edit(`{"metadata":{"labels":{"later":"yes"}}}`)
+				w.pass()
+				w.wantCalls("the cache has neither", "c")
+			},
+		},
+		"CacheCatchesUpDuringTheLook": {
+			reason: "an object that was read before the cache had our write is not taken for one that was read " +
+				"after it",
+			play: func(w *world) {
+				w.pass()
+				w.controller.store = moving{w.cache, nothing, w.deliver}
+				w.pass()
+				w.wantCalls("the cache was read while it changed", "c")
+			},
+		},
+		"CacheAheadOfOurWrite": {
+			reason: "an edit by others on top of our write is seen",
+			play: func(w *world) {
+				w.pass()
+				w.edit(`{"spec":{"size":2}}`)
+				w.deliver()
+				w.pass()
+				w.wantCalls("the cache has both", "c", "u")
+			},
+		},
+		"CacheBetweenTwoOfOurWrites": {
+			reason: "the second write is what counts",
+			play: func(w *world) {
+				w.pass()
+				w.deliver()
+				w.edit(`{"spec":{"size":2}}`)
+				w.deliver()
+				w.pass()
+				w.edit(`{"spec":{"size":1}}`)
+				w.pass()
+				w.wantCalls("the cache has the edit, but not that it was handled", "c", "u")
+			},
+		},
+		"NothingToDo": {
+			reason: "a pass that writes nothing leaves nothing behind",
+			play: func(w *world) {
+				w.pass()
+				w.deliver()
+				w.pass()
+				w.pass()
+				w.wantForgotten("after a pass without a reason")
+				w.wantCalls("nothing has changed", "c")
+			},
+		},
+		"WriteArrivesDuringThePass": {
+			reason: "nothing is kept of a write that the cache has when the pass ends",
+			play: func(w *world) {
+				w.controller.store = moving{w.cache, w.deliver, nothing}
+				w.pass()
+				w.wantForgotten("after the pass")
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, tc.reason)
+			tc.play(newWorld(t, creating("c"), &handlers.Handler{ID: "u", Reason: cause.Update}))
+		})
+	}
+}
+
+func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, creating("c"))
+		w.refuse = unavailable()
+		for _, delay := range memory.DefaultErrorDelays[:5] {
+			w.wantAgain("refused", delay)
+			time.Sleep(delay - time.Millisecond)
+			written := w.writes
+			w.wantAgain("an event during the delay", time.Millisecond)
+			if w.writes != written {
+				t.Errorf("the object was written to during the delay of %s", delay)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		w.refuse = nil
+		if result := w.pass(); result.RequeueAfter != 0 {
+			t.Errorf("after a success nothing is due: %v", result)
+		}
+		w.deliver()
+		w.edit(`{"metadata":{"annotations":{"` + handled + `":null}}}`)
+		w.deliver()
+		w.refuse = unavailable()
+		w.wantAgain("refused after a success", time.Second)
+		w.wantCalls("what was done is kept, not done again; and done anew after the memory was taken away", "c", "c")
+		if len(w.logged) != 6 {
+			t.Errorf("one line for each failure, and none for the events meanwhile: %q", w.logged)
+		}
+	})
+}
+
+func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
+	w := newWorld(t, creating("c"))
+	spoil := func(value string) {
+		w.edit(`{"metadata":{"annotations":{"` + handled + `":` + value + `}}}`)
+		w.deliver()
+		for range 3 {
+			if result := w.pass(); result.RequeueAfter != 0 {
+				t.Errorf("a blocked object waits for its change, not for time: %v", result)
+			}
+		}
+	}
+	spoil(`"{oops"`)
+	spoil(`"[1]"`)
+	w.wantCalls("nobody is called")
+	if len(w.logged) != 2 || !strings.Contains(w.logged[0], "until it is changed") {
+		t.Errorf("one line for each reason: %q", w.logged)
+	}
+	spoil("null")
+	w.wantCalls("the memory is mended", "c")
+	spoil(`"[1]"`)
+	if len(w.logged) != 3 {
+		t.Errorf("the same reason is said again after it was gone: %q", w.logged)
+	}
+	if w.writes != 1 {
+		t.Errorf("a blocked object was written to: %d writes", w.writes)
+	}
+}
+
+func TestPassComesBackForRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flaky := creating("c")
+		flaky.Call = func(context.Context, *handlers.Call) error { return errors.New("not yet") }
+		flaky.Policy = handlers.Policy{Backoff: ptr.To(10 * time.Second), Retries: ptr.To(2)}
+		w := newWorld(t, flaky)
+		w.wantAgain("the first attempt", 10*time.Second)
+		time.Sleep(4 * time.Second)
+		w.wantAgain("an event meanwhile", 6*time.Second)
+		time.Sleep(6 * time.Second)
+		if result := w.pass(); result.RequeueAfter != 0 {
+			t.Errorf("it has failed for good: %v", result)
+		}
+		w.wantCalls("two attempts", "c", "c")
+		w.deliver()
+		w.pass()
+		w.wantForgotten("in the end")
+	})
+}
+
+func TestPassOnExit(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	exited := false
+	create := creating("c")
+	w := newWorld(t, creating("before"), create)
+	noted := create.Call
+	create.Call = func(ctx context.Context, c *handlers.Call) error {
+		if err := noted(ctx, c); ctx.Err() != nil || exited {
+			return err
+		}
+		exited = true
+		stop()
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, execution.ErrExiting) {
+			t.Errorf("the cause of the cancellation: %v", cause)
+		}
+		return ctx.Err()
+	}
+	if result := w.controller.pass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
+		t.Errorf("an exit asks for nothing: %v", result)
+	}
+	if len(w.logged) > 0 {
+		t.Errorf("an exit is no error: %q", w.logged)
+	}
+	w.deliver()
+	w.pass()
+	w.wantCalls("the next process repeats what was interrupted only", "before", "c", "c")
+}
+
+// Outside of namespaces, a key is the name alone.
+func TestPassClusterScoped(t *testing.T) {
+	w := newWorld(t, creating("c"))
+	w.object = nil
+	w.deliver()
+	w.create("u2")
+	delete(w.object["metadata"].(map[string]any), "namespace")
+	w.deliver()
+	w.controller.pass(t.Context(), types.NamespacedName{Name: "a"})
+	w.wantCalls("an object in no namespace", "c")
+}
+
+// A panic is told once, with its object and its stack, however often the object is tried again.
+func TestPassLogsAPanicOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := true
+		h := creating("c")
+		h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
+			if broken {
+				panic("boo")
+			}
+			return true, nil
+		}}
+		w := newWorld(t, h)
+		for range 5 {
+			time.Sleep(w.pass().RequeueAfter)
+		}
+		if len(w.logged) != 1 || !strings.Contains(
+			w.logged[0], `"name"="a"`,
+		) || !strings.Contains(w.logged[0], `"stack"`) {
+			t.Errorf("%d lines: %v", len(w.logged), w.logged)
+		}
+		broken = false
+		w.pass()
+		w.wantCalls("mended", "c")
+		w.deliver()
+		w.pass()
+		w.wantForgotten("mended")
+	})
+}

@@ -1,0 +1,176 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
+
+// Reconcile waits until handlers may run at all, and hands the request over to a goroutine. So what the controller of
+// controller-runtime waits for is the next turn, with its place, and nothing else.
+func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	from := c.queue.Load()
+	if !c.deps.Readiness.Wait(ctx) {
+		from.Release(request)
+		return reconcile.Result{}, nil
+	}
+	c.passes.Go(func() {
+		defer from.Release(request)
+		c.work(ctx, from, request)
+	})
+	return reconcile.Result{}, nil
+}
+
+// work does what is requested, and has the queue do what follows. A panic is an error here: nobody else would keep it
+// from ending the process.
+func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) {
+	result, err := c.contained(ctx, request)
+	switch {
+	case err != nil:
+		logf.FromContext(ctx).Error(err, "Cannot handle the object now; retrying",
+			"namespace", request.Namespace, "name", request.Name)
+		from.AddRateLimited(request)
+	case result.RequeueAfter > 0:
+		from.Forget(request)
+		from.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: result.Priority}, request)
+	default:
+		from.Forget(request)
+	}
+}
+
+func (c *Controller) contained(ctx context.Context, request source.Request) (result reconcile.Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if request.Handler != "" {
+		c.fireTimer(request)
+		return reconcile.Result{}, nil
+	}
+	return c.pass(ctx, request.NamespacedName), nil
+}
+
+// pass is one look at one object: its raw events, then its changes, which start and stop what runs in the background.
+// Errors never leave it: they are logged once, and delay this object alone.
+//
+// The cache is asked at the beginning, and once more at the end, as it has moved on.
+func (c *Controller) pass(ctx context.Context, key types.NamespacedName) reconcile.Result {
+	defer c.notifyDeleted(key)
+	ctx = logf.IntoContext(ctx, c.log.WithValues("namespace", key.Namespace, "name", key.Name))
+	cached := c.cached(key)
+	c.deliverEvents(ctx, key, cached)
+	if cached == nil {
+		return reconcile.Result{}
+	}
+	uid := cached.GetUID()
+	o := c.objects.Take(uid)
+	if o.Past(cached) || c.goneMeanwhile(key, uid) {
+		return reconcile.Result{}
+	}
+	if wait := o.Throttle.Wait(time.Now()); wait > 0 {
+		return retry(cached, wait)
+	}
+	next, err := c.changes.Reconcile(ctx, o.Newest(cached), &o.Changes)
+	latest := c.cached(key)
+	o.Proceed(cached, next, latest)
+	result := c.conclude(ctx, latest, o, next, err)
+	c.objects.Put(uid, o)
+	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
+		c.objects.Forget(uid)
+		c.background.Forget(uid)
+	}
+	return result
+}
+
+// cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.
+func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured {
+	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
+	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
+	object, _ := found.(*unstructured.Unstructured)
+	return object
+}
+
+// goneMeanwhile tells whether the object has gone since it was found in the cache. The informer removes an object from
+// the cache first, and from the memory second: if it was in the cache before its memory was taken, or put back, that
+// may be the memory of nothing, or stay for ever. An older list may bring it back under its uid, so the cache is asked,
+// too.
+func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool {
+	if !c.objects.Deleted(key, uid) {
+		return false
+	}
+	cached := c.cached(key)
+	return cached == nil || cached.GetUID() != uid
+}
+
+// conclude turns the end of a pass into what the queue must do.
+func (c *Controller) conclude(
+	ctx context.Context, latest *unstructured.Unstructured, o *memory.Object, next changes.Next, err error,
+) reconcile.Result {
+	var blocked *changes.BlockedError
+	switch {
+	case errors.As(err, &blocked):
+		if o.Blocks(err.Error()) {
+			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
+				append(panics.Stack(err), "handlers", c.changes.IDs())...)
+		}
+		o.Throttle.Succeed()
+		return reconcile.Result{}
+	case err != nil:
+		return c.postpone(ctx, latest, o, err)
+	}
+	o.Succeed()
+	if next.After != nil {
+		return retry(latest, *next.After)
+	}
+	return reconcile.Result{}
+}
+
+// postpone delays an object after an error of the framework.
+func (c *Controller) postpone(
+	ctx context.Context, latest *unstructured.Unstructured, o *memory.Object, err error,
+) reconcile.Result {
+	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.changes.IDs())...)
+	if o.Repeats(err) {
+		log = logr.Discard()
+	}
+	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, time.Now())
+	if !again {
+		log.Error(err, "Cannot handle the object now; waiting for its next event")
+		return reconcile.Result{}
+	}
+	log.Error(err, "Cannot handle the object now; retrying", "after", delay.String())
+	return retry(latest, delay)
+}
+
+// retry comes back after a delay: the priority of the event that led here would stick otherwise.
+func retry(cached *unstructured.Unstructured, delay time.Duration) reconcile.Result {
+	priority := priorityOf(cached, source.PriorityRetry)
+	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
+}
+
+// priorityOf is that of all requests for an object that is being deleted or gone, of whatever kind they are.
+func priorityOf(cached *unstructured.Unstructured, otherwise int) int {
+	if cached == nil || cached.GetDeletionTimestamp() != nil {
+		return source.PriorityDeletion
+	}
+	return otherwise
+}

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// served runs the kind's queue as a controller does, until the test ends.
+func (w *world) served(t *testing.T) (stop func()) {
+	c := w.controller
+	c.queue.Store(
+		queue.New(
+			c.workers.places,
+			workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Minute),
+		),
+	)
+	ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), w.log()))
+	go func() {
+		for {
+			r, _, shutdown := c.queue.Load().GetWithPriority()
+			if shutdown {
+				return
+			}
+			_, _ = c.Reconcile(ctx, r)
+			c.queue.Load().Done(r)
+		}
+	}()
+	return func() {
+		cancel()
+		c.queue.Load().ShutDown()
+		c.passes.Wait()
+	}
+}
+
+// A pass runs on a goroutine of its own, where nobody else would stop a panic.
+func TestPanicsOfPassesAreContained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, creating("c"))
+		panics := 3
+		w.controller.store = moving{w.cache, func() {
+			if panics > 0 {
+				panics--
+				panic("a mistake of the framework")
+			}
+		}, nothing}
+		stop := w.served(t)
+		w.controller.queue.Load().Add(request)
+		time.Sleep(time.Minute)
+		stop()
+		w.wantCalls("it is tried again until it works", "c")
+		if len(w.logged) != 3 || !strings.Contains(
+			w.logged[0], "a mistake of the framework",
+		) || !strings.Contains(w.logged[0], `"name"="a"`) {
+			t.Errorf("each is told, with its object: %q", w.logged)
+		}
+	})
+}
+
+// Handlers are held back until indices are complete; an exit meanwhile waits for nobody.
+func TestExitBeforeHandlersMayBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, creating("c"))
+		w.controller.deps.Readiness = indexes.NewReadiness()
+		stop := w.served(t)
+		w.controller.queue.Load().Add(request)
+		time.Sleep(time.Hour)
+		stop()
+		synctest.Wait()
+		w.wantCalls("nobody is called")
+	})
+}

@@ -1,0 +1,79 @@
+package discovery_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A server that ends every watch with an error is not asked for everything all the time.
+func TestCRDWatchesThatFailAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		conn := roundTripper(func(r *http.Request) (*http.Response, error) {
+			body := `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"}}`
+			if r.URL.Query().Get("watch") != "" {
+				body = `{"type":"ERROR","object":{"kind":"Status","code":500,` +
+					`"reason":"InternalError","message":"etcd is out of order"}}` + "\n"
+			} else {
+				lists++
+			}
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(body)), Request: r,
+			}, nil
+		})
+		client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(
+			&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requested := &counter{}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		everything := discovery.Selector{Everything: true}
+		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, requested)
+		if lists > 60 {
+			t.Errorf("in 10 minutes: %d lists, %d requests, each of which asks for all of the server",
+				lists, requested.requests)
+		}
+	})
+}
+
+type counter struct{ requests int }
+
+func (c *counter) RequestResync() { c.requests++ }
+
+// Groups without a dot are the API server's own: no CRD makes a difference to them.
+func TestCRDsAreNotWatchedInVain(t *testing.T) {
+	deployments, err := discovery.Spelled("apps/v1", "deployments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := discovery.NewCRDWatcher(nil, []discovery.Selector{deployments}); w != nil {
+		t.Error("CRDs are watched for a kind of the API server's own")
+	}
+	for _, spelling := range []string{"deployments", "widgets.v1.example.org", "*"} {
+		s, err := discovery.Spelled(spelling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if discovery.NewCRDWatcher(nil, []discovery.Selector{deployments, s}) == nil {
+			t.Errorf("CRDs are not watched for %q", spelling)
+		}
+	}
+}

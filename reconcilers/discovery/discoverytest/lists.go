@@ -1,0 +1,65 @@
+package discoverytest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ExampleV1 is the group and version of Served.
+var ExampleV1 = schema.GroupVersion{Group: "example.org", Version: "v1"}
+
+// AllVerbs are those of a usual resource.
+var AllVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+
+// Served is what an API server has of example.org/v1, changed as a case needs it.
+func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
+		{
+			Name: "widgets/scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true,
+			Verbs: metav1.Verbs{"get", "patch"},
+		},
+		{
+			Name: "widgets", SingularName: "widget", Kind: "Widget", Namespaced: true, Verbs: AllVerbs,
+			ShortNames: []string{"wd"},
+		},
+		{Name: "widgets/status", Kind: "Widget", Namespaced: true, Verbs: metav1.Verbs{"get", "patch", "update"}},
+		{Name: "clusters", Kind: "Cluster", Verbs: AllVerbs},
+		{Name: "reviews", SingularName: "review", Kind: "Review", Verbs: metav1.Verbs{"create"}},
+		{Name: "relics", SingularName: "relic", Kind: "Relic", Verbs: metav1.Verbs{"list", "watch"}},
+	}}
+	for _, f := range change {
+		f(list)
+	}
+	return list
+}
+
+// With adds a resource to Served.
+func With(r metav1.APIResource) func(*metav1.APIResourceList) {
+	r.Verbs = AllVerbs
+	return func(list *metav1.APIResourceList) { list.APIResources = append(list.APIResources, r) }
+}
+
+// Lister answers for groups and versions.
+type Lister func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+
+// Get is for the paths of discovery.
+func (f Lister) Get(ctx context.Context, path string) ([]byte, error) {
+	gv, ofGroup := strings.CutPrefix(path, "/apis/")
+	if !ofGroup {
+		return nil, nil
+	}
+	list, err := f(ctx, gv)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return json.Marshal(list)
+	}
+}

@@ -1,0 +1,179 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Getter asks the API server for a document by its path. A document that is not there is nil.
+type Getter interface {
+	Get(ctx context.Context, path string) ([]byte, error)
+}
+
+// API is the Getter of an API server.
+type API struct{ Client rest.Interface }
+
+// Get gives nil for what is not there.
+func (a API) Get(ctx context.Context, path string) ([]byte, error) {
+	data, err := a.Client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// IncompleteError is what the API server did not tell: some versions of groups, as those of an extension server that is
+// down.
+type IncompleteError struct {
+	reasons map[schema.GroupVersion]error
+}
+
+// Error names the versions.
+func (e *IncompleteError) Error() string {
+	reasons := make([]string, 0, len(e.reasons))
+	for _, err := range e.reasons {
+		reasons = append(reasons, err.Error())
+	}
+	slices.Sort(reasons)
+	return strings.Join(reasons, "; ")
+}
+
+// AboutGroup tells whether it is not known what there is in some version of the group.
+func (e *IncompleteError) AboutGroup(group string) bool {
+	for gv := range e.reasons {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
+}
+
+// Discover asks what there is: in the groups, the empty one of which is the core; or in all if they are nil. What can
+// be found is given together with a IncompleteError for the versions of which the server did not tell.
+func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
+	var all []Resource
+	incomplete := &IncompleteError{reasons: map[schema.GroupVersion]error{}}
+	versions, err := versionsOf(ctx, server, groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range versions {
+		found, err := v.scan(ctx, server)
+		if err != nil {
+			incomplete.reasons[v.GroupVersion] = err
+		}
+		all = append(all, found...)
+	}
+	if len(incomplete.reasons) > 0 {
+		return all, incomplete
+	}
+	return all, nil
+}
+
+// groupVersion is one that the API server has.
+type groupVersion struct {
+	schema.GroupVersion
+	path      string
+	preferred bool
+}
+
+func versionsOf(ctx context.Context, server Getter, groups []string) (all []groupVersion, err error) {
+	asked := func(group string) bool { return groups == nil || slices.Contains(groups, group) }
+	if asked("") {
+		var core metav1.APIVersions
+		if err := readRoot(ctx, server, "/api", &core); err != nil {
+			return nil, err
+		}
+		for _, name := range core.Versions {
+			all = append(all, groupVersion{schema.GroupVersion{Version: name}, "/api/" + name, true})
+		}
+	}
+	if groups != nil && !slices.ContainsFunc(groups, func(group string) bool { return group != "" }) {
+		return all, nil
+	}
+	var list metav1.APIGroupList
+	if err := readRoot(ctx, server, "/apis", &list); err != nil {
+		return nil, err
+	}
+	for _, group := range list.Groups {
+		for _, v := range group.Versions {
+			if gv := (schema.GroupVersion{Group: group.Name, Version: v.Version}); asked(group.Name) {
+				all = append(all, groupVersion{gv, "/apis/" + gv.String(), v.Version == group.PreferredVersion.Version})
+			}
+		}
+	}
+	return all, nil
+}
+
+// readRoot reads a document that every API server has: without it, there is not nothing, but nothing is known.
+func readRoot(ctx context.Context, server Getter, path string, into any) error {
+	data, err := server.Get(ctx, path)
+	if err == nil && data == nil {
+		return fmt.Errorf("asking the API server for %s: it has no such document", path)
+	}
+	return decode(data, err, path, into)
+}
+
+// readOptional leaves as it is what is not there.
+func readOptional(ctx context.Context, server Getter, path string, into any) error {
+	data, err := server.Get(ctx, path)
+	if err == nil && data == nil {
+		return nil
+	}
+	return decode(data, err, path, into)
+}
+
+func decode(data []byte, err error, path string, into any) error {
+	if err != nil {
+		return fmt.Errorf("asking the API server for %s: %w", path, err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("reading %s of the API server: %w", path, err)
+	}
+	return nil
+}
+
+// scan gives the resources of one version. One that has gone meanwhile has none.
+func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, error) {
+	var list metav1.APIResourceList
+	if err := readOptional(ctx, server, v.path, &list); err != nil {
+		return nil, err
+	}
+	return v.resourcesOf(list), nil
+}
+
+// resourcesOf are the resources of a list, without the subresources: they are named after their resource, and may have
+// its kind. Servers may leave the singular out; it is the kind in small letters then.
+func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) {
+	for _, r := range list.APIResources {
+		if strings.Contains(r.Name, "/") {
+			continue
+		}
+		all = append(all, Resource{
+			GroupVersionKind: v.WithKind(r.Kind), Plural: r.Name,
+			Singular:  cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
+			Shortcuts: r.ShortNames, Categories: r.Categories, Subresources: subresources(list, r.Name),
+			Namespaced: r.Namespaced, Preferred: v.preferred, Verbs: r.Verbs,
+		})
+	}
+	return all
+}
+
+func subresources(list metav1.APIResourceList, plural string) (names []string) {
+	for _, r := range list.APIResources {
+		if name, ok := strings.CutPrefix(r.Name, plural+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,122 @@
+package discovery
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Use is what handlers are for, as far as the choice of resources goes.
+type Use int
+
+// The uses.
+const (
+	// Watching needs the objects, and never writes to them: event handlers.
+	Watching Use = iota
+	// Patching needs the objects, and writes to them: handlers of changes, daemons, timers.
+	Patching
+	// Indexing needs the objects, for indices.
+	Indexing
+	// Reviewing needs no objects: webhooks.
+	Reviewing
+)
+
+// Want is one selector and what its handlers are for.
+type Want struct {
+	Selector Selector
+	Use      Use
+}
+
+// Plan is which resources are served.
+type Plan struct {
+	// Watched are those whose objects are watched; Indexed those of indices, and Reviewed those of webhooks.
+	Watched, Indexed, Reviewed []Resource
+	// Ambiguous are those that share a name by which one was meant; none of them is watched.
+	Ambiguous []Resource
+	// Warnings are what users expect and do not get, one sentence with the names for each selector or resource.
+	Warnings []string
+}
+
+// Serve decides which of the resources that the API server has are served. A name that means several of them means
+// none: nobody can tell which.
+func Serve(wants []Want, all []Resource) Plan {
+	var p Plan
+	var patched []Resource
+	for _, want := range wants {
+		meant := want.Selector.Select(all)
+		switch want.Use {
+		case Reviewing:
+			p.Reviewed = add(p.Reviewed, meant)
+		case Indexing:
+			p.Indexed = add(p.Indexed, meant)
+			p.Watched = add(p.Watched, meant)
+		case Patching:
+			patched = add(patched, meant)
+			p.Watched = add(p.Watched, meant)
+		default:
+			p.Watched = add(p.Watched, meant)
+		}
+		if len(meant) == 0 {
+			p.warn(want.Selector, "there is no such resource")
+		}
+	}
+	for _, want := range wants {
+		meant := want.Selector.Select(all)
+		if want.Use != Reviewing && want.Selector.Specific() && len(meant) > 1 {
+			p.warn(
+				want.Selector, fmt.Sprintf("it is ambiguous, and nobody handles any of %v: name the group, too", meant),
+			)
+			p.Ambiguous = add(p.Ambiguous, meant)
+			p.Watched = without(p.Watched, func(r Resource) bool { return contains(meant, r) })
+		}
+	}
+	p.dropUnable(patched)
+	return p
+}
+
+// dropUnable leaves out what cannot be watched, and, if any of it is to be written to, all that cannot be.
+func (p *Plan) dropUnable(patched []Resource) {
+	p.Watched = without(p.Watched, func(r Resource) bool {
+		if r.Can("list", "watch") {
+			return false
+		}
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf("%s cannot be listed and watched: it has the verbs %v", r, r.Verbs))
+		return true
+	})
+	unpatchable := func(r Resource) bool { return !r.Can("patch") }
+	if !slices.ContainsFunc(p.Watched, func(r Resource) bool { return unpatchable(r) && contains(patched, r) }) {
+		return
+	}
+	p.Watched = without(p.Watched, func(r Resource) bool {
+		if unpatchable(r) {
+			p.Warnings = append(p.Warnings,
+				fmt.Sprintf("%s cannot be patched, so nothing could be remembered of it", r))
+		}
+		return unpatchable(r)
+	})
+}
+
+func (p *Plan) warn(s Selector, reason string) {
+	p.Warnings = append(p.Warnings, s.String()+": "+reason)
+}
+
+func same(r Resource) func(Resource) bool {
+	return func(other Resource) bool {
+		return r.Group == other.Group && r.Version == other.Version && r.Plural == other.Plural
+	}
+}
+
+func contains(list []Resource, r Resource) bool { return slices.ContainsFunc(list, same(r)) }
+
+func add(list, more []Resource) []Resource {
+	for _, r := range more {
+		if !contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func without(list []Resource, drop func(Resource) bool) []Resource {
+	return slices.DeleteFunc(slices.Clone(list), drop)
+}

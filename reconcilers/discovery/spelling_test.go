@@ -1,0 +1,133 @@
+package discovery_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+)
+
+func apiDocuments() *discoverytest.Documents {
+	verbs := metav1.Verbs{"list", "watch", "patch"}
+	one := func(name, kind string, short ...string) metav1.APIResource {
+		return metav1.APIResource{
+			Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: true, Verbs: verbs,
+			ShortNames: short,
+		}
+	}
+	group := func(name string) metav1.APIGroup {
+		v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		return metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v}
+	}
+	list := func(all ...metav1.APIResource) metav1.APIResourceList {
+		return metav1.APIResourceList{APIResources: all}
+	}
+	return &discoverytest.Documents{Of: map[string]any{
+		"/api": metav1.APIVersions{Versions: []string{"v1"}}, "/api/v1": list(one("pods", "Pod", "po")),
+		"/apis": metav1.APIGroupList{
+			Groups: []metav1.APIGroup{group("kopf.dev"), group("metrics.k8s.io"), group("zalando.org")},
+		},
+		"/apis/kopf.dev/v1": list(
+			one("kopfexamples", "KopfExample", "kex"), one("lonelies", "Lonely"),
+			metav1.APIResource{Name: "lonelies/status", Kind: "Lonely"},
+		),
+		"/apis/zalando.org/v1": list(
+			one("kopfexamples", "KopfExample", "kex"),
+		), "/apis/metrics.k8s.io/v1": list(one("pods", "PodMetrics")),
+	}}
+}
+
+func TestSpellings(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		parts  []string
+		want   string // the resource
+		fails  string
+		asked  int
+	}{
+		"Nothing": {
+			reason: "nobody has it", parts: []string{"nothings"}, fails: "there is no such resource", asked: 6,
+		},
+		"Ambiguous": {
+			reason: "two groups have it, so nobody knows", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
+		},
+		"AnotherGroup": {
+			reason: "only what is meant is asked for", parts: []string{"nothings.kopf.dev"},
+			fails: "there is no such resource", asked: 2,
+		},
+		"Core": {reason: "the core has precedence", parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
+		"CoreKind": {
+			reason: "no other kind is called so", parts: []string{"PodMetrics"},
+			want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6,
+		},
+		"NameAndGroup": {
+			reason: "with its group it is one", parts: []string{"kex.zalando.org"},
+			want: "zalando.org/v1, Kind=KopfExample", asked: 2,
+		},
+		"GroupThenName": {
+			reason: "the same in two words", parts: []string{"kopf.dev", "KopfExample"},
+			want: "kopf.dev/v1, Kind=KopfExample", asked: 2,
+		},
+		"Kind": {
+			reason: "any name will do", parts: []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
+		},
+		"NameVersion": {
+			reason: "a version without a group", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := discovery.Spelled(tc.parts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := apiDocuments()
+			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) || !discovery.IsUnserved(err) {
+					t.Errorf("%s: got %v, want an unserved one with %q", tc.reason, err, tc.fails)
+				}
+			} else if err != nil || kindsOf(found.Served) != tc.want {
+				t.Errorf("%s: got %s, error %v", tc.reason, kindsOf(found.Served), err)
+			}
+			if len(server.Asked) != tc.asked {
+				t.Errorf("%s: asked for %v", tc.reason, server.Asked)
+			}
+		})
+	}
+}
+
+func TestSpellingsOnABadConnection(t *testing.T) {
+	s, err := discovery.Spelled("kex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &discoverytest.Documents{Err: errors.New("refused")}
+	_, err = discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
+	if err == nil || discovery.IsUnserved(err) || !strings.Contains(err.Error(), "kex") {
+		t.Errorf("no answer proves nothing: got %v", err)
+	}
+}
+
+func TestSpelledInFull(t *testing.T) {
+	want := discovery.Selector{Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kex"}
+	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
+		got, err := discovery.Spelled(parts...)
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%v says all, so no search is needed: error %v, -want, +got:\n%s", parts, err, d)
+		}
+	}
+}
+
+func kindsOf(all []discovery.Resource) string {
+	var kinds []string
+	for _, r := range all {
+		kinds = append(kinds, r.GroupVersionKind.String())
+	}
+	return strings.Join(kinds, "; ")
+}

@@ -1,0 +1,270 @@
+package discovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// resourceOf reads a resource of a vector.
+func resourceOf(t *testing.T, item any) discovery.Resource {
+	t.Helper()
+	d := vectors.Known(t, item, "group", "version", "plural", "kind", "singular", "shortcuts", "categories",
+		"subresources",
+		"namespaced", "preferred", "verbs")
+	return discovery.Resource{
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: d.Text("group", ""), Version: d.Text("version", ""), Kind: d.Text("kind", ""),
+		},
+		Plural: d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: texts(d.List("shortcuts")),
+		Categories: texts(d.List("categories")), Subresources: texts(d.List("subresources")),
+		Namespaced: d.Flag("namespaced"), Preferred: d.Flag("preferred"), Verbs: texts(d.List("verbs")),
+	}
+}
+
+func texts(list []any) []string {
+	all := []string{}
+	for _, item := range list {
+		text, _ := item.(string)
+		all = append(all, text)
+	}
+	return all
+}
+
+func resourcesOf(t *testing.T, list []any) []discovery.Resource {
+	t.Helper()
+	var all []discovery.Resource
+	for _, item := range list {
+		all = append(all, resourceOf(t, item))
+	}
+	return all
+}
+
+// selectorOf reads a selector: positional arguments, or named ones, with the positional ones among them.
+func selectorOf(t *testing.T, spec any) (discovery.Selector, error) {
+	t.Helper()
+	args, positional := spec.([]any)
+	var named discovery.Selector
+	if special, isSpecial := spec.(map[string]any); isSpecial && special["$"] != nil || spec == nil {
+		args, positional = []any{spec}, true
+	}
+	if !positional {
+		d := vectors.Known(t, spec, "args", "group", "version", "kind", "plural", "singular", "shortcut", "category")
+		args = d.List("args")
+		for _, key := range []string{"group", "version", "kind", "plural", "singular", "shortcut", "category"} {
+			text, said := d[key].(string)
+			if !said {
+				continue
+			}
+			if err := named.Set(key, text); err != nil {
+				return named, err
+			}
+		}
+	}
+	read := []any{}
+	for _, arg := range args {
+		read = append(read, argument(t, arg))
+	}
+	return discovery.Parse(read, named)
+}
+
+func argument(t *testing.T, arg any) any {
+	t.Helper()
+	if _, isMapping := arg.(map[string]any); !isMapping {
+		return arg
+	}
+	d := vectors.Known(t, arg, "$", "fn", "arg")
+	if d["$"] == "EVERYTHING" {
+		return discovery.Everything
+	}
+	fn, ok := map[string]func(discovery.Resource) bool{
+		"group_is":   func(r discovery.Resource) bool { return r.Group == d["arg"] },
+		"plural_in":  func(r discovery.Resource) bool { return slices.Contains(d.List("arg"), any(r.Plural)) },
+		"everything": func(discovery.Resource) bool { return true },
+		"nothing":    func(discovery.Resource) bool { return false },
+		"namespaced": func(r discovery.Resource) bool { return r.Namespaced },
+	}[d.Text("fn", "")]
+	if !ok {
+		t.Fatalf("the harness does not know the function %v", arg)
+	}
+	return fn
+}
+
+// parsed is the selector as the vectors show it: what is said, and nothing else.
+func parsed(s discovery.Selector) map[string]any {
+	shown := map[string]any{}
+	if s.Group.Given {
+		shown["group"] = s.Group.Text
+	}
+	if s.Version.Given {
+		shown["version"] = s.Version.Text
+	}
+	for key, value := range map[string]string{
+		"any_name": s.Name, "kind": s.Kind, "plural": s.Plural, "singular": s.Singular, "shortcut": s.Shortcut,
+		"category": s.Category,
+	} {
+		if value != "" {
+			shown[key] = value
+		}
+	}
+	if s.Everything {
+		shown["any_name"] = "EVERYTHING"
+	}
+	return shown
+}
+
+func names(list []discovery.Resource) []any {
+	all := []any{}
+	for _, r := range list {
+		all = append(all, r.String())
+	}
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return all
+}
+
+func check(t *testing.T, want vectors.Expected, got any, err error) {
+	t.Helper()
+	if want.Failed(t, got, err) {
+		return
+	}
+	if !diff.Equal(want.Value, got) {
+		t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
+	}
+}
+
+func TestVectorsResourceSelector(t *testing.T) {
+	vectors.Run(t, "resource_selector", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "selector", "resources")
+		all := resourcesOf(t, input.List("resources"))
+		s, err := selectorOf(t, input["selector"])
+		var checked []discovery.Resource
+		for _, r := range all {
+			if err == nil && s.Matches(r) {
+				checked = append(checked, r)
+			}
+		}
+		check(t, want, map[string]any{
+			"parsed": parsed(s), "is_specific": s.Specific(), "checked": names(checked), "selected": names(
+				s.Select(all),
+			),
+		}, err)
+	})
+}
+
+var uses = map[string]discovery.Use{
+	"create": discovery.Patching, "update": discovery.Patching, "delete": discovery.Patching,
+	"resume": discovery.Patching,
+	"field":  discovery.Patching, "timer": discovery.Patching, "daemon": discovery.Patching,
+	"event": discovery.Watching,
+	"index": discovery.Indexing, "validate": discovery.Reviewing, "mutate": discovery.Reviewing,
+}
+
+func TestVectorsServedResources(t *testing.T) {
+	vectors.Run(t, "served_resources", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "handlers", "scans", "resources")
+		var wants []discovery.Want
+		for _, item := range input.List("handlers") {
+			d, _ := item.(map[string]any)
+			use, ok := uses[vectors.Fields(d).Text("on", "")]
+			if !ok {
+				t.Fatalf("the harness does not know the handler %v", item)
+			}
+			s, err := selectorOf(t, d["resource"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants = append(wants, discovery.Want{Selector: s, Use: use})
+		}
+		var all []discovery.Resource
+		got := []any{}
+		for _, item := range input.List("scans") {
+			scan := vectors.Known(t, item, "group", "resources")
+			list := input.List("resources")
+			if scan["resources"] != nil {
+				list = scan.List("resources")
+			}
+			found := resourcesOf(t, list)
+			if group, ok := scan["group"].(string); ok {
+				all = slices.DeleteFunc(slices.Clone(all), func(r discovery.Resource) bool { return r.Group == group })
+				all = append(all, found...)
+			} else {
+				all = found
+			}
+			plan := discovery.Serve(wants, all)
+			got = append(
+				got,
+				map[string]any{
+					"watched": names(plan.Watched), "indexed": names(plan.Indexed), "webhook": names(plan.Reviewed),
+				},
+			)
+		}
+		check(t, want, got, nil)
+	})
+}
+
+// replies are what the API server answers, and what it was asked.
+type replies struct {
+	of    vectors.Fields
+	asked []any
+}
+
+func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
+	r.asked = append(r.asked, path)
+	if r.of[path] == nil {
+		return nil, nil
+	}
+	return json.Marshal(r.of[path])
+}
+
+// groupsOf are nil if nothing is said of them: none at all are something else.
+func groupsOf(input vectors.Fields) []string {
+	if input["groups"] == nil {
+		return nil
+	}
+	return texts(input.List("groups"))
+}
+
+func TestVectorsDiscovery(t *testing.T) {
+	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "responses", "groups")
+		server := &replies{of: input.Mapping("responses"), asked: []any{}}
+		found, err := discovery.Discover(t.Context(), server, groupsOf(input)...)
+		if want.Failed(t, found, err) {
+			return
+		}
+		expected := vectors.Known(t, want.Value, "requests", "resources")
+		sorted := func(list []any) []any {
+			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			return list
+		}
+		if d := cmp.Diff(sorted(expected.List("requests")), sorted(server.asked)); d != "" {
+			t.Errorf("requests: -want, +got:\n%s", d)
+		}
+		normal := func(list []discovery.Resource) []discovery.Resource {
+			for i := range list {
+				for _, names := range []*[]string{
+					&list[i].Shortcuts, &list[i].Categories, &list[i].Subresources, &list[i].Verbs,
+				} {
+					if len(*names) == 0 {
+						*names = nil
+					}
+				}
+			}
+			slices.SortFunc(list, func(a, b discovery.Resource) int { return strings.Compare(a.String(), b.String()) })
+			return list
+		}
+		if d := cmp.Diff(normal(resourcesOf(t, expected.List("resources"))), normal(found)); d != "" {
+			t.Errorf("resources: -want, +got:\n%s", d)
+		}
+	})
+}

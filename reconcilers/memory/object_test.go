@@ -1,0 +1,99 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func TestCatchUp(t *testing.T) {
+	body := func(version string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}},
+		}
+	}
+	tests := map[string]struct {
+		reason string
+		cached string
+		want   string // the version of what is handled
+		kept   bool
+	}{
+		"Malformed": {"versions that cannot be compared prove nothing", "x", "9", true},
+		"None":      {"an object without a version proves nothing", "", "9", true},
+		"Behind":    {"our write is not there yet", "8", "9", true},
+		"There":     {"our write is there", "9", "9", false},
+		"Longer":    {"versions are numbers, not texts", "10", "10", false},
+		"Ahead":     {"an edit after our write is there", "11", "11", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &memory.Object{}
+			o.Wrote(body("9").Object, false)
+			if got := patching.VersionOf(o.Newest(body(tc.cached))); got != tc.want {
+				t.Errorf("%s: got version %s, want %s", tc.reason, got, tc.want)
+			}
+			if kept := keepsWrite(o); kept != tc.kept {
+				t.Errorf("%s: kept: %v", tc.reason, kept)
+			}
+		})
+	}
+}
+
+// keepsWrite tells whether the object knows a write that a cache may not have.
+func keepsWrite(o *memory.Object) bool {
+	unversioned := &unstructured.Unstructured{Object: map[string]any{}}
+	return patching.VersionOf(o.Newest(unversioned)) != ""
+}
+
+// An object that the API server does not find needs nothing to be remembered but that, until the cache knows it.
+func TestProceedWithoutTheObject(t *testing.T) {
+	cached := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}
+	all := memory.NewObjects()
+	o := all.Take("u1")
+	o.Throttle.Fail(memory.DefaultErrorDelays, time.Now())
+	o.Blocks("something")
+	o.Wrote(map[string]any{"metadata": map[string]any{"resourceVersion": "6"}}, false)
+	o.Proceed(cached, changes.Next{Gone: true}, cached)
+	if !o.Past(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.Blocks("something") {
+		t.Errorf("an object that is no more needs nothing but that: %+v", o)
+	}
+	o = all.Take("u1")
+	o.Proceed(cached, changes.Next{Gone: true}, cached)
+	if all.Put("u1", o); all.Len() != 1 {
+		t.Error("this must be remembered until the cache knows it")
+	}
+}
+
+// A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object
+// by then.
+func TestProceedBesideTheCache(t *testing.T) {
+	body := func(uid, version string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}},
+		}
+	}
+	tests := map[string]struct {
+		reason string
+		now    *unstructured.Unstructured
+		kept   bool
+	}{
+		"Same":      {"our write is yet to come", body("u1", "5"), true},
+		"There":     {"our write has come meanwhile", body("u1", "9"), false},
+		"Nothing":   {"whoever tells of the end forgets the object", nil, true},
+		"Successor": {"the versions of another object say nothing about this one", body("u2", "10"), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &memory.Object{}
+			o.Proceed(body("u1", "5"), changes.Next{Written: body("u1", "9").Object}, tc.now)
+			if kept := keepsWrite(o); kept != tc.kept {
+				t.Errorf("%s: kept: %v", tc.reason, kept)
+			}
+		})
+	}
+}

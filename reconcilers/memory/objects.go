@@ -1,0 +1,154 @@
+package memory
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// Objects is the memory of one scope, by uid. The queue never runs two passes over one object at once, so only the maps
+// need the lock.
+type Objects struct {
+	mu        sync.Mutex
+	resuming  bool // there are handlers that want to know which objects were there at the start
+	listed    bool // the first listing is over: what is listed after that is not met for the first time
+	byUID     map[types.UID]*Object
+	left      map[types.UID]bool                   // what was there when a controller ended
+	deletions map[types.NamespacedName][]types.UID // that the informer told of, until all handlers have been told
+}
+
+// NewObjects makes an empty memory.
+func NewObjects() *Objects { return &Objects{byUID: map[types.UID]*Object{}} }
+
+// Begin is before a controller of the kind. The first one with handlers that want to know begins the time of first
+// meetings.
+func (s *Objects) Begin(resuming bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resuming && !s.resuming {
+		s.resuming, s.listed = true, false
+	}
+}
+
+// MarkInitial is for the objects of a listing: those of the first one were there at the start.
+func (s *Objects) MarkInitial(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.resuming || s.listed {
+		return
+	}
+	o := s.byUID[uid]
+	if o == nil {
+		o = &Object{}
+		s.byUID[uid] = o
+	}
+	o.Changes.Initial = true
+}
+
+// Delete forgets the object of which the informer says that it is gone. Handlers may have to be told of that yet: what
+// they remember of it stays until TakeDeletions.
+func (s *Objects) Delete(obj source.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byUID, obj.GetUID())
+	if s.deletions == nil {
+		s.deletions = map[types.NamespacedName][]types.UID{}
+	}
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	s.deletions[key] = append(s.deletions[key], obj.GetUID())
+}
+
+// Deleted tells whether the informer has said so of the object since TakeDeletions. It may have come back since: a list
+// can be older than the one before.
+func (s *Objects) Deleted(key types.NamespacedName, uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.deletions[key], uid)
+}
+
+// TakeDeletions gives the objects of this name that have gone, once.
+func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := s.deletions[key]
+	delete(s.deletions, key)
+	return gone
+}
+
+// Leave is when a controller ends, with what its cache had: of what goes from now on, nobody tells. The first listing,
+// if it was through, is over for all that follow.
+func (s *Objects) Leave(cached []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = true
+	if s.left == nil {
+		s.left = map[types.UID]bool{}
+	}
+	for uid := range uidsOf(cached) {
+		s.left[uid] = true
+	}
+}
+
+// Missed forgets what has gone while no controller was there, and gives it. The cached objects are those of a complete
+// listing of the next one.
+func (s *Objects) Missed(cached []any) (gone []types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := uidsOf(cached)
+	for uid := range s.left {
+		if !now[uid] {
+			delete(s.byUID, uid)
+			gone = append(gone, uid)
+		}
+	}
+	s.left = nil
+	return gone
+}
+
+func uidsOf(cached []any) map[types.UID]bool {
+	uids := make(map[types.UID]bool, len(cached))
+	for _, item := range cached {
+		if obj, ok := item.(source.Object); ok {
+			uids[obj.GetUID()] = true
+		}
+	}
+	return uids
+}
+
+// Take gives the memory of an object for a pass; Put keeps what is worth keeping of it.
+func (s *Objects) Take(uid types.UID) *Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.byUID[uid]; o != nil {
+		return o
+	}
+	return &Object{}
+}
+
+// Put keeps the memory, unless there is nothing in it.
+func (s *Objects) Put(uid types.UID, o *Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.idle() {
+		delete(s.byUID, uid)
+		return
+	}
+	s.byUID[uid] = o
+}
+
+// Forget drops the memory of an object.
+func (s *Objects) Forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byUID, uid)
+}
+
+// Len is how many objects something is kept of.
+func (s *Objects) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byUID)
+}

@@ -1,0 +1,112 @@
+package memory_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+)
+
+var widgets = schema.GroupResource{Group: "example.org", Resource: "widgets"}
+
+// marks tells whether an object that is listed now is met for the first time.
+func marks(s *memory.Objects) bool {
+	s.MarkInitial("probe")
+	defer s.Forget("probe")
+	return s.Take("probe").Changes.Initial
+}
+
+// The memory of a kind outlives its controllers, that of other kinds and namespaces is another one.
+func TestMemoryOfScopes(t *testing.T) {
+	var r memory.Registry
+	here, there := memory.Scope{GroupResource: widgets, Namespace: "here"}, memory.Scope{
+		GroupResource: widgets, Namespace: "there",
+	}
+	first := r.Of(here)
+	first.Objects.Begin(true)
+	if !marks(first.Objects) || first != r.Of(here) {
+		t.Error("a kind that is served again has another memory")
+	}
+	if other := r.Of(there); other.Objects == first.Objects || other.Background == first.Background ||
+		other.Indexer == first.Indexer {
+		t.Error("two namespaces share a memory: the end of the first listing of one would be that of both")
+	}
+	others := r.Of(memory.Scope{GroupResource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
+	others.Objects.Begin(false)
+	if marks(others.Objects) {
+		t.Error("a kind without resume handlers marks objects")
+	}
+}
+
+// Resume handlers that join a kind later are told of the objects.
+func TestResumeHandlersThatJoinLater(t *testing.T) {
+	s := memory.NewObjects()
+	s.Begin(false)
+	s.Leave(nil)
+	if s.Begin(true); !marks(s) {
+		t.Error("a resume handler that joins the kind later is never told of any object")
+	}
+}
+
+// Versions are views of the same objects, and share a scope: nothing is met anew.
+func TestMemoryOfAnotherController(t *testing.T) {
+	s := memory.NewObjects()
+	s.Begin(true)
+	s.Leave(nil)
+	if s.Begin(true); marks(s) {
+		t.Error("all objects are met for the first time again")
+	}
+}
+
+func object(uid types.UID) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetUID(uid)
+	o.SetNamespace("ns")
+	o.SetName("a")
+	return o
+}
+
+// What has gone while nobody was there is given once, and forgotten.
+func TestMissed(t *testing.T) {
+	s := memory.NewObjects()
+	for _, uid := range []types.UID{"stays", "goes"} {
+		o := s.Take(uid)
+		o.Blocks("something")
+		s.Put(uid, o)
+	}
+	s.Leave([]any{object("stays"), object("goes")})
+	if d := cmp.Diff([]types.UID{"goes"}, s.Missed([]any{object("stays"), object("new")})); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if s.Len() != 1 {
+		t.Errorf("the memory of %d objects is left, want one", s.Len())
+	}
+	if gone := s.Missed(nil); len(gone) > 0 {
+		t.Errorf("given a second time: %v", gone)
+	}
+}
+
+// That an object has gone is known until handlers have been told.
+func TestDeletions(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	s := memory.NewObjects()
+	o := s.Take("u1")
+	o.Blocks("something")
+	s.Put("u1", o)
+	s.Delete(object("u1"))
+	s.Delete(object("u2"))
+	if s.Len() != 0 || !s.Deleted(key, "u1") || !s.Deleted(key, "u2") || s.Deleted(key, "u3") {
+		t.Error("the objects are not forgotten, or nobody knows that they have gone")
+	}
+	if d := cmp.Diff([]types.UID{"u1", "u2"}, s.TakeDeletions(key)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if s.Deleted(key, "u1") || s.TakeDeletions(key) != nil {
+		t.Error("known still, after handlers were told")
+	}
+}

@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+)
+
+// Scope is one kind in one namespace, or in all. Versions of a kind are the same objects.
+type Scope struct {
+	schema.GroupResource
+	// Namespace is empty for all.
+	Namespace string
+}
+
+// String names the scope in messages.
+func (s Scope) String() string {
+	if s.Namespace == "" {
+		return s.GroupResource.String()
+	}
+	return s.GroupResource.String() + " in " + s.Namespace
+}
+
+// Scoped is all that outlives the controllers of one scope.
+type Scoped struct {
+	Objects *Objects
+	// Background knows what runs for the objects, and what is done for good.
+	Background *background.Crew
+	// Indexer knows what the objects have in the indices.
+	Indexer *indexes.Indexer
+}
+
+// Registry has the memory of every scope of one operator.
+type Registry struct {
+	// Ticks and Daemons bound what runs in the background of all scopes together.
+	Ticks, Daemons background.Limit
+
+	mu     sync.Mutex
+	scopes map[Scope]Scoped
+}
+
+// Of is the memory of a scope; it is made when it is asked for at first.
+func (r *Registry) Of(s Scope) Scoped {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, ok := r.scopes[s]
+	if !ok {
+		known = Scoped{
+			Objects:    NewObjects(),
+			Background: &background.Crew{Ticks: &r.Ticks, Daemons: &r.Daemons},
+			Indexer:    &indexes.Indexer{},
+		}
+		if r.scopes == nil {
+			r.scopes = map[Scope]Scoped{}
+		}
+		r.scopes[s] = known
+	}
+	return known
+}

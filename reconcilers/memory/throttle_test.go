@@ -1,0 +1,103 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+func TestErrorDelays(t *testing.T) {
+	tests := map[string]struct {
+		reason   string
+		delays   []time.Duration
+		failures int
+		want     time.Duration
+	}{
+		"First":      {"the first failure is most likely a passing one", memory.DefaultErrorDelays, 0, time.Second},
+		"Fibonacci":  {"then the delays grow, as in Kopf", memory.DefaultErrorDelays, 6, 13 * time.Second},
+		"Last":       {"up to ten minutes", memory.DefaultErrorDelays, 14, 610 * time.Second},
+		"Repeating":  {"which repeat", memory.DefaultErrorDelays, 1000, 610 * time.Second},
+		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute},
+		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var own memory.Throttle
+			for range tc.failures {
+				own.Fail(tc.delays, time.Now())
+			}
+			if got, again := own.Fail(tc.delays, time.Now()); got != tc.want || !again {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNoErrorDelays(t *testing.T) {
+	var own memory.Throttle
+	if delay, again := own.Fail(nil, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
+		t.Errorf(
+			"with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own,
+		)
+	}
+}
+
+// One attempt for each event of an object: a new event ends the sleep after a failure, but brings no attempt before its
+// time.
+func TestVectorsThrottling(t *testing.T) {
+	vectors.Run(t, "throttling", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "delays", "attempts")
+		delays := []time.Duration{}
+		for _, item := range input.List("delays") {
+			delays = append(delays, seconds(item))
+		}
+		start := time.Unix(1000, 0)
+		now, throttled, got := start, memory.Throttle{}, []any{}
+		for _, item := range input.List("attempts") {
+			attempt := vectors.Known(t, item, "at", "fails", "wakeup_after")
+			if at := vectors.Number(t, attempt, "at"); at != nil && now.Before(start.Add(seconds(*at))) {
+				now = start.Add(seconds(*at))
+			}
+			began := now
+			// sleep is until the next event, if that comes earlier.
+			sleep := func(delay time.Duration) (woken bool) {
+				now = now.Add(delay)
+				if after := vectors.Number(
+					t, attempt, "wakeup_after",
+				); after != nil && began.Add(seconds(*after)).Before(now) {
+					now, woken = began.Add(seconds(*after)), true
+				}
+				return woken
+			}
+			woken := sleep(throttled.Wait(now))
+			entry := map[string]any{"started": began.Sub(start).Seconds(), "ran": !woken, "escalated": nil}
+			if !woken && attempt.Flag("fails") {
+				delay, _ := throttled.Fail(delays, now)
+				sleep(delay)
+			} else if !woken {
+				throttled.Succeed()
+			}
+			entry["ended"] = now.Sub(start).Seconds()
+			got = append(got, entry)
+		}
+		if !diff.Equal(want.Value, got) {
+			t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, any(got)))
+		}
+	})
+}
+
+func seconds(value any) time.Duration {
+	switch value := value.(type) {
+	case int64:
+		return time.Duration(value) * time.Second
+	case float64:
+		return time.Duration(value * float64(time.Second))
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,124 @@
+package reconcilers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
+)
+
+// operator is one operator inside a manager: the Runnable that owns its controllers.
+type operator struct {
+	options      Options
+	log          logr.Logger
+	claim        *claim
+	poster       *posting.Poster
+	readiness    *indexes.Readiness
+	controllers  *controller.Dependencies
+	orchestrator *orchestration.Orchestrator
+}
+
+var (
+	_ manager.Runnable               = (*operator)(nil)
+	_ manager.LeaderElectionRunnable = (*operator)(nil)
+	_ orchestration.Runner           = (*operator)(nil)
+)
+
+// NeedLeaderElection is true: where the manager elects a leader, only the leader handles objects.
+func (*operator) NeedLeaderElection() bool { return true }
+
+// Start runs the controllers until the context ends, and returns when the last handler has returned.
+func (o *operator) Start(ctx context.Context) error {
+	defer o.claim.end()
+	ctx = logf.IntoContext(ctx, o.log)
+	// Handlers that finish during the exit may still have something to say.
+	posting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	background.Go(func() { _ = o.poster.Start(posting) })
+	defer background.Wait()
+	defer stop()
+	o.options.Gate.pass(ctx, o.orchestrator.Run)
+	return nil
+}
+
+// Announce makes all handlers wait for the indices of what is about to be served.
+func (o *operator) Announce(ctx context.Context, all []orchestration.Assignment) {
+	var filling []string
+	for _, a := range all {
+		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 {
+			filling = append(filling, o.scopesOf(a.Resource)...)
+		}
+	}
+	o.readiness.Begin(ctx, filling)
+}
+
+// Run serves one resource in all its namespaces until the context ends, unless it is refused.
+func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
+	release, err := o.claim.acquire(a.Resource)
+	if err == nil {
+		defer release()
+		err = checkIDs(a)
+	}
+	if err != nil {
+		o.log.Error(err, "Not serving a resource", "handlers", idsOf(a.Handlers))
+		o.readinessWithout(a.Resource)
+		return
+	}
+	controller.Run(ctx, o.controllers, a.Resource, o.options.scopes(a.Resource.Namespaced), a.Handlers)
+	cause := context.Cause(ctx)
+	if errors.Is(cause, controller.ErrRestarting) || errors.Is(cause, controller.ErrRemoved) {
+		o.readinessWithout(a.Resource)
+	}
+}
+
+// readinessWithout is for a resource that is not served, or not any more: handlers must not wait for its indices.
+func (o *operator) readinessWithout(r discovery.Resource) {
+	for _, scope := range o.scopesOf(r) {
+		o.readiness.Done(scope)
+	}
+}
+
+// scopesOf are the names of the scopes of a resource.
+func (o *operator) scopesOf(r discovery.Resource) (names []string) {
+	for _, namespace := range o.options.scopes(r.Namespaced) {
+		names = append(names, memory.Scope{GroupResource: r.GroupResource(), Namespace: namespace}.String())
+	}
+	return names
+}
+
+// checkIDs tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not
+// known before they are resolved.
+func checkIDs(a orchestration.Assignment) error {
+	for i, h := range a.Handlers {
+		for _, other := range a.Handlers[:i] {
+			if h, other := h.Description, other.Description; h.Clashes(other) {
+				return fmt.Errorf(
+					"the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID,
+					a.Resource.GroupVersionKind, cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location,
+				)
+			}
+		}
+	}
+	return nil
+}
+
+func idsOf(own []*adapters.Handler) []string {
+	ids := make([]string, 0, len(own))
+	for _, h := range own {
+		ids = append(ids, h.Description.ID)
+	}
+	return ids
+}

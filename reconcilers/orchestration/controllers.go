@@ -1,0 +1,137 @@
+package orchestration
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+)
+
+// controllers are those of one resource, which run, or did.
+type controllers struct {
+	of      Assignment
+	stop    context.CancelCauseFunc
+	done    chan struct{}
+	stopped bool // they were told to stop
+}
+
+// started is false for the zero value.
+func (c controllers) started() bool { return c.stop != nil }
+
+// over tells whether they have ended by themselves, as they were refused: what was in their way may be gone by now.
+func (c controllers) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// serve tells whether they are, and go on being, those of the assignment.
+func (c controllers) serve(a Assignment) bool {
+	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers)
+}
+
+// adjust stops the controllers of what is no more, or is not what it was, and starts those of what is to be served now.
+func (o *Orchestrator) adjust(ctx context.Context) {
+	all := o.assignments()
+	unchanged := map[schema.GroupVersionResource]bool{}
+	for _, a := range all {
+		key := a.Resource.GroupVersionResource()
+		running := o.controllers[key]
+		unchanged[key] = running.started() && running.of.Resource.Interchangeable(a.Resource)
+	}
+	for key, running := range o.controllers {
+		if running.stopped || unchanged[key] || ctx.Err() != nil {
+			continue
+		}
+		logf.FromContext(ctx).Info("Resource changed or disappeared; stopping its controllers",
+			"kind", running.of.Resource.GroupVersionKind.String())
+		running.stop(reasonFor(running.of.Resource, all))
+		running.stopped = true
+		o.controllers[key] = running
+	}
+	o.runner.Announce(ctx, all)
+	for _, a := range all {
+		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {
+			o.start(ctx, a)
+		}
+	}
+}
+
+// reasonFor is why controllers end: their objects are served by others from now on, or by none.
+func reasonFor(r discovery.Resource, all []Assignment) error {
+	if slices.ContainsFunc(all, func(a Assignment) bool {
+		return a.Resource.GroupResource() == r.GroupResource()
+	}) {
+		return controller.ErrRestarting
+	}
+	return controller.ErrRemoved
+}
+
+// start runs the controllers of a resource. If its objects had controllers before, these end first.
+func (o *Orchestrator) start(ctx context.Context, a Assignment) {
+	predecessors := o.predecessors(a.Resource)
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
+	o.controllers[a.Resource.GroupVersionResource()] = now
+	o.running.Go(func() {
+		defer close(now.done)
+		for _, other := range predecessors {
+			other.stop(controller.ErrRestarting)
+			<-other.done
+		}
+		o.runner.Run(ctx, a)
+	})
+}
+
+// predecessors are the controllers that must end before those of the resource can begin: its own, and those of its
+// other versions that are ending.
+func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
+	for key, other := range o.controllers {
+		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// report says once for each reason why a kind is not served, or not all of the kinds.
+func (o *Orchestrator) report(
+	ctx context.Context, selector discovery.Selector, found discovery.Resolution, err error,
+) {
+	reason := found.Reason
+	if err != nil {
+		reason = err.Error()
+	}
+	switch {
+	case ctx.Err() != nil || o.reported[selector] == reason:
+		return
+	case err != nil && len(o.resolutions[selector].Served) > 0:
+		return // what was found before is served still
+	}
+	o.reported[selector] = reason
+	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
+	switch {
+	case err != nil:
+		log.Error(err, "Cannot find the resource of a selector; its handlers wait for it. If it is a custom resource, "+
+			"install its CRD")
+	case reason != "":
+		log.Info("Not serving some of the selected resources", "reason", reason)
+	}
+}
+
+// idsFor are the handlers that wait for what the selector means.
+func (o *Orchestrator) idsFor(selector discovery.Selector) (ids []string) {
+	for _, r := range o.registrations {
+		if r.Selector == selector {
+			ids = append(ids, r.Handler.Description.ID)
+		}
+	}
+	return ids
+}

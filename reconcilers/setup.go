@@ -1,0 +1,90 @@
+package reconcilers
+
+import (
+	"fmt"
+
+	clientdiscovery "k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
+)
+
+// SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
+func SetupWithManager(m manager.Manager, o Options) error {
+	own, err := newOperator(m, o)
+	if err != nil {
+		return err
+	}
+	if own.claim, err = newClaim(m, o); err != nil {
+		return err
+	}
+	if err := m.Add(own); err != nil {
+		own.claim.end()
+		return err
+	}
+	return nil
+}
+
+func newOperator(m manager.Manager, o Options) (*operator, error) {
+	config := m.GetConfig()
+	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, m.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
+	}
+	// Writes go past the manager's cache, and so do the live reads after conflicts.
+	direct, err := client.New(
+		config,
+		client.Options{HTTPClient: o.repeating(m.GetHTTPClient()), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
+	}
+	var metrics *adapters.Metrics
+	if o.Metrics != nil {
+		if metrics, err = adapters.NewMetrics(o.Name, o.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	own := &operator{
+		options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
+		readiness: indexes.NewReadiness(),
+	}
+	var watcher orchestration.Watcher
+	if crds := discovery.NewCRDWatcher(lister.RESTClient(), o.selectors()); crds != nil {
+		watcher = crds
+	}
+	own.orchestrator = orchestration.New(
+		reconcilersOf(o.Registrations, metrics), discovery.API{Client: lister.RESTClient()}, own, watcher,
+	)
+	own.controllers = &controller.Dependencies{
+		Settings: o.settings(), Cluster: m, Log: own.log, Metrics: metrics,
+		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
+		Events: own.poster, Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
+	}
+	return own, nil
+}
+
+// reconcilersOf makes a Reconciler of every registered handler.
+func reconcilersOf(all []Registration, metrics *adapters.Metrics) []orchestration.Registration {
+	made := make([]orchestration.Registration, 0, len(all))
+	for _, r := range all {
+		made = append(made, orchestration.Registration{
+			Selector: r.Selector, Handler: adapters.New(r.Handler, metrics),
+		})
+	}
+	return made
+}
+
+func newMemory(o Options) *memory.Registry {
+	kept := &memory.Registry{}
+	kept.Ticks.Most, kept.Daemons.Most = o.ticks(), o.Daemons
+	return kept
+}
