@@ -14,56 +14,56 @@ import (
 const goneDelay = time.Second
 
 // attempt calls the function once, and writes what it wants to be written.
-func (k *task) attempt(ctx context.Context) execution.Outcome {
-	settings, _ := k.crew.current()
-	k.mu.Lock()
-	body := k.latest()
-	k.mu.Unlock()
+func (t *task) attempt(ctx context.Context) execution.Outcome {
+	settings, _ := t.object.supervisor.current()
+	t.object.mu.Lock()
+	body := t.object.latest()
+	t.object.mu.Unlock()
 	if body == nil {
 		delay := goneDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
-	a := execution.New(k.handler.Description, &cause.Cause{Body: body}, nil)
-	a.Account = execution.Account{Retries: k.retries, Started: k.started}
-	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{k}
-	a.FlushNow = func(ctx context.Context) error { return k.write(ctx, a) }
-	k.handler.Run(ctx, a)
-	k.deliver(ctx, a)
+	a := execution.New(t.handler.Description, &cause.Cause{Body: body}, nil)
+	a.Account = execution.Account{Retries: t.retries, Started: t.started}
+	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{t}
+	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
+	t.handler.Run(ctx, a)
+	t.deliver(ctx, a)
 	return a.Outcome
 }
 
 // deliver writes until that has worked, or nobody wants it any more: the object is gone, or refuses it.
-func (k *task) deliver(ctx context.Context, a *execution.Attempt) {
+func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		err := k.write(ctx, a)
+		err := t.write(ctx, a)
 		if err == nil {
 			return
 		}
 		if errors.Is(err, execution.ErrDeleted) {
 			return
 		}
-		if patching.Hopeless(err) || k.isStopping() {
-			k.fault(ctx, err, "What the handler wrote is lost")
+		if patching.Hopeless(err) || t.isStopping() {
+			t.logFailedWrite(ctx, err, "Changes of the handler cannot be written, and are lost")
 			return
 		}
-		k.fault(ctx, err, "What the handler wrote cannot be written now; it will be tried again")
-		k.sleep(pause)
+		t.logFailedWrite(ctx, err, "Changes of the handler cannot be written now; it will be tried again")
+		t.sleep(pause)
 	}
 }
 
 // write sends what is remembered, and the result of an attempt that has ended.
-func (k *task) write(ctx context.Context, a *execution.Attempt) error {
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
-	settings, _ := k.crew.current()
+func (t *task) write(ctx context.Context, a *execution.Attempt) error {
+	t.writing <- struct{}{}
+	defer func() { <-t.writing }()
+	settings, _ := t.object.supervisor.current()
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
-	if err := patch.AddResult(k.handler.Description.ID, a.Result()); err != nil {
+	if err := patch.AddResult(t.id(), a.Result()); err != nil {
 		return err
 	}
-	k.mu.Lock()
-	body := k.latest()
-	k.mu.Unlock()
+	t.object.mu.Lock()
+	body := t.object.latest()
+	t.object.mu.Unlock()
 	switch {
 	case patch.Empty():
 		return nil
@@ -79,37 +79,37 @@ func (k *task) write(ctx context.Context, a *execution.Attempt) error {
 		a.Written(len(remembered))
 		err = result.StatusRefused
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if result.Body != nil && !result.Released && !result.Gone && (k.written == nil || older(k.written, result.Body)) {
-		k.written = result.Body
+	t.object.mu.Lock()
+	defer t.object.mu.Unlock()
+	if result.Body != nil && !result.Released && !result.Gone {
+		t.object.noteWritten(result.Body)
 	}
 	return err
 }
 
 // live is what a running function sees of its object.
-type live struct{ *task }
+type live struct{ task *task }
 
 // Object is the newest state.
 func (l live) Object() map[string]any {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.latest()
+	l.task.object.mu.Lock()
+	defer l.task.object.mu.Unlock()
+	return l.task.object.latest()
 }
 
 // Stopping is closed when the function has to end.
-func (l live) Stopping() <-chan struct{} { return l.stopping }
+func (l live) Stopping() <-chan struct{} { return l.task.stopping }
 
 // StopReason is why; nil before.
 func (l live) StopReason() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reason.Err()
+	l.task.object.mu.Lock()
+	defer l.task.object.mu.Unlock()
+	return l.task.reason.Err()
 }
 
 // Flags are the reason as Kopf has it.
 func (l live) Flags() Reason {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reason
+	l.task.object.mu.Lock()
+	defer l.task.object.mu.Unlock()
+	return l.task.reason
 }

@@ -6,19 +6,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// tasks are those of one object.
-type tasks struct {
-	crew *Crew
-	key  types.NamespacedName
-	uid  types.UID
+// objectTasks are the background handlers of one object.
+type objectTasks struct {
+	supervisor *Supervisor
+	key        types.NamespacedName
+	uid        types.UID
 
 	mu      sync.Mutex
 	list    []*task // that run, or wait for their time; abandoned ones, too, while they run
@@ -30,9 +32,9 @@ type tasks struct {
 	forgotten bool // the object is gone
 }
 
-// task is one handler of one object. The fields are guarded by the object's lock.
+// task is one background handler of one object. The lock of the object guards its fields.
 type task struct {
-	*tasks
+	object  *objectTasks
 	handler *adapters.Handler
 
 	started time.Time // when the first attempt of this run was due
@@ -49,82 +51,98 @@ type task struct {
 	pressing bool // the cancellation backoff is over
 }
 
-func (t *tasks) task(id string) *task {
-	for _, k := range t.list {
-		if k.handler.Description.ID == id {
-			return k
+func (t *task) id() string { return t.handler.Description.ID }
+
+func (t *task) background() *handlers.Background { return t.handler.Description.Background }
+
+// log names the object and the handler.
+func (t *task) log() logr.Logger {
+	settings, _ := t.object.supervisor.current()
+	return settings.Log.WithValues(
+		"namespace", t.object.key.Namespace, "name", t.object.key.Name, "handler", t.id(),
+	)
+}
+
+func (o *objectTasks) task(id string) *task {
+	for _, t := range o.list {
+		if t.id() == id {
+			return t
 		}
 	}
 	return nil
 }
 
-func (t *tasks) isDone(id string) bool { return slices.Contains(t.done, id) }
+func (o *objectTasks) isDone(id string) bool { return slices.Contains(o.done, id) }
 
-// over is isDone for those who do not have the lock.
-func (t *tasks) over(id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.isDone(id)
+// isDoneUnlocked is isDone for those who do not have the lock.
+func (o *objectTasks) isDoneUnlocked(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.isDone(id)
 }
 
 // start makes a new task. The lock is held.
-func (t *tasks) start(h *adapters.Handler) {
-	k := &task{tasks: t, handler: h}
-	t.list = append(t.list, k)
+func (o *objectTasks) start(h *adapters.Handler) {
+	t := &task{object: o, handler: h}
+	o.list = append(o.list, t)
 	if h.Description.Background.Daemon {
-		k.launch()
+		t.launch()
 		return
 	}
 	now := time.Now()
-	k.due = now.Add(k.initialDelay())
-	k.started = k.due
-	k.enqueue(now)
+	t.due = now.Add(t.initialDelay())
+	t.started = t.due
+	t.enqueue(now)
 }
 
 // initialDelay is asked of the handler. One that cannot say has none.
-func (k *task) initialDelay() time.Duration {
-	if k.handler.Description.Background.InitialDelay == nil {
+func (t *task) initialDelay() time.Duration {
+	if t.background().InitialDelay == nil {
 		return 0
 	}
-	body := k.latest()
-	delay, err := k.handler.Description.Background.InitialDelay(body)
+	body := t.object.latest()
+	delay, err := t.background().InitialDelay(body)
 	if err != nil {
-		settings, _ := k.crew.current()
-		settings.Log.Error(err, "The initial delay cannot be told; there is none",
-			append(panics.Stack(err), "namespace", k.key.Namespace, "name", k.key.Name,
-				"handler", k.handler.Description.ID)...)
+		t.log().Error(err, "Initial delay of the handler failed; it starts without one", panics.Stack(err)...)
 	}
 	return max(delay, 0)
 }
 
 // stop has all tasks end.
-func (t *tasks) stop(reason Reason) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, k := range append([]*task{}, t.list...) {
-		k.stop(reason)
+func (o *objectTasks) stop(reason Reason) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range append([]*task{}, o.list...) {
+		t.stop(reason)
 	}
 }
 
-// ending tells whether anything has not ended yet.
-func (t *tasks) ending() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.list, func(k *task) bool { return !k.gone })
+// anyRunning tells whether anything has not ended yet.
+func (o *objectTasks) anyRunning() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.gone })
 }
 
 // latest is the newest that is known of the object.
-func (t *tasks) latest() map[string]any {
+func (o *objectTasks) latest() map[string]any {
 	var cached map[string]any
-	if service := t.crew.reading(); service != nil {
-		cached = service.Latest(t.key, t.uid)
+	if service := o.supervisor.lastService(); service != nil {
+		cached = service.Latest(o.key, o.uid)
 	}
 	switch {
-	case t.written == nil || cached != nil && !older(cached, t.written):
-		t.written = nil
+	case o.written == nil || cached != nil && !older(cached, o.written):
+		o.written = nil
 		return cached
 	default:
-		return t.written
+		return o.written
+	}
+}
+
+// noteWritten keeps the answer to our own write if it is newer than those before. The lock is held.
+func (o *objectTasks) noteWritten(body map[string]any) {
+	if o.written == nil || older(o.written, body) {
+		o.written = body
 	}
 }
 
@@ -132,31 +150,32 @@ func older(a, b map[string]any) bool {
 	return patching.Newer(patching.VersionOf(b), patching.VersionOf(a))
 }
 
-// leave ends the task. The lock is held.
-func (k *task) leave() {
-	k.list = slices.DeleteFunc(k.list, func(other *task) bool { return other == k })
-	if k.reason == 0 {
-		k.done = append(k.done, k.handler.Description.ID)
+// end removes the task. The lock is held.
+func (t *task) end() {
+	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
+	if t.reason == 0 {
+		t.object.done = append(t.object.done, t.id())
 	}
-	k.notify()
-	if k.forgotten {
-		k.crew.tidied(k.tasks)
+	t.requestReconcile()
+	if t.object.forgotten {
+		t.object.supervisor.forgetIdleLocked(t.object)
 	}
 }
 
-// notify has the object looked at, which may wait for the end of the task: to be let go, to have another one started,
-// or to be held no more.
-func (k *task) notify() {
-	settings, service := k.crew.current()
-	if k.reason == 0 && settings.LeaveFinalizers {
+// requestReconcile has the object looked at, which may wait for the end of the task: to be let go, to have another one
+// started, or to be held no more.
+func (t *task) requestReconcile() {
+	settings, service := t.object.supervisor.current()
+	if t.reason == 0 && settings.LeaveFinalizers {
 		return
 	}
 	if service != nil {
-		service.Enqueue(k.key, "", 0)
+		service.Enqueue(t.object.key, "", 0)
 	}
 }
 
-func (k *task) logged(ctx context.Context) context.Context {
-	settings, _ := k.crew.current()
-	return logf.IntoContext(ctx, settings.Log.WithValues("namespace", k.key.Namespace, "name", k.key.Name))
+func (t *task) withLogger(ctx context.Context) context.Context {
+	settings, _ := t.object.supervisor.current()
+	key := t.object.key
+	return logf.IntoContext(ctx, settings.Log.WithValues("namespace", key.Namespace, "name", key.Name))
 }

@@ -9,103 +9,103 @@ import (
 )
 
 // fire begins a tick if it is due; the queue can neither forget nor postpone, so that is to be seen here.
-func (t *tasks) fire(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.task(id)
+func (o *objectTasks) fire(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.task(id)
 	now := time.Now()
 	switch {
-	case k == nil || k.running || k.reason != 0 || k.due.IsZero():
+	case t == nil || t.running || t.reason != 0 || t.due.IsZero():
 		return
-	case k.next().After(now):
-		k.enqueue(now)
+	case t.next().After(now):
+		t.enqueue(now)
 		return
 	}
-	k.due = time.Time{} // once is enough
-	k.crew.Ticks.Go(k.tick)
+	t.due = time.Time{} // once is enough
+	t.object.supervisor.Ticks.Go(t.tick)
 }
 
 // next is when the tick is due, idling included. The lock is held.
-func (k *task) next() time.Time {
-	if idle := k.handler.Description.Background.Idle; idle > 0 {
-		if rested := k.reset.Add(idle); rested.After(k.due) {
+func (t *task) next() time.Time {
+	if idle := t.background().Idle; idle > 0 {
+		if rested := t.object.reset.Add(idle); rested.After(t.due) {
 			return rested
 		}
 	}
-	return k.due
+	return t.due
 }
 
 // enqueue has the tick looked at when it is due. The lock is held.
-func (k *task) enqueue(now time.Time) {
-	if _, service := k.crew.current(); service != nil {
-		service.Enqueue(k.key, k.handler.Description.ID, max(0, k.next().Sub(now)))
+func (t *task) enqueue(now time.Time) {
+	if _, service := t.object.supervisor.current(); service != nil {
+		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
 	}
 }
 
 // tick is one call, with what follows from it.
-func (k *task) tick() {
-	k.mu.Lock()
-	if k.reason != 0 { // it was stopped while it waited for its turn
-		k.mu.Unlock()
+func (t *task) tick() {
+	t.object.mu.Lock()
+	if t.reason != 0 { // it was stopped while it waited for its turn
+		t.object.mu.Unlock()
 		return
 	}
-	ctx := k.begin()
-	k.mu.Unlock()
+	ctx := t.beginRun()
+	t.object.mu.Unlock()
 	called := time.Now()
-	o := k.attempt(ctx)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.end()
-	if k.reason != 0 {
-		k.leave()
+	o := t.attempt(ctx)
+	t.object.mu.Lock()
+	defer t.object.mu.Unlock()
+	t.endRun()
+	if t.reason != 0 {
+		t.end()
 		return
 	}
-	k.schedule(o, called, time.Now())
+	t.schedule(o, called, time.Now())
 }
 
 // schedule decides on the next tick. The lock is held.
-func (k *task) schedule(o execution.Outcome, called, now time.Time) {
-	b := k.handler.Description.Background
+func (t *task) schedule(o execution.Outcome, called, now time.Time) {
+	b := t.background()
 	switch {
 	case !o.Final:
 		if !o.Aborted {
-			k.retries++
+			t.retries++
 		}
-		k.due = now.Add(delayOf(o))
+		t.due = now.Add(delayOf(o))
 	case o.Err != nil, b.Interval <= 0 && b.Idle <= 0:
-		k.leave() // for good
+		t.end() // for good
 		return
 	case b.Interval <= 0:
-		k.rest(called, now)
+		t.awaitChange(called, now)
 		return
 	default:
-		k.anew(now.Add(pause(b, called, now)))
+		t.startAnew(now.Add(pause(b, called, now)))
 	}
-	k.enqueue(now)
+	t.enqueue(now)
 }
 
-// anew begins the account of another run.
-func (k *task) anew(due time.Time) { k.due, k.started, k.retries = due, due, 0 }
+// startAnew begins the account of another run.
+func (t *task) startAnew(due time.Time) { t.due, t.started, t.retries = due, due, 0 }
 
-// rest lets a timer without an interval wait for the next change that matters.
-func (k *task) rest(called, now time.Time) {
-	k.due, k.ended = time.Time{}, now
-	if k.reset.After(called) {
-		k.wakeIdle()
+// awaitChange lets a timer without an interval wait for the next change that matters.
+func (t *task) awaitChange(called, now time.Time) {
+	t.due, t.ended = time.Time{}, now
+	if t.object.reset.After(called) {
+		t.wakeIdle()
 	}
 }
 
 // wakeIdle schedules a timer without an interval after a change: it looks for that from time to time, in Kopf, so its
 // run is taken to begin then. The lock is held.
-func (k *task) wakeIdle() {
-	idle := k.handler.Description.Background.Idle
-	if k.handler.Description.Background.Daemon || k.running || !k.due.IsZero() || k.ended.IsZero() || idle <= 0 {
+func (t *task) wakeIdle() {
+	idle := t.background().Idle
+	if t.background().Daemon || t.running || !t.due.IsZero() || t.ended.IsZero() || idle <= 0 {
 		return
 	}
-	since := max(0, k.reset.Sub(k.ended))
-	k.anew(k.ended.Add(since + (idle-since%idle)%idle))
-	k.ended = time.Time{}
-	k.enqueue(time.Now())
+	since := max(0, t.object.reset.Sub(t.ended))
+	t.startAnew(t.ended.Add(since + (idle-since%idle)%idle))
+	t.ended = time.Time{}
+	t.enqueue(time.Now())
 }
 
 // pause is how long there is to the next tick.

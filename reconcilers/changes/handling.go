@@ -36,9 +36,9 @@ type Writer interface {
 
 // Background is what runs beside the changes of objects.
 type Background interface {
-	// Attend starts and stops what is to run for the object, and tells whether the object must be held on its deletion
-	// for that, be it now or later; and whether a deletion must wait, as something still runs.
-	Attend(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
+	// Supervise starts and stops what is to run for the object, and tells whether the object must be held on its
+	// deletion for that, be it now or later; and whether a deletion must wait, as something still runs.
+	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
 }
 
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.

@@ -23,7 +23,7 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 	if p.handling.Background == nil {
 		return interest{}, nil
 	}
-	wanted.finalizer, wanted.busy, err = p.handling.Background.Attend(ctx, c)
+	wanted.finalizer, wanted.busy, err = p.handling.Background.Supervise(ctx, c)
 	return wanted, filterError(err)
 }
 

@@ -55,7 +55,7 @@ type Controller struct {
 	events     *eventHandling // nil without handlers of events
 	changes    *changes.Handling
 	objects    *memory.Objects
-	background *background.Crew
+	background *background.Supervisor
 	indexer    *indexes.Indexer // nil if there is nothing to be indexed
 
 	store     store

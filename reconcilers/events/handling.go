@@ -53,7 +53,9 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 		for _, a := range h.handle(ctx, e) {
 			patch.Transforms = append(patch.Transforms, a.Made()...)
 			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
-				logf.FromContext(ctx).Error(err, "A result cannot be written", "handler", a.Call.Handler.ID)
+				logf.FromContext(ctx).Error(
+					err, "Result of the handler cannot be written", "handler", a.Call.Handler.ID,
+				)
 			}
 		}
 	}
@@ -66,7 +68,7 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 		// One by one: a filter that fails is the handler's own matter.
 		switch matches, err := handler.Matches(ctx, c); {
 		case err != nil:
-			logf.FromContext(ctx).Error(err, "The event is not shown to a handler",
+			logf.FromContext(ctx).Error(err, "Filter failed; the handler does not get the event",
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			attempts = append(attempts, h.call(ctx, handler, c))
@@ -96,7 +98,9 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 		ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil,
 	)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
-		logf.FromContext(ctx).Error(err, "What handlers of events wrote is lost", "handlers", ids(h.Handlers))
+		logf.FromContext(ctx).Error(
+			err, "Changes of event handlers cannot be written, and are lost", "handlers", ids(h.Handlers),
+		)
 	}
 	return result
 }

@@ -28,7 +28,7 @@ func (s Scope) String() string {
 type Scoped struct {
 	Objects *Objects
 	// Background knows what runs for the objects, and what is done for good.
-	Background *background.Crew
+	Background *background.Supervisor
 	// Indexer knows what the objects have in the indices.
 	Indexer *indexes.Indexer
 }
@@ -50,7 +50,7 @@ func (r *Registry) Of(s Scope) Scoped {
 	if !ok {
 		known = Scoped{
 			Objects:    NewObjects(),
-			Background: &background.Crew{Ticks: &r.Ticks, Daemons: &r.Daemons},
+			Background: &background.Supervisor{Ticks: &r.Ticks, Daemons: &r.Daemons},
 			Indexer:    &indexes.Indexer{},
 		}
 		if r.scopes == nil {

@@ -62,7 +62,7 @@ func TestFiltersThatFail(t *testing.T) {
 		"Panic": {
 			reason:  "one bad object must not end the process; the place is told, for it is the user's code",
 			handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{panicking}},
-			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "select_test.go",
+			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
 		},
 		"NilFilter": {
 			reason: "so it is with a filter that is none", handler: handlers.Handler{
@@ -80,13 +80,13 @@ func TestFiltersThatFail(t *testing.T) {
 			reason: "a pattern is the user's code, too", handler: handlers.Handler{
 				ID: "fn", Field: diff.Path{"spec", "a"}, Value: boom,
 			},
-			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go",
+			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
 		},
 		"From": {
 			reason: "one of the old value, too", handler: handlers.Handler{
 				ID: "fn", Field: diff.Path{"spec", "a"}, From: boom,
 			},
-			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "select_test.go", changeOnly: true,
+			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go", changeOnly: true,
 		},
 	}
 	for name, tc := range tests {

@@ -33,8 +33,8 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	const many, limit = 100_000, 150 << 20
 	h := host{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
-	crew := &background.Crew{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	crew.Begin(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
+	supervisor := &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
+	supervisor.Begin(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
 		ID: "t", Family: handlers.Spawning,
 		Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour},
 	})}, h)
@@ -46,7 +46,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 				"uid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n),
 			},
 		}
-		holds, _, err := crew.Attend(
+		holds, _, err := supervisor.Supervise(
 			t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}},
 		)
 		if err != nil || !holds {
@@ -58,7 +58,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	if added > limit || more > 0 {
 		t.Errorf("%d bytes for %d idle timers, and %d goroutines more", added, many, more)
 	}
-	crew.End(background.Exiting)
+	supervisor.End(background.Exiting)
 }
 
 func heap() uint64 {

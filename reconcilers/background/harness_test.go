@@ -1,0 +1,153 @@
+package background_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// world is one object with its handlers, an API server that takes patches, and a queue made of timers.
+type world struct {
+	*background.Supervisor
+	t     *testing.T
+	began time.Time
+
+	mu      sync.Mutex
+	body    map[string]any
+	refuse  []error // by the next writes
+	journal []string
+	said    []string
+}
+
+func newWorld(t *testing.T, own ...*handlers.Handler) *world { return newPatientWorld(t, 0, own...) }
+
+// newPatientWorld gives its handlers so long to end at the first word.
+func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.Handler) *world {
+	w := &world{
+		t: t, began: time.Now(),
+		Supervisor: &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}},
+	}
+	w.body = map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{},
+		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
+	}
+	w.Begin(background.Settings{
+		Handlers: made(own...), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
+		InstantExit: instantExit,
+		Log: funcr.New(func(
+			_, line string,
+		) {
+			w.mu.Lock()
+			w.said = append(w.said, line)
+			w.mu.Unlock()
+		}, funcr.Options{}),
+	}, w)
+	t.Cleanup(func() { w.End(background.Exiting) })
+	return w
+}
+
+// made are the Reconcilers of handlers, as an operator sets them up.
+func made(all ...*handlers.Handler) (list []*adapters.Handler) {
+	for _, h := range all {
+		list = append(list, adapters.New(h, nil))
+	}
+	return list
+}
+
+func (w *world) Latest(types.NamespacedName, types.UID) map[string]any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.body
+}
+
+func (w *world) Enqueue(_ types.NamespacedName, handler string, after time.Duration) {
+	if handler == "" {
+		w.note("look")
+		return
+	}
+	time.AfterFunc(after, func() { w.Fire("u", handler) })
+}
+
+func (w *world) ApplyRetrying(
+	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+) (patching.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.refuse) > 0 {
+		err := w.refuse[0]
+		if w.refuse = w.refuse[1:]; err != nil {
+			w.journal = append(w.journal, w.at()+"refused")
+			return patching.Result{}, err
+		}
+	}
+	changed, err := patch.ApplyTo(target.Body)
+	if err == nil {
+		w.body = changed
+		w.journal = append(w.journal, w.at()+fmt.Sprint("wrote ", changed["status"]))
+	}
+	return patching.Result{Body: changed}, err
+}
+
+func (w *world) at() string { return time.Since(w.began).Round(time.Millisecond).String() + " " }
+
+func (w *world) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.journal = append(w.journal, w.at()+what)
+}
+
+// attend looks at the object, as a pass does.
+func (w *world) attend() (holds bool) {
+	w.t.Helper()
+	w.mu.Lock()
+	body := w.body
+	w.mu.Unlock()
+	holds, _, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return holds
+}
+
+func (w *world) want(after time.Duration, journal ...string) {
+	w.t.Helper()
+	time.Sleep(after)
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d := cmp.Diff(journal, w.journal); d != "" {
+		w.t.Errorf("after %s: -want, +got:\n%s", time.Since(w.began), d)
+	}
+	w.journal = nil
+}
+
+// spawning notes its calls, and does what the acts say, one call after another; then the last one.
+func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers.Handler {
+	n := 0
+	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
+		Call: func(ctx context.Context, call *handlers.Call) error {
+			(*w).note(fmt.Sprintf("call %d", call.Retry))
+			act := acts[min(n, len(acts)-1)]
+			n++
+			return act(ctx, call)
+		}}
+}
+
+func succeed(context.Context, *handlers.Call) error { return nil }
+
+func tell(value string) handlers.Func {
+	return func(_ context.Context, call *handlers.Call) error { return call.Writes.SetResult(value) }
+}

@@ -1,0 +1,129 @@
+package background
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+)
+
+// Supervise starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on
+// its deletion: so it is while anything matches that has not ended by itself, whether it runs or not. With that, all
+// others who want the deletion are asked. It also tells whether the deletion has to wait, as something has not ended
+// yet.
+func (s *Supervisor) Supervise(ctx context.Context, what *cause.Cause) (holds, busy bool, err error) {
+	settings, service := s.current()
+	if len(settings.Handlers) == 0 {
+		return false, false, nil
+	}
+	if what.Deleting {
+		holds, busy = s.superviseDeletion(ctx, settings.Handlers, what)
+		return holds, busy, nil
+	}
+	matching, err := adapters.Matching(ctx, settings.Handlers, what)
+	if err != nil {
+		return false, false, err
+	}
+	o := s.tasksOf(what, len(matching) > 0 && service != nil)
+	if o == nil {
+		return len(matching) > 0, false, nil
+	}
+	if idling(settings.Handlers) {
+		o.noteChange(what)
+	}
+	holds = o.startAndStop(matching, service != nil)
+	if !holds && !idling(settings.Handlers) {
+		s.forgetIdle(o)
+	}
+	return holds, false, nil
+}
+
+// superviseDeletion is for an object that is being deleted: all has to end. A filter that cannot judge such an object
+// does not hold it.
+func (s *Supervisor) superviseDeletion(
+	ctx context.Context, own []*adapters.Handler, what *cause.Cause,
+) (holds, busy bool) {
+	o := s.tasksOf(what, false)
+	if o != nil {
+		o.stop(Deleted)
+		busy = o.anyRunning()
+	}
+	holds = busy
+	for _, h := range own {
+		if holds {
+			break
+		}
+		matches, err := h.Matches(ctx, what)
+		if err != nil {
+			logf.FromContext(ctx).Error(
+				err, "Filter failed; the background handler does not hold the object, which is being deleted",
+				"handler", h.Description.ID,
+			)
+		}
+		holds = err == nil && matches && (o == nil || !o.isDoneUnlocked(h.Description.ID))
+	}
+	return holds, busy
+}
+
+func idling(all []*adapters.Handler) bool {
+	for _, h := range all {
+		if h.Description.Background.Idle > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// noteChange begins the time of idling anew if what matters of the object has changed.
+func (o *objectTasks) noteChange(what *cause.Cause) {
+	data, err := json.Marshal(what.New)
+	if err != nil {
+		return // an essence is JSON
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(data)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if was := o.digest; was != 0 && was != sum.Sum64() {
+		o.reset = time.Now()
+		for _, t := range o.list {
+			t.wakeIdle()
+		}
+	}
+	o.digest = sum.Sum64()
+}
+
+// startAndStop starts those that match and do not run, and stops the others. True if any has to be stopped on deletion.
+func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (holds bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range append([]*task{}, o.list...) {
+		if !among(matching, t.handler) {
+			t.stop(Unmatched)
+		}
+	}
+	for _, h := range matching {
+		if o.isDone(h.Description.ID) {
+			continue
+		}
+		holds = true
+		if starts && o.task(h.Description.ID) == nil {
+			o.start(h)
+		}
+	}
+	return holds
+}
+
+func among(list []*adapters.Handler, h *adapters.Handler) bool {
+	for _, other := range list {
+		if other.Description.ID == h.Description.ID {
+			return true
+		}
+	}
+	return false
+}
