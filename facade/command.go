@@ -33,7 +33,7 @@ func NewCommand(op *Operator) *cobra.Command {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
 	program := commandline.Program{Name: op.name, Operator: commandOperator{op}}
-	if !op.made() {
+	if !op.valid() {
 		program.Err = errNoOperator
 	}
 	return commandline.New(program)

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
 // execute runs the command line of the operator, and returns the exit code and what it printed.
@@ -151,6 +148,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// nowhere is the configuration of a cluster that nobody serves.
+const nowhere = "internal/commandline/testdata/nowhere.yaml"
+
 // A whole run, as far as it goes without a cluster: the context ends before anything is served.
 func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
@@ -171,15 +171,11 @@ func TestRunStops(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			withoutCluster(t)
-			config := filepath.Join(t.TempDir(), "config")
-			if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			op := facade.New("test.example.org", append(c.opts, facade.AddToScheme(addWidgets))...)
 			facade.For(op, &Widget{}).OnCreate("fn", succeed)
 			var stderr bytes.Buffer
 			cmd := facade.NewCommand(op)
-			cmd.SetArgs(append(c.args, "--kubeconfig", config, "-q"))
+			cmd.SetArgs(append(c.args, "--kubeconfig", nowhere, "-q"))
 			cmd.SetErr(&stderr)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -190,36 +186,5 @@ func TestRunStops(t *testing.T) {
 				t.Errorf("%s\nhint: %v, want %v: %s", c.reason, hinted, c.hint, stderr.String())
 			}
 		})
-	}
-}
-
-const nowhere = `
-apiVersion: v1
-kind: Config
-current-context: nowhere
-contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
-clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: nobody, user: {}}]
-`
-
-func TestConfigIsNotThrottled(t *testing.T) {
-	withoutCluster(t)
-	for _, how := range []string{"flag", "variable"} {
-		config, path := filepath.Join(t.TempDir(), "config"), ""
-		if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if how == "flag" {
-			path = config
-		} else {
-			t.Setenv("KUBECONFIG", config)
-		}
-		got, err := commandline.LoadConfig(path)
-		if err != nil {
-			t.Fatalf("by the %s: %v", how, err)
-		}
-		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
-			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, fmt.Sprint(got.QPS))
-		}
 	}
 }

@@ -32,7 +32,7 @@ type kind struct {
 
 // addError keeps an error of the user's call. A selection without an operator was not made by this package.
 func (k *kind) addError(err error) {
-	if k == nil || !k.op.made() {
+	if k == nil || !k.op.valid() {
 		addOwnerless(err)
 		return
 	}
@@ -49,21 +49,22 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := &kind{op: op, location: location()}
 	typ := reflect.TypeOf(prototype)
 	switch {
-	case !op.made():
+	case !op.valid():
 		k.addError(fmt.Errorf("facade.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
 		k.addError(errors.New("facade.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
 		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
-			return selectorOf(prototype, given, scheme)
+			return selectorOfType(prototype, given, scheme)
 		}
 		return Selection[T]{ChangeSelection[T]{kind: k, codec: codec.New[T](typ.Elem())}}
 	}
 	return Selection[T]{ChangeSelection[T]{kind: k}}
 }
 
-func selectorOf(
+// selectorOfType finds the kind of a prototype: its own, or that of its type in the scheme.
+func selectorOfType(
 	prototype client.Object, given schema.GroupVersionKind, scheme *runtime.Scheme,
 ) (discovery.Selector, error) {
 	if given.Version != "" && given.Kind != "" {
@@ -119,9 +120,9 @@ type Resource = discovery.Resource
 func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
-		err = fmt.Errorf("facade.ForResource(%s): %w", spelled(spelling), err)
+		err = fmt.Errorf("facade.ForResource(%s): %w", quoteAll(spelling), err)
 	}
-	return dynamic(op, "facade.ForResource", selector, err)
+	return untypedSelection(op, "facade.ForResource", selector, err)
 }
 
 // ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
@@ -134,8 +135,8 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstruc
 		err = errors.New("facade.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return dynamic(op, "facade.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
-		failed := containPanic(func() { yes = meant(own(r)) })
+	return untypedSelection(op, "facade.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
+		failed := containPanic(func() { yes = meant(cloneResource(r)) })
 		if failed == nil {
 			return yes
 		}
@@ -148,18 +149,20 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstruc
 	}), err)
 }
 
-// own is a resource that shares nothing with what was discovered.
-func own(r Resource) Resource {
+// cloneResource gives a resource that shares nothing with what was discovered.
+func cloneResource(r Resource) Resource {
 	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
 	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
 	return r
 }
 
-// dynamic is a selection of objects without a Go type.
-func dynamic(op *Operator, by string, selector discovery.Selector, err error) Selection[*unstructured.Unstructured] {
+// untypedSelection is a selection of objects without a Go type; or keeps the error of the function that makes it.
+func untypedSelection(
+	op *Operator, by string, selector discovery.Selector, err error,
+) Selection[*unstructured.Unstructured] {
 	k := &kind{op: op, location: location()}
 	switch {
-	case !op.made():
+	case !op.valid():
 		k.addError(fmt.Errorf("%s: %w", by, errNoOperator))
 	case err != nil:
 		k.addError(err)
@@ -171,7 +174,8 @@ func dynamic(op *Operator, by string, selector discovery.Selector, err error) Se
 	}}
 }
 
-func spelled(texts []string) string {
+// quoteAll gives arguments as they stand in Go.
+func quoteAll(texts []string) string {
 	all := make([]string, 0, len(texts))
 	for _, text := range texts {
 		all = append(all, strconv.Quote(text))

@@ -30,7 +30,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 		s.kind.addError(
 			fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)),
 		)
-	case s.kind.op.made():
+	case s.kind.op.valid():
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
 		}

@@ -25,13 +25,13 @@ type resolved struct {
 	selector discovery.Selector
 }
 
-// plan resolves all kinds by the scheme, and checks what can only be checked then. All that is wrong comes out at once.
+// plan resolves all kinds by the scheme, and checks what it can only check then. It reports all errors at once.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	found := slices.Concat(op.errs, takeOwnerless())
 	all, unknown := op.resolve(scheme)
 	found = append(found, unknown...)
 	for i, one := range all {
-		if err := cmp.Or(op.clash(one, all[:i]), op.checkRecordPlace(one)); err != nil {
+		if err := cmp.Or(op.checkConflict(one, all[:i]), op.checkRecordPlace(one)); err != nil {
 			found.add(one.handler.Location, err)
 		}
 	}
@@ -66,8 +66,9 @@ func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown set
 	return all, unknown
 }
 
-// clash tells whether a handler could be taken for one of those before it: their progress is kept under their ids.
-func (op *Operator) clash(one resolved, before []resolved) error {
+// checkConflict tells whether a handler could be taken for one of those before it: the operator keeps their progress
+// under their ids.
+func (op *Operator) checkConflict(one resolved, before []resolved) error {
 	id := one.handler.ID
 	for _, other := range before {
 		switch taken := other.handler; {

@@ -31,7 +31,7 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with facad
 // looked at: their handlers wait for them.
 func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	switch {
-	case !op.made():
+	case !op.valid():
 		return errNoOperator
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
@@ -62,8 +62,8 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	return nil
 }
 
-// made is false for nil and for the zero value.
-func (op *Operator) made() bool { return op != nil && op.settings.diffbase != nil }
+// valid is false for nil and for the zero value.
+func (op *Operator) valid() bool { return op != nil && op.settings.diffbase != nil }
 
 // fillScheme adds the types of AddToScheme, once to each scheme.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {

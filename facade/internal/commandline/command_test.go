@@ -3,7 +3,6 @@ package commandline_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,20 +31,10 @@ func (f *fakeOperator) SetupWithManager(_ ctrl.Manager, namespaces []string) err
 	return errSetUp
 }
 
-const nowhere = `
-apiVersion: v1
-kind: Config
-current-context: nowhere
-contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
-clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: nobody, user: {}}]
-`
+// nowhere is the configuration of a cluster that nobody serves.
+const nowhere = "testdata/nowhere.yaml"
 
 func TestNamespacesOfFlagsWin(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte(nowhere), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	cases := map[string]struct {
 		reason string
 		own    []string
@@ -64,7 +53,7 @@ func TestNamespacesOfFlagsWin(t *testing.T) {
 			var out bytes.Buffer
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)
-			cmd.SetArgs(append([]string{"run", "--kubeconfig", config}, tc.args...))
+			cmd.SetArgs(append([]string{"run", "--kubeconfig", nowhere}, tc.args...))
 			if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errSetUp) {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -87,5 +76,26 @@ func TestOperatorThatCannotRun(t *testing.T) {
 	err := cmd.ExecuteContext(t.Context())
 	if !errors.Is(err, broken) || commandline.ExitCode(err) != 1 {
 		t.Errorf("got %v, exit code %d", err, commandline.ExitCode(err))
+	}
+}
+
+func TestConfigIsNotThrottled(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, how := range []string{"flag", "variable"} {
+		path := ""
+		if how == "flag" {
+			path = nowhere
+		} else {
+			t.Setenv("KUBECONFIG", nowhere)
+		}
+		got, err := commandline.LoadConfig(path)
+		if err != nil {
+			t.Fatalf("by the %s: %v", how, err)
+		}
+		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
+			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, got.QPS)
+		}
 	}
 }
