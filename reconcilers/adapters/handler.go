@@ -54,15 +54,6 @@ func New(description *handlers.Handler, metrics *Metrics) *Handler {
 	return h
 }
 
-// NewAll is New for several handlers.
-func NewAll(descriptions []*handlers.Handler, metrics *Metrics) []*Handler {
-	all := make([]*Handler, 0, len(descriptions))
-	for _, description := range descriptions {
-		all = append(all, New(description, metrics))
-	}
-	return all
-}
-
 // Families are the handlers of one resource by their families, each in the order of registration.
 type Families struct{ Changing, Watching, Spawning, Indexing []*Handler }
 

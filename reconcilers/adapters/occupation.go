@@ -11,13 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.
 type Occupation struct {
-	// Handlers are those of the kind. Others, as sub-handlers, run in the places of these.
-	Handlers []*handlers.Handler
 	// Gauge is told of a handler that takes a place, or leaves it; nil is not.
 	Gauge func(handler string, more float64)
 
@@ -51,18 +48,6 @@ func occupation(h *Handler) Adapter {
 			return next.Reconcile(ctx, a)
 		})
 	}
-}
-
-// Adapter notes the attempts.
-func (o *Occupation) Adapter(next Reconciler) Reconciler {
-	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		if !slices.Contains(o.Handlers, a.Call.Handler) {
-			return next.Reconcile(ctx, a)
-		}
-		o.Enter(a)
-		defer o.Leave(a)
-		return next.Reconcile(ctx, a)
-	})
 }
 
 // Enter notes that the attempt runs.

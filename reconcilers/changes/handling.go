@@ -152,7 +152,7 @@ func (e *BlockedError) Unwrap() error { return e.Err }
 
 // filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
 func filterError(err error) error {
-	if handlers.Undecodable(err) {
+	if execution.Undecodable(err) {
 		return &BlockedError{Err: err}
 	}
 	return err

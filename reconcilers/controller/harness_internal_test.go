@@ -160,7 +160,11 @@ func newWorld(t *testing.T, own ...*handlers.Handler) *world {
 		Log: w.log(), Events: posting.New(nil, prefix), Memory: &memory.Registry{},
 		Writer: patching.Writer{Client: w.api, Guarded: true, Fold: true},
 	}
-	w.controller = newController(deps, widgets, "", adapters.NewAll(own, nil), newWorkers(deps, widgets))
+	var all []*adapters.Handler
+	for _, h := range own {
+		all = append(all, adapters.New(h, nil))
+	}
+	w.controller = newController(deps, widgets, "", all, newWorkers(deps, widgets))
 	w.controller.store = w.cache
 	w.create("u1")
 	w.deliver()

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -38,13 +37,6 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
 	}
 	return ok, nil
-}
-
-// Undecodable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
-// that does not decode into its Go type: no use to try again until somebody changes the object.
-func Undecodable(err error) bool {
-	var bad interface{ Undecodable() bool }
-	return errors.As(err, &bad) && bad.Undecodable()
 }
 
 // fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;

@@ -69,7 +69,7 @@ var House = Plan{
 
 	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 3},
-	{Dir: "reconcilers/handlers", Layer: 3, Exports: 30},
+	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/queue", Layer: 3},
 
 	{Dir: "reconcilers/execution", Layer: 4},
