@@ -101,9 +101,9 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 }
 
-// do has something done by the pass, which waits for the function; it is called by the function's goroutine. It is
-// errEnded if the function has returned meanwhile.
-func (i *invocation) do(act func() error) (err error) {
+// onPass runs act on the goroutine of the pass, which waits for the function; it is called on the function's goroutine.
+// It returns errEnded if the function has returned meanwhile.
+func (i *invocation) onPass(act func() error) (err error) {
 	finished := make(chan struct{})
 	select {
 	case i.requests <- func() { defer close(finished); err = act() }:
@@ -119,7 +119,7 @@ func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return i.do(func() error { return i.flush(ctx, a) })
+	return i.onPass(func() error { return i.flush(ctx, a) })
 }
 
 // flush writes what the running function has remembered so far, together with all that waits. If that is refused, those

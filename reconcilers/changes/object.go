@@ -92,7 +92,7 @@ func (o *object) transform(ctx context.Context, transform patching.Transform) er
 func (o *object) accept(body map[string]any, last bool) {
 	if body != nil {
 		o.body, o.answer = body, body
-		_ = o.separateForeign() // every round begins with it, and sees to its errors
+		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
 	}
 	if last {
 		o.released, o.answer = true, nil

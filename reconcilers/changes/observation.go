@@ -26,7 +26,7 @@ type observation struct {
 // any write: an object whose memory is malformed is not touched.
 func (p *pass) observe(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
-	if err := o.tolerate(ctx, o.separateForeign()); err != nil {
+	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
 	now, stored, interim, err := o.essences(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// outcomes are what the handlers of one cause have come to, and what of it the API server does not have yet. If a write
-// fails, they are kept as they are, and written by the next pass.
+// outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
+// fails, Memory keeps them as they are, and the next pass writes them.
 type outcomes struct {
 	cause   *cause.Cause
 	seen    *observation     // what the object remembers, as the pass that writes has found it

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// separateForeign looks away from memory that was copied from another object together with its annotations.
-func (o *object) separateForeign() error {
+// separateForeignMemory leaves out of own what was copied from another object together with its annotations.
+func (o *object) separateForeignMemory() error {
 	o.own, o.foreign = o.body, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {

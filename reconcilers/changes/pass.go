@@ -15,13 +15,13 @@ import (
 // a clock that was wrong or by somebody's hand, and sleeps do not follow a clock that is corrected.
 const longestSleep = 24 * time.Hour
 
-// pass is one look at one object, in as many rounds as its own writes ask for.
+// pass handles one object once, in as many rounds as its own writes ask for.
 type pass struct {
 	handling *Handling
 	memory   *Memory
 	object   object
 	outcomes *outcomes // of the cause whose handlers are called or written; nil before
-	exiting  bool      // the operator is on its way out: nothing is begun any more
+	exiting  bool      // the operator is exiting: nothing is begun any more
 }
 
 // verdict is what a step says about those after it.
@@ -39,7 +39,8 @@ func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
 	return v, err
 }
 
-// round leads the object from what is known of it to what is to be written. Who finds it gone stops the round.
+// round takes the steps of a pass once, on the object as it is known now. A step that changes the object for those
+// after it asks for another round; one that finds the object gone ends the pass.
 func (p *pass) round(ctx context.Context) (verdict, error) {
 	p.outcomes = nil
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {

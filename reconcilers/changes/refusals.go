@@ -12,16 +12,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// contentRefused tells whether it is the content that failed, so that the same write would fail again.
+// contentRefused tells whether the write failed for its content: the same write would fail again.
 func contentRefused(err error) bool {
 	var transform *patching.TransformError
 	return errors.Is(err, patching.ErrRefused) || errors.As(err, &transform) ||
 		apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// blame finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of its
-// handler. If nobody has any content, the refusal stays what it is.
-func (p *pass) blame(ctx context.Context, handled *outcomes, refusal error) error {
+// failRefused finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of
+// its handler. If no content is refused alone, the refusal of the whole remains.
+func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error) error {
 	for _, a := range handled.attempts {
 		if len(a.Remembered()) == 0 && a.Result() == nil {
 			continue
@@ -37,7 +37,7 @@ func (p *pass) blame(ctx context.Context, handled *outcomes, refusal error) erro
 	return refusal
 }
 
-// writeAlone writes what one attempt has to say, and nothing else.
+// writeAlone writes the changes and the result of one attempt, and nothing else.
 func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) error {
 	var patch patching.Patch
 	written, err := include(&patch, a)
@@ -69,8 +69,8 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 	logf.FromContext(ctx).Error(refusal, "Changes of a handler refused by the API server", "handler", a.Call.Handler.ID)
 }
 
-// reject drops what the attempt remembered. If it had succeeded, it has failed now: counted, delayed and limited like
-// any other.
+// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: counted, delayed and limited
+// like any other.
 func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
 	a.Written(len(a.Remembered()))

@@ -25,7 +25,7 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled)
 	if contentRefused(err) {
-		if err = p.blame(ctx, handled, err); err == nil && !p.object.gone {
+		if err = p.failRefused(ctx, handled, err); err == nil && !p.object.gone {
 			err = p.saveOnce(ctx, handled)
 		}
 	}
@@ -48,7 +48,7 @@ func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*exec
 			return err
 		}
 	}
-	// What is to be removed is only what is there.
+	// The patch removes only what the object has: that must be known.
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*exec
 	return nil
 }
 
-// include adds to the patch what the attempt has to say, and tells how many functions that are.
+// include adds the changes and the result of the attempt to the patch, and returns the number of the changes.
 func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
 	remembered := a.Remembered()
 	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// subHandlers are those of one running function. They run on its goroutine, one at a time; all that has to do with
-// outcomes is done by the pass.
+// subHandlers are those of one running function, which waits for them. They run one at a time, each on a goroutine of
+// its own; all that has to do with outcomes runs on the goroutine of the pass.
 type subHandlers struct {
 	invocation *invocation
 	runner     *runner
@@ -82,7 +82,7 @@ func (s *subHandlers) Run(ctx context.Context) error {
 		return err
 	}
 	var picked []*execution.HandlerState
-	if err := s.invocation.do(func() error {
+	if err := s.invocation.onPass(func() error {
 		if err := s.reserveForNew(ctx, all); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *subHandlers) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.invocation.do(func() error { return s.pending(ctx, all) })
+	return s.invocation.onPass(func() error { return s.pending(ctx, all) })
 }
 
 // begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
@@ -150,7 +150,7 @@ func (s *subHandlers) restore(ctx context.Context, declared []*adapters.Handler)
 			all = append(all, subHandler{handler: h})
 		}
 	}
-	return all, s.invocation.do(func() error {
+	return all, s.invocation.onPass(func() error {
 		read := pass.object.recordReader(ctx)
 		for i, sub := range all {
 			state, err := outcomes.state.Sub(read, sub.handler.Description, s.ancestors, pass.handling.now())
@@ -185,7 +185,7 @@ func (s *subHandlers) due(ctx context.Context, all []subHandler) (due []*executi
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.
 func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h *adapters.Handler) error {
 	var a *execution.Attempt
-	if err := s.invocation.do(func() error {
+	if err := s.invocation.onPass(func() error {
 		ok, err := s.reserveForCall(state)
 		if ok {
 			a = s.runner.attempt(h, state, s.parent.Call.Object)
@@ -196,7 +196,7 @@ func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h
 	}
 	s.invocation.prepare(h, a, s.ancestors)
 	h.Run(ctx, a)
-	err := s.invocation.do(func() error {
+	err := s.invocation.onPass(func() error {
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err
 		}
