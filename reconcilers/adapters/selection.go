@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -22,6 +23,14 @@ func (h *Handler) Matches(ctx context.Context, c *cause.Cause) (bool, error) {
 	question := about(c)
 	defer answered(question)
 	return h.Ask(ctx, question, execution.Selection)
+}
+
+// IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
+func (h *Handler) IsDue(ctx context.Context, account execution.Account, now func() time.Time) (bool, error) {
+	question := about(nil)
+	defer answered(question)
+	question.Selected, question.Account, question.Now = true, account, now
+	return h.Ask(ctx, question, execution.Due)
 }
 
 // Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
@@ -61,6 +70,7 @@ func about(c *cause.Cause) *execution.Attempt {
 // answered gives it back. It holds nothing alive.
 func answered(question *execution.Attempt) {
 	question.Call, question.Stopped = handlers.Call{}, execution.Stop{}
+	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
 	questions.Put(question)
 }
 

@@ -45,11 +45,9 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 
 // due are the states of the handlers that may be called now, each once, in the order of registration.
 func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
-	question := r.pass.dueQuestion()
 	for _, handler := range selected {
 		state := r.outcomes.state.Handler(handler.Description.ID)
-		question.Account = state.Account()
-		ok, err := handler.Ask(ctx, question, execution.Due)
+		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.now)
 		if err != nil {
 			return nil, err
 		}
@@ -58,11 +56,6 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 		}
 	}
 	return due, nil
-}
-
-// dueQuestion asks handlers that were selected whether they may be called now, by their accounts.
-func (p *pass) dueQuestion() *execution.Attempt {
-	return &execution.Attempt{Selected: true, Now: p.handling.now}
 }
 
 // interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own

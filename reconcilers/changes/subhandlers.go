@@ -140,9 +140,8 @@ func (s *subHandlers) dropFinished(all []subHandler) {
 // restore takes up the progress of the sub-handlers that match, in the order of declaration.
 func (s *subHandlers) restore(ctx context.Context, declared []*adapters.Handler) (all []subHandler, err error) {
 	outcomes, pass := s.runner.outcomes, s.runner.pass
-	question := execution.Attempt{Call: handlers.Call{Cause: outcomes.cause}}
 	for _, h := range declared {
-		ok, err := h.Ask(ctx, &question, execution.Selection)
+		ok, err := h.Matches(ctx, outcomes.cause)
 		if err != nil {
 			return nil, err
 		}
@@ -165,13 +164,11 @@ func (s *subHandlers) restore(ctx context.Context, declared []*adapters.Handler)
 
 // due are those that may be called now, in the order of declaration.
 func (s *subHandlers) due(ctx context.Context, all []subHandler) (due []*execution.HandlerState, err error) {
-	question := s.runner.pass.dueQuestion()
 	for _, sub := range all {
 		if sub.state.Postponed {
 			continue
 		}
-		question.Account = sub.state.Account()
-		ok, err := sub.handler.Ask(ctx, question, execution.Due)
+		ok, err := sub.handler.IsDue(ctx, sub.state.Account(), s.runner.pass.handling.now)
 		if err != nil {
 			return nil, err
 		}
