@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 func TestObjectsThatDoNotFit(t *testing.T) {
@@ -69,7 +69,11 @@ func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 func TestChange(t *testing.T) {
 	var got *Change
 	op := one(func(_ context.Context, c *Change) error { got = c; return nil })
-	facade.Connect(op, fake.NewClientBuilder().Build())
+	c, err := memapi.NewClient(memapi.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	facade.Connect(op, c)
 	spec := map[string]any{
 		"owner": "ann", "size": int64(3), "big": int64(9007199254740993), "unknown": "field", "weight": "1000m",
 		"parts": []any{map[string]any{"name": "a", "count": int64(1)}},
