@@ -2,25 +2,18 @@ package facade_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
@@ -41,27 +34,6 @@ type tamperer struct {
 }
 
 var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
-
-// note keeps what a function was given.
-func (v *tamperer) note(id string, values ...any) {
-	text, err := json.Marshal(values)
-	if err != nil {
-		v.t.Errorf("%s: %v", id, err)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.notes = append(v.notes, id+" "+string(text))
-}
-
-// tamper changes all that can be reached from the values.
-func (v *tamperer) tamper(values ...any) {
-	if !v.active {
-		return
-	}
-	for _, value := range values {
-		tamperWith(reflect.ValueOf(value))
-	}
-}
 
 // register has a function of each family, typed and not.
 func (v *tamperer) register(op *facade.Operator) {
@@ -173,57 +145,6 @@ func specs(widgets []*Widget) (all []WidgetSpec) {
 		all = append(all, w.Spec)
 	}
 	return all
-}
-
-// operate runs the operator until it is stopped.
-func operate(t *testing.T, server *memapi.Server, op *facade.Operator) (stop func()) {
-	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := m.Start(ctx); err != nil {
-			t.Errorf("the manager: %v", err)
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-func (v *tamperer) edit(patch string) {
-	v.t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget"}}
-	object.SetNamespace("default")
-	object.SetName("w1")
-	if err := v.user.Patch(
-		context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch)),
-	); err != nil {
-		v.t.Fatal(err)
-	}
-	v.settle(patch)
-}
-
-// settle lets everything come to rest, and notes what the object is like then.
-func (v *tamperer) settle(after string) {
-	time.Sleep(30 * time.Second)
-	synctest.Wait()
-	object := v.server.Object(served, "default", "w1")
-	annotations, _ := diff.Resolve(object, diff.Path{"metadata", "annotations"})
-	texts, _ := annotations.(map[string]any)
-	for key := range texts {
-		if key == "test.example.org/handled-uid" {
-			delete(texts, key)
-		}
-	}
-	v.note("object after "+after, object["spec"], object["status"], texts)
 }
 
 // play plays one life of an object with the operator.

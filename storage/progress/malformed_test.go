@@ -2,6 +2,7 @@ package progress_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,4 +83,84 @@ func FuzzFetch(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestFetchMalformed(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		storage progress.Reader
+		body    object
+		where   string
+		names   string
+	}{
+		"Cut": {
+			reason:  "It is not JSON.",
+			storage: progress.Annotations{},
+			body:    annotated(object{"kopf.zalando.org/fn": "{"}),
+			where:   "annotation kopf.zalando.org/fn",
+			names:   "JSON",
+		},
+		"List": {
+			reason:  "It is no record: Kopf fails on it a little later.",
+			storage: progress.Annotations{Prefix: "example.org"},
+			body:    annotated(object{"example.org/fn": "[]"}),
+			where:   "annotation example.org/fn",
+			names:   "a list",
+		},
+		"Key": {
+			reason:  "The message helps to find it.",
+			storage: progress.Smart{},
+			body:    annotated(object{"kopf.zalando.org/fn": `{"retries":"three"}`}),
+			where:   "annotation kopf.zalando.org/fn",
+			names:   "key retries",
+		},
+		"NotFirst": {
+			reason:  "A malformed one is not passed over in favour of another one.",
+			storage: progress.Multi{progress.Annotations{}, progress.Status{}},
+			body: object{
+				"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"],
+				"status":   inStatus(object{"fn": object{}})["status"],
+			},
+			where: "annotation kopf.zalando.org/fn",
+			names: "empty",
+		},
+		"NoRecords": {
+			reason:  "There is no telling whether there was a record.",
+			storage: progress.Status{},
+			body:    inStatus("text"),
+			where:   "field status.kopf.progress",
+			names:   "not a mapping",
+		},
+		"NoRecord": {
+			reason:  "Something is there, but no record.",
+			storage: progress.Smart{},
+			body:    inStatus(object{"fn": "{}"}),
+			where:   "field status.kopf.progress, key fn",
+			names:   "not a mapping",
+		},
+		"KeyInStatus": {
+			reason:  "Types are the same everywhere.",
+			storage: progress.Status{Field: diff.Path{"status", "x.y"}},
+			body:    object{"status": object{"x.y": object{"fn": object{"success": int64(1)}}}},
+			where:   "field status.x.y, key fn",
+			names:   "key success",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			record, err := tc.storage.Fetch(tc.body, "fn")
+			var malformed *progress.MalformedError
+			if !errors.As(err, &malformed) {
+				t.Fatalf("%s\ngot %v and error %v, want a malformed one", tc.reason, record, err)
+			}
+			if delta := cmp.Diff(tc.where, malformed.Where); delta != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
+			}
+			if !errors.Is(err, malformed.Err) || !strings.Contains(
+				err.Error(), tc.where,
+			) || !strings.Contains(err.Error(), tc.names) {
+				t.Errorf("%s\nthe error %q does not tell %q and %q", tc.reason, err, tc.where, tc.names)
+			}
+		})
+	}
 }

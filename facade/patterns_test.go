@@ -1,0 +1,75 @@
+package facade_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+)
+
+func TestPatternsOfValues(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		pattern  any
+		old, now map[string]any
+		want     bool
+	}{
+		"another value": {"it is not equal", 3, nil, map[string]any{"size": int64(2)}, false},
+		"equal":         {"Go's numbers are JSON's", 2, nil, map[string]any{"size": int64(2)}, true},
+		"absent":        {"there was none", facade.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
+		"gone":          {"there is none now", facade.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
+		"present":       {"there is one", facade.Present, nil, map[string]any{"size": int64(2)}, true},
+		"function": {"it is asked with JSON's types",
+			func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
+			map[string]any{"size": int64(2)}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := facade.New("test.example.org")
+			facade.For(op, &Widget{}).OnField("fn", "spec.size", succeed, facade.To(tc.pattern))
+			plan, err := facade.Plan(op, newScheme(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := cause.Observation{New: map[string]any{"spec": tc.now}}
+			if tc.old != nil {
+				o.Old = map[string]any{"spec": tc.old}
+			}
+			selected, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler), cause.Detect(o))
+			if err != nil || len(selected) == 1 != tc.want {
+				t.Errorf("%s: got %d handlers, error %v", tc.reason, len(selected), err)
+			}
+		})
+	}
+}
+
+func TestCombinators(t *testing.T) {
+	asked := 0
+	is := func(answer bool) func(int, string) bool {
+		return func(int, string) bool { asked++; return answer }
+	}
+	yes, no := is(true), is(false)
+	cases := map[string]struct {
+		reason    string
+		predicate func(int, string) bool
+		want      bool
+		asked     int
+	}{
+		"not":          {"the contrary", facade.Not(no), true, 1},
+		"all":          {"no more is asked than needed", facade.All(yes, no, yes), false, 2},
+		"all of none":  {"nothing is false", facade.All[int, string](), true, 0},
+		"any":          {"no more is asked than needed", facade.Any(no, yes, no), true, 2},
+		"any of none":  {"nothing is true", facade.Any[int, string](), false, 0},
+		"none":         {"one is enough", facade.None(no, yes, no), false, 2},
+		"none of none": {"nothing is true", facade.None[int, string](), true, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			asked = 0
+			if got := tc.predicate(1, "x"); got != tc.want || asked != tc.asked {
+				t.Errorf("%s: got %v after %d questions, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
+			}
+		})
+	}
+}
