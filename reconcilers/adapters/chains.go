@@ -10,10 +10,11 @@ import (
 )
 
 // chains lists the adapters of each family, the first of them outermost: it gets an attempt first, and sees last what
-// came of it. A handler gets those of them that it needs. What stands before Answer decides whether the function is
-// called; the rest is what happens around a call.
+// came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
+// is called; those after it surround the call.
 //
-// A new adapter gets a file and a line here. So does a new family: activities, which have no objects, are to come.
+// Each adapter has a file of its name (Answer is below, Deadline beside Limits). A new one gets a file and its lines
+// here. A new family gets a chain: activities, which have no objects, are to come.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {
 		call,
@@ -100,6 +101,18 @@ type listed struct {
 
 // around lists an adapter that every handler needs.
 func around(a Adapter) func(*Handler) Adapter { return func(*Handler) Adapter { return a } }
+
+// answer ends the way of questions: nothing has stopped them, so the function would be called.
+func answer(*Handler) Adapter {
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Asking != 0 {
+				return reconcile.Result{}, nil
+			}
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
 
 // call is the innermost step: the user's function itself.
 func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {

@@ -27,15 +27,3 @@ func progress(*Handler) Adapter {
 		})
 	}
 }
-
-// answer ends the way of questions: nothing has stopped them, so the function would be called.
-func answer(*Handler) Adapter {
-	return func(next Reconciler) Reconciler {
-		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-			if a.Asking != 0 {
-				return reconcile.Result{}, nil
-			}
-			return next.Reconcile(ctx, a)
-		})
-	}
-}

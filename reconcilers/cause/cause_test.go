@@ -55,3 +55,37 @@ func TestReasonHandled(t *testing.T) {
 		}
 	}
 }
+
+// What the reasons with handlers say, and what the facts say to whoever asks for one of them, is the same.
+func TestReasonsAgreeWithFacts(t *testing.T) {
+	for facts := range 1 << 6 {
+		is := func(bit int) bool { return facts&(1<<bit) != 0 }
+		metadata := object{}
+		if is(0) {
+			metadata["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+		}
+		if is(1) {
+			metadata["finalizers"] = []any{"theirs", "ours"}
+		}
+		o := cause.Observation{
+			Body: object{"metadata": metadata}, Finalizer: "ours", Gone: is(2), Initial: is(3), New: object{"a": "new"},
+		}
+		if is(4) {
+			o.Old = object{"a": map[bool]any{true: "old", false: "new"}[is(5)]}
+		}
+		c := cause.Detect(o)
+		if c.Deleting != is(0) || c.Held != is(1) || c.Gone != is(2) || c.Handled != is(4) ||
+			c.Changed != (!is(4) || is(5)) || c.Initial != (is(3) && !c.Created()) {
+			t.Errorf("facts %06b: got %+v", facts, c)
+		}
+		got := []bool{c.Created(), c.Updated(), c.Deleted()}
+		for i, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete} {
+			if got[i] != (c.Reason == reason) {
+				t.Errorf("facts %06b: the reason is %s, but the fact of %s is %v", facts, c.Reason, reason, got[i])
+			}
+		}
+		if c.Reason == cause.Resume && !c.Resumed(false) || c.Resumed(false) && !c.Resumed(true) {
+			t.Errorf("facts %06b: reason %s, resumed %v", facts, c.Reason, c.Resumed(false))
+		}
+	}
+}

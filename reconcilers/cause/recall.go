@@ -42,7 +42,7 @@ func (r *Redaction) Recall(
 	return essence, append(sealed, r.Paths...)
 }
 
-type recalling struct{ digests }
+type recalling struct{ digests digests }
 
 // value is the remembered one at a place, where the present one is as given. The path is not to be kept.
 func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
@@ -69,7 +69,7 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) a
 		return then
 	default:
 		// What cannot be encoded has no digest, but is none of JSON either.
-		digest, _ := c.of(at, then)
+		digest, _ := c.digests.of(at, then)
 		return Hidden{digest}
 	}
 }
@@ -81,7 +81,7 @@ func (c recalling) same(digest string, at diff.Path, now any) bool {
 	if hidden, ok := now.(Hidden); ok {
 		return hidden.digest == digest
 	}
-	return c.match(digest, at, now)
+	return c.digests.match(digest, at, now)
 }
 
 // sealedPaths are where there are digests in what was stored. What does not look like ours is somebody's data.

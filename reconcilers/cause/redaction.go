@@ -74,10 +74,10 @@ func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 
 // sealing makes digests of the values of one essence.
 type sealing struct {
-	digests
-	hidden bool  // there is anything hidden somewhere in it
-	paths  []any // where they are, as lists of keys
-	err    error
+	digests digests
+	hidden  bool  // there is anything hidden somewhere in it
+	paths   []any // where they are, as lists of keys
+	err     error
 }
 
 // seal gives the essence as it is stored: pure JSON again.
@@ -109,7 +109,7 @@ func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	}
 	if !ok {
 		var digest string
-		digest, s.err = s.of(at, value)
+		digest, s.err = s.digests.of(at, value)
 		return digest
 	}
 	if scope.nothing() && !s.hidden {

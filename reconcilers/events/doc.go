@@ -3,6 +3,6 @@
 // It is apart from the handling of changes because nothing is kept of it: no progress, no retries, no diff. It never
 // decides what an event means, and never holds up the changes of the object.
 //
-// Neighbours: reconcilers/handlers selects the handlers and reconcilers/adapters call them; package reconcilers above
-// it fills the queue from the informers, and empties it before each pass over the object.
+// Neighbours: reconcilers/adapters below it select the handlers and call them; package controller above it fills the
+// queue from the informers, and empties it before each pass over the object.
 package events

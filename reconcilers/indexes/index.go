@@ -24,8 +24,8 @@ type bucket struct {
 
 // place is where one value of an object is.
 type place struct {
-	*bucket
-	at int
+	bucket *bucket
+	at     int
 }
 
 // New makes an empty index.
@@ -88,12 +88,12 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	defer i.mu.Unlock()
 	var kept []place
 	for _, p := range i.byOrigin[origin] {
-		value, still := entries[p.key]
+		value, still := entries[p.bucket.key]
 		if !still {
 			i.drop(p)
 			continue
 		}
-		p.values[p.at], p.snapshot = value, nil
+		p.bucket.values[p.at], p.bucket.snapshot = value, nil
 		kept = append(kept, p)
 	}
 	for key, value := range entries {
@@ -133,7 +133,7 @@ func isNaN(key any) bool {
 
 func (i *Index) placed(places []place, key any) bool {
 	for _, p := range places {
-		if p.key == key {
+		if p.bucket.key == key {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (i *Index) add(origin types.UID, key, value any) place {
 
 // drop puts the last value in the place of the dropped one.
 func (i *Index) drop(p place) {
-	b, last := p.bucket, len(p.values)-1
+	b, last := p.bucket, len(p.bucket.values)-1
 	if p.at != last {
 		moved := b.origins[last]
 		b.values[p.at], b.origins[p.at] = b.values[last], moved

@@ -1,0 +1,95 @@
+package execution_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+func TestAccountWaits(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		account execution.Account
+		want    execution.Stop
+	}{
+		"Finished": {
+			reason:  "what is finished is not called again, whatever else is known",
+			account: execution.Account{Finished: true, Blocked: true, Until: at(1)},
+			want:    execution.Stop{Why: execution.Finished},
+		},
+		"Blocked": {
+			reason:  "no time helps against an object that cannot be shown",
+			account: execution.Account{Blocked: true, Until: at(1)}, want: execution.Stop{Why: execution.Blocked},
+		},
+		"Asleep": {
+			reason: "it is told until when", account: execution.Account{Until: at(1)},
+			want: execution.Stop{Why: execution.Asleep, Until: at(1)},
+		},
+		"Awake":   {reason: "the time has come", account: execution.Account{Until: at(0)}},
+		"Unknown": {reason: "nothing is known, so nothing is waited for"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, tc.account.Waits(at(0))); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// The account of a handler is what its record says, and whether the object blocks it.
+func TestAccountOfAHandler(t *testing.T) {
+	retries, started, delayed := int64(3), at(-60), at(60)
+	read := func(string) (*progress.Record, error) {
+		return &progress.Record{Retries: &retries, Started: &started, Delayed: &delayed}, nil
+	}
+	state, err := execution.Restore(read, []string{"a"}, []string{"a"}, "create", at(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := execution.Account{Retries: 3, Started: at(-60), Until: at(60)}
+	if d := cmp.Diff(want, state.Handler("a").Account()); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if got := want.Runtime(at(0)); got != time.Minute {
+		t.Errorf("it runs for %s", got)
+	}
+	if got := want.Runtime(at(-90)) + (execution.Account{}).Runtime(at(0)); got != 0 {
+		t.Errorf("a start in the future, or none, is now: got %s", got)
+	}
+	if err := state.Conclude("a", execution.Outcome{Aborted: true, Blocked: true}, at(0)); err != nil {
+		t.Fatal(err)
+	}
+	want.Blocked = true
+	if d := cmp.Diff(want, state.Handler("a").Account()); d != "" {
+		t.Errorf("blocked: -want, +got:\n%s", d)
+	}
+}
+
+func TestNewAttempts(t *testing.T) {
+	body := map[string]any{"spec": map[string]any{"a": "x"}}
+	h := &handlers.Handler{ID: "fn", Family: handlers.Watching}
+	a := execution.New(h, &cause.Cause{Body: body}, body)
+	if err := a.Call.Writes.Remember(func(object map[string]any) error {
+		object["spec"].(map[string]any)["a"] = "y"
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]any{"spec": map[string]any{"a": "x"}}, body); d != "" {
+		t.Errorf("the object is shared: -want, +got:\n%s", d)
+	}
+	if !a.Selected || a.Limits.Mode != handlers.ErrorsIgnored || a.Call.Handler != h {
+		t.Errorf("got %+v", a.Limits)
+	}
+	if a := execution.New(&handlers.Handler{}, &cause.Cause{}, nil); a.Call.Object != nil ||
+		a.Limits.Mode != handlers.ErrorsTemporary {
+		t.Errorf("got %+v of %v", a.Limits, a.Call.Object)
+	}
+}
