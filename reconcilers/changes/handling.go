@@ -99,6 +99,38 @@ type Next struct {
 	Written map[string]any
 }
 
+// Memory is what is known of one object between its passes, beyond what is persisted on it. It belongs to a uid.
+// The zero value is an object of which nothing is known.
+type Memory struct {
+	// Initial is true if the object was in the first listing and was not handled to the end since.
+	Initial bool
+
+	unwritten *outcomes // what handlers did and the API server did not take; nil if there is nothing
+	uncertain bool      // whether the last write was done is not known
+
+	missingFields string          // the fields of handlers of which it was logged that the object cannot have them
+	longDelays    string          // the handlers of which it was logged that they are delayed for very long
+	logged        map[string]bool // the errors of its memory that were logged, of an object that is being deleted
+
+	records map[string]progress.Record // what could not be stored of such an object
+}
+
+// Idle is true if there is nothing to remember: the memory can be dropped.
+func (m *Memory) Idle() bool {
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
+		m.logged == nil && m.records == nil
+}
+
+// mostLogged bounds what is kept of it: whoever can change the object can make any number of texts.
+const mostLogged = 16
+
+func (m *Memory) noteLogged(text string) {
+	if m.logged == nil || len(m.logged) >= mostLogged {
+		m.logged = map[string]bool{}
+	}
+	m.logged[text] = true
+}
+
 // Reconcile makes one pass over the object. The body is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
 func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // closeOrContinue writes what is left, and closes the cause if all handlers are finished.
@@ -147,6 +149,18 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 		h.Interim.Purge(patch, o.body)
 	}
 	return o.bind(patch)
+}
+
+// keepRecords keeps the records of an object that is being deleted if they cannot be stored, or be read again: the
+// deletion goes on, with its retries counted.
+func (p *pass) keepRecords(handled *outcomes, failed error) {
+	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
+		return
+	}
+	if p.memory.records == nil {
+		p.memory.records = map[string]progress.Record{}
+	}
+	maps.Copy(p.memory.records, handled.state.Records())
 }
 
 var errNotKept = errors.New(

@@ -10,7 +10,58 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
+
+// retryUnwritten writes what a former pass could not, before anything else is done: no handler is called while its
+// outcome could not be kept. It is the same write, only later, whatever has become of the object; then all is looked at
+// anew. If that fails again, only a deletion that has begun since goes on: with what is left, which its handlers see.
+func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool) (left *outcomes, _ verdict, _ error) {
+	kept := p.memory.unwritten
+	if kept == nil {
+		return nil, goOn, nil
+	}
+	observed := p.object
+	p.outcomes = kept
+	err := p.writeAgain(ctx, kept, seen, busy)
+	if err == nil {
+		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
+		return nil, startOver, nil
+	}
+	if !seen.cause.Deleting || kept.cause.Deleting {
+		return nil, stop, err
+	}
+	logf.FromContext(ctx).Error(err, "Failed to write former changes; calling the deletion handlers, which see them")
+	observed.answer = p.object.answer
+	p.object, p.outcomes = observed, nil
+	return kept, goOn, nil
+}
+
+func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
+	if !diff.Equal(asValue(kept.seen.stored), asValue(seen.stored)) {
+		// The cause was closed: by that very write, whose answer was lost, or by another process.
+		return p.writeChangesAlone(ctx, kept.attempts)
+	}
+	kept.seen, kept.busy = seen, busy
+	return p.save(ctx, kept)
+}
+
+// writeChangesAlone writes what handlers of a closed cause wanted. What is refused is nobody's failure any more.
+func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Attempt) error {
+	for _, a := range attempts {
+		err := p.writeAlone(ctx, a)
+		switch {
+		case contentRefused(err):
+			logRefused(ctx, a, err)
+		case err != nil:
+			return err
+		case p.object.gone:
+			return nil
+		}
+	}
+	p.memory.unwritten = nil
+	return nil
+}
 
 // contentRefused tells whether the write failed for its content: the same write would fail again.
 func contentRefused(err error) bool {
