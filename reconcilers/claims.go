@@ -64,7 +64,7 @@ func claimsOf(m elected) *claims {
 		if byManager.claims[m].Value() == nil {
 			delete(byManager.claims, m)
 		}
-	}, elected(m))
+	}, m)
 	return made
 }
 

@@ -143,7 +143,8 @@ func TestStopped(t *testing.T) {
 				tc.change(attempt)
 			}
 			h := adapters.New(&tc.handler, nil)
-			ok, err := tc.want.By == "", error(nil)
+			ok := tc.want.By == ""
+			var err error
 			if tc.question == 0 {
 				_, err = h.Reconcile(t.Context(), attempt)
 			} else {
