@@ -84,14 +84,6 @@ func TestAcquire(t *testing.T) {
 	release()
 }
 
-// claimed tells whether anything is known of operators of the manager with this channel.
-func claimed(m elected) bool {
-	byManager.Lock()
-	defer byManager.Unlock()
-	_, known := byManager.claims[m]
-	return known
-}
-
 // An operator that is over leaves nothing.
 func TestClaimsEndWithTheirOperators(t *testing.T) {
 	m := candidate{channel: make(chan struct{})}

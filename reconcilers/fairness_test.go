@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,13 +70,6 @@ func (j *timesheet) within(t *testing.T, id, name string, calls int, since time.
 	}
 	if took := times[calls-1].Sub(since); took > limit {
 		t.Errorf("call %d of %s of %s came after %s, want at most %s", calls, id, name, took, limit)
-	}
-}
-
-func (p people) createMany(kind, prefix string, count int) {
-	p.t.Helper()
-	for n := range count {
-		p.create(kind, fmt.Sprint(prefix, "-", n))
 	}
 }
 
@@ -165,124 +157,96 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 	}
 }
 
-// Objects that are edited again and again leave turns to retries and resumptions, and ticks need none.
-func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
-	const hot, workers, span = 60, 10, 20 * time.Second
+// weather is what a storm has done to honest objects.
+type weather struct {
+	deletion, tick time.Duration // the slowest: from the request on; between two of one object
+	deleted, ticks int
+}
+
+// storm lets honest objects live and be deleted, among others or not. All have a timer of a second.
+func storm(t *testing.T, among bool) (w weather) {
+	const honest, minute = 30, time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
 		p := newPeople(t, server)
-		p.create("ConfigMap", "calm")
-		tick := timer("t", time.Second, func(_ context.Context, c *handlers.Call) error { j.note("t", c); return nil })
-		tick.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
-			return (&unstructured.Unstructured{Object: c.Body}).GetName() == "calm", nil
-		}}
-		stop := operateAll(t, server, reconcilers.Options{Workers: workers},
-			to(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {
-				if name == "calm" {
-					return errNotYet
-				}
-				return nil
-			})),
-			to(t, "configmaps", j.handler("u", cause.Update, func(
-				string, int,
-			) error {
-				time.Sleep(500 * time.Millisecond)
-				return nil
-			})),
+		is := func(name, what string) bool { return strings.HasPrefix(name, what) }
+		act := func(name string, _ int) error {
+			if is(name, "failing") {
+				return errNotYet
+			}
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		}
+		tick := timer("t", time.Second, func(ctx context.Context, c *handlers.Call) error {
+			if name, _ := j.note("t", c); is(name, "hanging") {
+				<-ctx.Done()
+			}
+			return nil
+		})
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, act)),
+			to(t, "configmaps", j.handler("u", cause.Update, act)),
+			to(t, "configmaps", j.handler("d", cause.Delete, act)),
 			to(t, "configmaps", tick))
 		defer stop()
-		time.Sleep(time.Second)
-		p.createMany("ConfigMap", "hot", hot)
-		time.Sleep(time.Second)
-		edits := 0
-		edit := func(until time.Time) {
-			for ; time.Now().Before(until); time.Sleep(500 * time.Millisecond) {
-				edits++
-				for n := range hot {
-					p.label("ConfigMap", fmt.Sprint("hot-", n), fmt.Sprint(edits))
+		p.createMany("ConfigMap", "honest", honest)
+		time.Sleep(10 * time.Second)
+		if among {
+			p.createMany("ConfigMap", "hanging-c", 120)
+			p.createMany("ConfigMap", "hanging-d", 60)
+			p.createMany("ConfigMap", "failing", 120)
+			time.Sleep(10 * time.Second)
+			for n := range 60 {
+				p.remove("ConfigMap", fmt.Sprint("hanging-d-", n))
+				p.remove("ConfigMap", fmt.Sprint("failing-", n))
+			}
+		}
+		began, removed := time.Now(), map[string]time.Time{}
+		for step := range honest {
+			for n := step; n < honest; n++ {
+				p.label("ConfigMap", fmt.Sprint("honest-", n), fmt.Sprint(step))
+			}
+			name := fmt.Sprint("honest-", step)
+			removed[name] = time.Now()
+			p.remove("ConfigMap", name)
+			time.Sleep(minute / honest)
+		}
+		time.Sleep(minute)
+		for name, at := range removed {
+			if times := j.of("d", name); len(times) > 0 {
+				w.deleted, w.deletion = w.deleted+1, max(w.deletion, times[0].Sub(at))
+			}
+			last := began
+			for _, at := range j.of("t", name) {
+				if at.After(began) {
+					w.ticks, w.tick, last = w.ticks+1, max(w.tick, at.Sub(last)), at
 				}
 			}
 		}
-		edit(time.Now().Add(5 * time.Second))
-		ticks, retries := len(j.of("t", "calm")), len(j.of("c", "calm"))
-		edit(time.Now().Add(span))
-		ticks, retries = len(j.of("t", "calm"))-ticks, len(j.of("c", "calm"))-retries
-		least := 1000
-		for n := range hot {
-			least = min(least, len(j.of("u", fmt.Sprint("hot-", n))))
-		}
-		t.Logf(
-			"beside %d hot objects, each updated at least %d times: %d ticks and %d retries of 20", hot, least, ticks,
-			retries,
-		)
-		// A retry is written down, and so its object takes a turn among the changed ones as well.
-		if ticks < 15 || retries < least/2 {
-			t.Errorf("beside hot objects, %d ticks and %d retries of 20", ticks, retries)
-		}
-		if least < 6 {
-			t.Errorf("a hot object was updated %d times: they share what is left", least)
-		}
 	})
+	return w
 }
 
-// What waits for a place does not hold up the exit, and is handled by whoever comes next.
-func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, j := memapi.New(), &timesheet{}
-		p := newPeople(t, server)
-		stop := operateAll(
-			t, server, reconcilers.Options{Workers: 10}, to(t, "configmaps", j.handler("c", cause.Create, nil)),
+// In a storm of objects that hang and objects that fail, honest ones are deleted and ticked as if they were alone.
+func TestHonestObjectsInAStorm(t *testing.T) {
+	alone, among := storm(t, false), storm(t, true)
+	t.Logf(
+		"alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", alone.deletion,
+		alone.tick, alone.deleted, alone.ticks,
+	)
+	t.Logf(
+		"among: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", among.deletion,
+		among.tick, among.deleted, among.ticks,
+	)
+	if among.deleted != alone.deleted || among.ticks < alone.ticks*3/4 {
+		t.Errorf(
+			"%d deletions and %d ticks alone, %d and %d among others", alone.deleted, alone.ticks, among.deleted,
+			among.ticks,
 		)
-		p.createMany("ConfigMap", "hanging-c", 20)
-		time.Sleep(2 * time.Second)
-		p.createMany("ConfigMap", "honest", 50)
-		time.Sleep(2 * time.Second)
-		began := time.Now()
-		stop()
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("the exit took %s", took)
-		}
-		if calls := j.of("c", "honest-0"); len(calls) != 0 {
-			t.Fatal("nothing waited")
-		}
-		began = time.Now()
-		stop = operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
-		defer stop()
-		time.Sleep(3 * time.Second)
-		for n := range 50 {
-			j.within(t, "c", fmt.Sprint("honest-", n), 1, began, 2*time.Second)
-		}
-	})
-}
-
-// Workers(1) is for handlers that must never run beside each other: namespaces make no difference.
-func TestWorkersAreSharedByNamespaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newPeople(t, server)
-		var running, most, calls atomic.Int64
-		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error {
-			most.Store(max(most.Load(), running.Add(1)))
-			time.Sleep(time.Second)
-			running.Add(-1)
-			calls.Add(1)
-			return nil
-		}}
-		stop := operateAll(
-			t, server, reconcilers.Options{Workers: 1, Namespaces: []string{"a", "b", "c"}}, to(t, "configmaps", alone),
+	}
+	if among.tick > 2*alone.tick || among.deletion > alone.deletion+time.Second {
+		t.Errorf(
+			"the slowest deletion and tick: %s and %s alone, %s and %s among others", alone.deletion, alone.tick,
+			among.deletion, among.tick,
 		)
-		defer stop()
-		time.Sleep(time.Second)
-		for n := range 30 {
-			o := p.object("ConfigMap", fmt.Sprint("o", n))
-			o.SetNamespace([]string{"a", "b", "c"}[n%3])
-			if err := p.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(40 * time.Second)
-		if most.Load() != 1 || calls.Load() != 30 {
-			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each", most.Load(), calls.Load())
-		}
-	})
+	}
 }

@@ -5,6 +5,6 @@
 // waits for one waits in the queue, where it is merged with what comes later, and costs no goroutine. It knows requests
 // only, never objects, and calls nobody but its observer.
 //
-// Neighbours: package source says what requests there are, and of which priority; package reconcilers runs what is
+// Neighbours: package source says what requests there are, and of which priority; package controller runs what is
 // handed out.
 package queue

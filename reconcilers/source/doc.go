@@ -3,5 +3,5 @@
 // It is apart because it runs on the informer's goroutine, synchronously, before anything is queued: what must be known
 // before an object is handled is noted here. It never calls the API, never blocks, and decides on nothing.
 //
-// Neighbours: package reconcilers above it owns the informers and the queues.
+// Neighbours: package controller owns the informers and the queues.
 package source

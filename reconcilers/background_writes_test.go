@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -16,69 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
-
-// failing answers 500 to some requests.
-type failing struct {
-	http.RoundTripper
-	refuse func(r *http.Request, body string) int
-}
-
-func (f failing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPatch {
-		data, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(data)))
-		if code := f.refuse(r, string(data)); code != 0 {
-			return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-		}
-	}
-	return f.RoundTripper.RoundTrip(r)
-}
-
-// A write that comes late does not let an object go while its daemon runs.
-func TestReleasedWhileDaemonRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newPeople(t, server)
-		var down atomic.Bool
-		var deletes, ended atomic.Int64
-		stop := operateAll(t, failing{server, func(*http.Request, string) int {
-			if down.Load() {
-				return 500
-			}
-			return 0
-		}}, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
-				func(ctx context.Context, call *handlers.Call) error {
-					<-call.Live.Stopping()
-					time.Sleep(5 * time.Minute)
-					ended.Add(1)
-					return nil
-				})),
-			to(t, "configmaps", counting("del", cause.Delete, &deletes)))
-		defer stop()
-		p.create("ConfigMap", "c")
-		time.Sleep(5 * time.Second)
-		down.Store(true)
-		p.remove("ConfigMap", "c")
-		time.Sleep(30 * time.Second)
-		down.Store(false)
-		time.Sleep(3 * time.Minute)
-		if p.count("ConfigMap") != 1 || deletes.Load() != 1 {
-			t.Errorf(
-				"%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs",
-				p.count("ConfigMap"), ended.Load(), deletes.Load(),
-			)
-		}
-		time.Sleep(10 * time.Minute)
-		if p.count("ConfigMap") != 0 || deletes.Load() != 1 {
-			t.Errorf("at last: %d objects, %d deletes", p.count("ConfigMap"), deletes.Load())
-		}
-	})
-}
 
 // What can never be written is lost, and the ticks go on.
 func TestTickWithWriteThatNeverWorks(t *testing.T) {
@@ -255,6 +194,35 @@ func TestFlushLeak(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if left.Load() > 5 {
 			t.Errorf("%d of 50 written transformations are still held", left.Load())
+		}
+	})
+}
+
+// A timer that idles goes on by its object's last change when it is selected again.
+func TestIdleTimerAfterUnmatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		var ticks atomic.Int64
+		h := timer("t", 0, func(ctx context.Context, call *handlers.Call) error {
+			ticks.Add(1)
+			time.Sleep(5 * time.Second)
+			return nil
+		})
+		h.Background.Idle = 10 * time.Second
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", h))
+		defer stop()
+		time.Sleep(12 * time.Second) // in the tick
+		p.label("ConfigMap", "c", "1")
+		time.Sleep(time.Minute)
+		if ticks.Load() != 2 {
+			t.Errorf("%d ticks, want 2", ticks.Load())
+		}
+		p.label("ConfigMap", "c", "2")
+		time.Sleep(time.Minute)
+		if ticks.Load() != 3 {
+			t.Errorf("%d ticks, want 3", ticks.Load())
 		}
 	})
 }

@@ -3,6 +3,7 @@ package reconcilers_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,35 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 		forgotten = slices.Compact(forgotten) // once when all were told, and again when its daemon has ended
 		if d := cmp.Diff([]string{"a", "b"}, forgotten); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// What others remember of an object stays until they were told of its end.
+func TestForgottenBeforeDeletedEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var order = make(chan string, 10)
+		stop := operateAll(t, server, reconcilers.Options{Forget: func(types.UID) { order <- "forget" }},
+			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,
+				Call: func(_ context.Context, c *handlers.Call) error {
+					order <- c.Cause.Type
+					return nil
+				}}))
+		time.Sleep(time.Second)
+		p.create("ConfigMap", "a")
+		time.Sleep(time.Second)
+		p.remove("ConfigMap", "a")
+		time.Sleep(time.Minute)
+		stop()
+		close(order)
+		var all []string
+		for s := range order {
+			all = append(all, s)
+		}
+		if strings.Join(all, " ") != "ADDED DELETED forget" {
+			t.Errorf("%v", all)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -23,21 +22,9 @@ const ours = "coming.example.org/"
 
 type laterError struct{ delay time.Duration }
 
-func (e laterError) Error() string             { return "not yet" }
+func (e laterError) Error() string { return "not yet" }
+
 func (e laterError) RetryAfter() time.Duration { return e.delay }
-
-func (p people) merge(kind, name, patch string) {
-	p.t.Helper()
-	if err := p.Patch(
-		context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch)),
-	); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func succeed(context.Context, *handlers.Call) error { return nil }
-
-func untilStopped(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping(); return nil }
 
 // holders are what holds an object on its own, and ends when it is told to.
 func holders() map[string]*handlers.Handler {

@@ -1,0 +1,185 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// A thousand daemons start, see an edit of their object, and end within their time when the objects are deleted;
+// nothing of them stays.
+func TestManyDaemons(t *testing.T) {
+	const many = 1000
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var started, edited, ended atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
+			handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
+			func(ctx context.Context, call *handlers.Call) error {
+				started.Add(1)
+				defer ended.Add(1)
+				for {
+					select {
+					case <-call.Live.Stopping():
+						time.Sleep(time.Second) // puts things in order
+						return nil
+					case <-time.After(time.Minute):
+					}
+					object := unstructured.Unstructured{Object: call.Live.Object()}
+					if object.GetLabels()["l"] == "edited" {
+						edited.Add(1)
+					}
+				}
+			})))
+		defer stop()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		before := growth.Goroutines()
+		for n := range many {
+			p.create("ConfigMap", fmt.Sprint("c", n))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		running := growth.Goroutines()
+		for n := range many {
+			p.label("ConfigMap", fmt.Sprint("c", n), "edited")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if started.Load() != many || edited.Load() != many || p.count("ConfigMap") != many {
+			t.Errorf("%d were started, %d saw the edit, of %d", started.Load(), edited.Load(), many)
+		}
+		for n := range many {
+			p.remove("ConfigMap", fmt.Sprint("c", n))
+		}
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		if held := p.count("ConfigMap"); held != many || ended.Load() != 0 {
+			t.Errorf("%d objects wait for their daemons, want all; %d have ended", held, ended.Load())
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if held := p.count("ConfigMap"); held != 0 || ended.Load() != many {
+			t.Errorf("%d objects are left; %d daemons have ended", held, ended.Load())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		after := growth.Goroutines()
+		t.Logf("goroutines: %d before, %d with %d daemons, %d after", before, running, many, after)
+		if after > before+5 {
+			t.Errorf("%d goroutines before, %d after", before, after)
+		}
+	})
+}
+
+// With a bound, the surplus waits for its turn, and one that is stopped meanwhile is never called.
+func TestDaemonsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var mu sync.Mutex
+		var began []string
+		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d",
+			handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+				mu.Lock()
+				began = append(began, (&unstructured.Unstructured{Object: call.Live.Object()}).GetName())
+				mu.Unlock()
+				<-ctx.Done()
+				return nil
+			})))
+		defer stop()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			time.Sleep(time.Second)
+			p.create("ConfigMap", name)
+		}
+		time.Sleep(time.Second)
+		p.remove("ConfigMap", "c") // it waits, and is let go at once
+		time.Sleep(time.Second)
+		if left := p.count("ConfigMap"); left != 3 {
+			t.Errorf("%d objects are left: one whose daemon never began has nothing to wait for", left)
+		}
+		p.remove("ConfigMap", "a")
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if d := cmp.Diff("a b d", strings.Join(began, " ")); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// Ticks that take long do not keep changes from being handled: they have goroutines, and a limit, of their own.
+func TestDeletionsAmongTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var mu sync.Mutex
+		var running, most, ticks int
+		var deleted time.Time
+		stop := operateAll(t, server, reconcilers.Options{Workers: 1, Ticks: 5000},
+			to(t, "configmaps", timer("t", 5*time.Second, func(ctx context.Context, _ *handlers.Call) error {
+				mu.Lock()
+				running, ticks = running+1, ticks+1
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(3 * time.Second)
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return nil
+			})),
+			to(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete,
+				Call: func(context.Context, *handlers.Call) error {
+					mu.Lock()
+					deleted = time.Now()
+					mu.Unlock()
+					return nil
+				}}))
+		defer stop()
+		time.Sleep(time.Second)
+		latency := func(name string) time.Duration {
+			began := time.Now()
+			p.remove("ConfigMap", name)
+			time.Sleep(20 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			return deleted.Sub(began)
+		}
+		p.create("ConfigMap", "alone")
+		time.Sleep(4 * time.Second) // the tick is over
+		alone := latency("alone")
+		for n := range 2000 {
+			p.create("ConfigMap", fmt.Sprint("c", n))
+		}
+		time.Sleep(40 * time.Second)
+		mu.Lock()
+		before, at := ticks, time.Now()
+		mu.Unlock()
+		time.Sleep(8 * time.Second) // they all beat together: this is in the middle of a tick
+		among := latency("c7")
+		mu.Lock()
+		defer mu.Unlock()
+		t.Logf(
+			"alone after %s, among 2000 timers after %s; %d ticks in %s, %d at once", alone, among, ticks-before,
+			time.Since(at), most,
+		)
+		if most < 1999 || among > alone+100*time.Millisecond {
+			t.Errorf("a deletion alone is handled after %s, among %d ticks at once after %s", alone, most, among)
+		}
+	})
+}

@@ -1,0 +1,234 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// A deletion waits for its daemons, and delete handlers are not called again for that, whatever comes in between.
+func TestDeletionsWaitForDaemons(t *testing.T) {
+	stubborn := func(ctx context.Context, _ *handlers.Call) error {
+		<-ctx.Done()
+		time.Sleep(30 * time.Second)
+		return nil
+	}
+	tests := map[string]struct {
+		reason     string
+		background handlers.Background
+		meanwhile  func(p people, again func())
+		want       string
+	}{
+		"Lingering": {"it is waited for, as long as it takes", handlers.Background{}, nil, "10s delete; 40s gone"},
+		"Abandoned": {
+			"or as long as it may take", handlers.Background{CancelTimeout: 15 * time.Second}, nil,
+			"10s delete; 25s gone",
+		},
+		"Edited": {
+			"what changes in between does not matter", handlers.Background{},
+			func(p people, _ func()) { p.label("ConfigMap", "c", "x") }, "10s delete; 40s gone",
+		},
+		"Restarted": {
+			"another process has no daemons to wait for", handlers.Background{CancelTimeout: time.Second},
+			func(_ people, again func()) { again() }, "10s delete; 20s gone",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, j := memapi.New(), &journal{}
+				p := newPeople(t, server)
+				p.create("ConfigMap", "c")
+				j.began = time.Now()
+				start := func() (stop func()) {
+					return operateAll(t, server, reconcilers.Options{},
+						to(t, "configmaps", daemon("d", tc.background, stubborn)),
+						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+							Call: func(context.Context, *handlers.Call) error {
+								j.add("delete")
+								return nil
+							}}))
+				}
+				stop := start()
+				time.Sleep(10 * time.Second)
+				p.remove("ConfigMap", "c")
+				if tc.background.CancelTimeout == time.Second {
+					time.Sleep(500 * time.Millisecond)
+				} else {
+					time.Sleep(10 * time.Second)
+				}
+				if tc.meanwhile != nil {
+					tc.meanwhile(p, func() {
+						stop()
+						time.Sleep(time.Until(j.began.Add(20 * time.Second)))
+						stop = start()
+					})
+				}
+				for range 300 {
+					if p.count("ConfigMap") == 0 {
+						j.add("gone")
+						break
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				stop()
+				time.Sleep(time.Minute)
+				if d := cmp.Diff(tc.want, j.String()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for
+// that.
+func TestDaemonsThatEndLetGo(t *testing.T) {
+	never := func(context.Context, *handlers.Call) error { return errors.New("never") }
+	result := func(_ context.Context, c *handlers.Call) error { return c.Writes.SetResult("done") }
+	late := func(then handlers.Func) handlers.Func {
+		return func(ctx context.Context, c *handlers.Call) error { time.Sleep(20 * time.Second); return then(ctx, c) }
+	}
+	fatal := func(h *handlers.Handler) *handlers.Handler { h.Policy.Errors = handlers.ErrorsPermanent; return h }
+	tests := map[string]struct {
+		reason string
+		own    *handlers.Handler
+		status string
+	}{
+		"Nil":           {"it returns nothing", daemon("d", handlers.Background{}, late(succeed)), ""},
+		"NilAtOnce":     {"even at once", daemon("d", handlers.Background{}, succeed), ""},
+		"Result":        {"it returns something", daemon("d", handlers.Background{}, late(result)), "done"},
+		"ResultAtOnce":  {"even at once", daemon("d", handlers.Background{}, result), "done"},
+		"Failure":       {"it has failed for good", fatal(daemon("d", handlers.Background{}, late(never))), ""},
+		"OneShot":       {"a timer without a schedule has returned", timer("d", 0, late(succeed)), ""},
+		"FailedTimer":   {"a timer has failed for good", fatal(timer("d", time.Minute, late(never))), ""},
+		"OneShotResult": {"a timer without a schedule has returned something", timer("d", 0, late(result)), "done"},
+	}
+	for name, tc := range tests {
+		for when, finalizers := range map[string]string{"New": "", "Restarted": `"` + ours + `finalizer"`} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := memapi.New()
+					p := newPeople(t, server)
+					p.create("Pod", "c")
+					p.merge("Pod", "c", `{"metadata":{"finalizers":[`+finalizers+`]}}`)
+					defer operateAll(t, server, reconcilers.Options{}, to(t, "pods", tc.own))()
+					time.Sleep(time.Minute)
+					object := p.get("Pod", "c")
+					if held := object.GetFinalizers(); len(held) > 0 {
+						t.Errorf("%s: the object is still held: %v", tc.reason, held)
+					}
+					if got, _, _ := unstructured.NestedString(object.Object, "status", "d"); got != tc.status {
+						t.Errorf("%s: the result is %q, want %q", tc.reason, got, tc.status)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What another one holds is still held.
+func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		defer operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.Background{}, succeed)),
+			to(t, "configmaps", timer("t", time.Hour, succeed)))()
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
+			t.Errorf("finalizers: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// An object may go between the look at it and the start of its daemon: that must not take a place for ever.
+func TestDaemonOfGoneObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var began atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{Daemons: 1},
+			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
+				context.Context, *handlers.Call,
+			) error {
+				time.Sleep(2 * time.Second)
+				return nil
+			}}),
+			to(t, "configmaps", daemon("d", handlers.Background{},
+				func(ctx context.Context, call *handlers.Call) error {
+					began.Add(1)
+					<-ctx.Done()
+					return nil
+				})))
+		defer stop()
+		time.Sleep(time.Second)
+		p.create("ConfigMap", "a")
+		time.Sleep(time.Second)
+		p.remove("ConfigMap", "a")
+		time.Sleep(time.Minute)
+		p.create("ConfigMap", "b")
+		time.Sleep(time.Hour)
+		if began.Load() != 1 {
+			t.Errorf(
+				"the daemon of b was called %d times in an hour: that of the gone object a holds the only slot",
+				began.Load(),
+			)
+		}
+	})
+}
+
+// A write that comes late does not let an object go while its daemon runs.
+func TestReleasedWhileDaemonRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var down atomic.Bool
+		var deletes, ended atomic.Int64
+		stop := operateAll(t, failing{server, func(*http.Request, string) int {
+			if down.Load() {
+				return 500
+			}
+			return 0
+		}}, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
+				func(ctx context.Context, call *handlers.Call) error {
+					<-call.Live.Stopping()
+					time.Sleep(5 * time.Minute)
+					ended.Add(1)
+					return nil
+				})),
+			to(t, "configmaps", counting("del", cause.Delete, &deletes)))
+		defer stop()
+		p.create("ConfigMap", "c")
+		time.Sleep(5 * time.Second)
+		down.Store(true)
+		p.remove("ConfigMap", "c")
+		time.Sleep(30 * time.Second)
+		down.Store(false)
+		time.Sleep(3 * time.Minute)
+		if p.count("ConfigMap") != 1 || deletes.Load() != 1 {
+			t.Errorf(
+				"%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs",
+				p.count("ConfigMap"), ended.Load(), deletes.Load(),
+			)
+		}
+		time.Sleep(10 * time.Minute)
+		if p.count("ConfigMap") != 0 || deletes.Load() != 1 {
+			t.Errorf("at last: %d objects, %d deletes", p.count("ConfigMap"), deletes.Load())
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// The exit waits for what has an end in sight, and no longer.
+func TestExitWaitsForDaemons(t *testing.T) {
+	stubborn := func(lingers time.Duration) handlers.Func {
+		return func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); time.Sleep(lingers); return nil }
+	}
+	tests := map[string]struct {
+		reason     string
+		background handlers.Background
+		call       handlers.Func
+		want       time.Duration
+	}{
+		"AtTheFirstWord": {"it ends by itself", handlers.Background{CancelBackoff: time.Minute}, func(
+			_ context.Context, c *handlers.Call,
+		) error {
+			<-c.Live.Stopping()
+			return nil
+		}, 0},
+		"Cancelled": {
+			"its context ends after the backoff",
+			handlers.Background{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second},
+			stubborn(2 * time.Second), 6 * time.Second,
+		},
+		"Abandoned": {
+			"nobody waits beyond the timeout",
+			handlers.Background{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second}, stubborn(time.Minute),
+			4 * time.Second,
+		},
+		"NoTimeout": {
+			"what has none gets five seconds", handlers.Background{}, stubborn(time.Minute), 5 * time.Second,
+		},
+		"Waiting": {
+			"one that waits for its first call is not called any more",
+			handlers.Background{InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil }},
+			stubborn(time.Minute), 0,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				newPeople(t, server).create("ConfigMap", "c")
+				stop := operate(t, server, "configmaps", daemon("d", tc.background, tc.call))
+				time.Sleep(5 * time.Second)
+				began := time.Now()
+				stop()
+				if took := time.Since(began); took < tc.want || took > tc.want+200*time.Millisecond {
+					t.Errorf("%s: the exit took %s, want %s", tc.reason, took, tc.want)
+				}
+				time.Sleep(2 * time.Minute) // abandoned ones end, too
+			})
+		})
+	}
+}
+
+// An exit waits as long as an exit does, whatever the daemon was waited for before.
+func TestExitWhileDeleting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		release := make(chan struct{})
+		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(
+			context.Context, *handlers.Call,
+		) error {
+			<-release
+			return nil
+		}))
+		time.Sleep(5 * time.Second)
+		p.remove("ConfigMap", "c")
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		go func() { time.Sleep(20 * time.Second); close(release) }()
+		stop()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("exit took %s, want 5s", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// An exit waits no longer for daemons of objects that are gone than for others.
+func TestExitAfterForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		stop := operate(t, server, "configmaps", timer("t", time.Minute,
+			func(ctx context.Context, _ *handlers.Call) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(25 * time.Second):
+				}
+				return nil
+			}))
+		time.Sleep(5 * time.Second)
+		o := p.get("ConfigMap", "c")
+		o.SetFinalizers(nil)
+		if err := p.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		p.remove("ConfigMap", "c")
+		time.Sleep(time.Second)
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("exit took %s", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// Ticks that wait for their turn do not hold up an exit.
+func TestExitWithWaitingQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var ticks atomic.Int64
+		for n := range 20 {
+			p.create("ConfigMap", fmt.Sprint("c", n))
+		}
+		stop := operateAll(t, server, reconcilers.Options{Ticks: 2}, to(t, "configmaps", timer("t", time.Second,
+			func(ctx context.Context, call *handlers.Call) error {
+				ticks.Add(1)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+				return nil
+			})))
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > time.Second || ticks.Load() != 2 {
+			t.Errorf("exit took %s; %d ticks", took, ticks.Load())
+		}
+	})
+}
+
+// An operator that restarts during a deletion finishes it.
+func TestRestartInDeletion(t *testing.T) {
+	for _, how := range []string{"restart", "pause"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				var deletes, daemons atomic.Int64
+				gate := &reconcilers.Gate{}
+				start := func() func() {
+					return operateAll(t, server, reconcilers.Options{Gate: gate},
+						to(t, "configmaps", daemon("d", handlers.Background{
+							CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second,
+						}, func(ctx context.Context, call *handlers.Call) error {
+							daemons.Add(1)
+							<-ctx.Done()
+							time.Sleep(time.Minute)
+							return nil
+						})),
+						to(t, "configmaps", counting("del", cause.Delete, &deletes)))
+				}
+				stop := start()
+				p.create("ConfigMap", "c")
+				time.Sleep(5 * time.Second)
+				p.remove("ConfigMap", "c")
+				time.Sleep(5 * time.Second)
+				if how == "pause" {
+					gate.Set(true)
+					time.Sleep(time.Minute)
+					gate.Set(false)
+				} else {
+					stop()
+					stop = start()
+				}
+				time.Sleep(2 * time.Minute)
+				if p.count("ConfigMap") != 0 || deletes.Load() != 1 || daemons.Load() != 1 {
+					t.Errorf("%d objects, %d deletes, %d daemons", p.count("ConfigMap"), deletes.Load(), daemons.Load())
+				}
+				stop()
+			})
+		})
+	}
+}

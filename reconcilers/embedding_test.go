@@ -1,0 +1,156 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// embedder is a process that starts operators and stops them again.
+type embedder struct {
+	t          *testing.T
+	server     *memapi.Server
+	connection *watched
+	people     client.Client
+
+	changes, events, daemons, ticks atomic.Int64
+	running                         atomic.Int64 // daemons that have not returned
+}
+
+func newEmbedder(t *testing.T) *embedder {
+	t.Helper()
+	server := memapi.New()
+	people, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &embedder{t: t, server: server, connection: &watched{RoundTripper: server}, people: people}
+}
+
+func (e *embedder) manager() ctrl.Manager {
+	e.t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(e.connection), ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return m
+}
+
+// add sets an operator up that has handlers of all families, in two namespaces.
+func (e *embedder) add(m ctrl.Manager, name string) {
+	e.t.Helper()
+	_, filling := byName()
+	count := func(calls *atomic.Int64) handlers.Func {
+		return func(context.Context, *handlers.Call) error {
+			calls.Add(1)
+			return nil
+		}
+	}
+	watching := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: count(&e.events)}
+	err := reconcilers.SetupWithManager(m, reconcilers.Options{
+		Name: name, Prefix: name, Finalizer: name + "/finalizer", Namespaces: []string{"a", "b"},
+		Diffbase: diffbase.Annotations{Prefix: name}, Progress: progress.Annotations{Prefix: name},
+		Registrations: []reconcilers.Registration{
+			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),
+			to(e.t, "configmaps", counting("c", cause.Create, &e.changes)),
+			to(e.t, "configmaps", timer("t", time.Second, count(&e.ticks))),
+			to(e.t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, _ *handlers.Call) error {
+				e.daemons.Add(1)
+				e.running.Add(1)
+				defer e.running.Add(-1)
+				<-ctx.Done()
+				return nil
+			})),
+		},
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// run starts the managers, lets them handle an object in each namespace, and stops them.
+func (e *embedder) run(round int, managers ...ctrl.Manager) {
+	e.t.Helper()
+	ctx, stop := context.WithCancel(e.t.Context())
+	ended := make(chan error, len(managers))
+	for _, m := range managers {
+		go func() { ended <- m.Start(ctx) }()
+	}
+	people := people{e.people, e.t}
+	for _, namespace := range []string{"a", "b"} {
+		made := people.object("ConfigMap", fmt.Sprint("made-in-", round))
+		made.SetNamespace(namespace)
+		if err := e.people.Create(e.t.Context(), made); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	time.Sleep(10 * time.Second)
+	if open := e.connection.open.Load(); open == 0 {
+		e.t.Errorf("round %d: nothing is watched while operators run", round)
+	}
+	stop()
+	for range managers {
+		if err := <-ended; err != nil {
+			e.t.Errorf("round %d: the manager: %v", round, err)
+		}
+	}
+	synctest.Wait()
+}
+
+// Operators with managers of their own, and with one that they share, can be started and stopped in one process again
+// and again: no goroutine, no watch and no registration is left of them.
+func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
+	const operators, rounds = 4, 5
+	synctest.Test(t, func(t *testing.T) {
+		e := newEmbedder(t)
+		var goroutines []int
+		for round := range rounds {
+			goroutines = append(goroutines, growth.Goroutines())
+			managers := []ctrl.Manager{e.manager(), e.manager(), e.manager()}
+			for i, name := range []string{"one.example.org", "two.example.org", "three.example.org"} {
+				e.add(managers[i], name)
+			}
+			e.add(managers[2], "four.example.org") // beside another one
+			e.run(round, managers...)
+			if open := e.connection.open.Load(); open != 0 {
+				t.Errorf("round %d: %d watches are open", round, open)
+			}
+			for i, m := range managers {
+				if reconcilers.Claimed(m) {
+					t.Errorf("round %d: the process knows still what the operators of manager %d have", round, i)
+				}
+			}
+			if left := e.running.Load(); left != 0 {
+				t.Errorf("round %d: %d daemons are running", round, left)
+			}
+		}
+		goroutines = append(goroutines, growth.Goroutines())
+		if first, last := goroutines[0], goroutines[rounds]; last > first {
+			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+		}
+		if want, got := int64(2*operators*rounds), e.changes.Load(); got != want {
+			t.Errorf("%d creations were handled, want %d: two in each round, by each operator", got, want)
+		}
+		if e.events.Load() == 0 || e.daemons.Load() == 0 || e.ticks.Load() == 0 {
+			t.Errorf("%d events, %d daemons, %d ticks", e.events.Load(), e.daemons.Load(), e.ticks.Load())
+		}
+	})
+}

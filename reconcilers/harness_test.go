@@ -1,0 +1,202 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// people are those who make, change and delete objects.
+type people struct {
+	client.Client
+	t *testing.T
+}
+
+func (p people) get(kind, name string) *unstructured.Unstructured {
+	o := p.object(kind, name)
+	if err := p.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name}, o); err != nil {
+		return nil
+	}
+	return o
+}
+
+func (p people) object(kind, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{
+		Object: map[string]any{
+			"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"},
+		},
+	}
+}
+
+func (p people) create(kind, name string) {
+	p.t.Helper()
+	if err := p.Create(context.Background(), p.object(kind, name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p people) createMany(kind, prefix string, count int) {
+	p.t.Helper()
+	for n := range count {
+		p.create(kind, fmt.Sprint(prefix, "-", n))
+	}
+}
+
+func (p people) label(kind, name, value string) {
+	p.t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"l":"`+value+`"}}}`))
+	if err := p.Patch(context.Background(), p.object(kind, name), patch); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p people) merge(kind, name, patch string) {
+	p.t.Helper()
+	if err := p.Patch(
+		context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch)),
+	); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p people) remove(kind, name string) {
+	p.t.Helper()
+	if err := p.Delete(context.Background(), p.object(kind, name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p people) count(kind string) int {
+	p.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind(kind + "List")
+	if err := p.List(context.Background(), list); err != nil {
+		p.t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func newPeople(t *testing.T, server *memapi.Server) people {
+	t.Helper()
+	direct, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return people{direct, t}
+}
+
+func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Handler {
+	b.Daemon = true
+	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &b, Call: call}
+}
+
+// counting is a handler of changes that does nothing else.
+func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Handler {
+	return &handlers.Handler{ID: id, Reason: reason, Call: func(context.Context, *handlers.Call) error {
+		calls.Add(1)
+		return nil
+	}}
+}
+
+func timer(id string, interval time.Duration, call handlers.Func) *handlers.Handler {
+	return &handlers.Handler{
+		ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}, Call: call,
+	}
+}
+
+func succeed(context.Context, *handlers.Call) error { return nil }
+
+func untilStopped(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping(); return nil }
+
+// journal is what has happened, in order, from any goroutine.
+type journal struct {
+	mu    sync.Mutex
+	began time.Time
+	lines []string
+}
+
+func (j *journal) add(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, time.Since(j.began).Round(time.Second).String()+" "+what)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.lines, "; ")
+}
+
+// operate runs an operator with one handler.
+func operate(
+	t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration,
+) (stop func()) {
+	t.Helper()
+	return operateAll(t, connection, reconcilers.Options{APIBackoffs: backoffs}, to(t, spelling, h))
+}
+
+func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
+	t.Helper()
+	selector, err := discovery.Spelled(spelling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reconcilers.Registration{Selector: selector, Handler: h}
+}
+
+// operateAll runs an operator with handlers.
+func operateAll(
+	t *testing.T, connection http.RoundTripper, o reconcilers.Options, registrations ...reconcilers.Registration,
+) (stop func()) {
+	t.Helper()
+	return operateLogged(t, connection, logr.Discard(), o, registrations...)
+}
+
+func operateLogged(
+	t *testing.T, connection http.RoundTripper, log logr.Logger, o reconcilers.Options,
+	registrations ...reconcilers.Registration,
+) (stop func()) {
+	t.Helper()
+	m, err := ctrl.NewManager(
+		memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "coming.example.org"
+	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
+	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
+	if err := reconcilers.SetupWithManager(m, o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := m.Start(ctx); err != nil {
+			t.Errorf("the manager: %v", err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}

@@ -1,0 +1,196 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// byName is an index of names.
+func byName() (*indexes.Index, *handlers.Handler) {
+	index := indexes.New()
+	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.Index{
+		Into: index, Call: func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
+			return map[any]any{(&unstructured.Unstructured{Object: call.Object}).GetName(): true}, false, nil
+		},
+	}}
+}
+
+func TestHandlersWaitForIndices(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		held   held
+		family handlers.Family
+		want   string // what the handler finds in the index of another kind, and when
+	}{
+		"Slow": {
+			"no handler is called before the listing is through", held{pause: time.Minute}, handlers.Changing,
+			"1m0s: 20 secrets",
+		},
+		"Events": {"nor one of events", held{pause: time.Minute}, handlers.Watching, "1m0s: 20 secrets"},
+		"Timers": {"nor a timer", held{pause: time.Minute}, handlers.Spawning, "1m0s: 20 secrets"},
+		"Forbidden": {
+			"what cannot be listed is not waited for", held{forbidden: true}, handlers.Changing, "0s: 0 secrets",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				for n := range 20 {
+					p.create("Secret", fmt.Sprint("s", n))
+				}
+				p.create("ConfigMap", "c")
+				index, filling := byName()
+				began := time.Now()
+				seen := make(chan string, 100)
+				h := &handlers.Handler{ID: "h", Family: tc.family, Call: func(context.Context, *handlers.Call) error {
+					seen <- fmt.Sprintf("%s: %d secrets", time.Since(began).Round(10*time.Second), index.Len())
+					return nil
+				}}
+				if tc.family == handlers.Changing {
+					h.Reason = cause.Create
+				}
+				if tc.family == handlers.Spawning {
+					h.Background = &handlers.Background{}
+				}
+				tc.held.RoundTripper, tc.held.plural = server, "secrets"
+				stop := operateAll(t, tc.held, reconcilers.Options{}, to(t, "configmaps", h), to(t, "secrets", filling))
+				time.Sleep(5 * time.Minute)
+				stop()
+				close(seen)
+				var got []string
+				for one := range seen {
+					got = append(got, one)
+				}
+				if len(got) == 0 || got[0] != tc.want {
+					t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
+				}
+			})
+		})
+	}
+}
+
+// A kind that is refused is not waited for.
+func TestRefusedIndexedKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		_, filling := byName()
+		_, again := byName()
+		var calls atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "secrets", filling), to(t, "secret", again),
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Hour)
+		if calls.Load() != 1 {
+			t.Errorf("%d calls in an hour", calls.Load())
+		}
+	})
+}
+
+// Nor is one that goes before it was listed.
+func TestIndexedKindGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
+		_, filling := byName()
+		var calls atomic.Int64
+		gate := &reconcilers.Gate{}
+		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second},
+			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Second)
+		gate.Set(true)
+		time.Sleep(time.Second)
+		t.Logf("before the removal: %d calls", calls.Load())
+		server.Remove("x.io", "things")
+		gate.Set(false)
+		time.Sleep(time.Hour)
+		if calls.Load() != 1 {
+			t.Errorf("%d calls in an hour", calls.Load())
+		}
+	})
+}
+
+// A kind that cannot be listed, and then goes, is not waited for.
+func TestIndexedKindVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
+		_, filling := byName()
+		var calls atomic.Int64
+		stop := operateAll(t, unavailable{server}, reconcilers.Options{}, to(t, "things.v1.x.io", filling),
+			to(t, "configmaps", counting("h", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Minute)
+		t.Logf("before the removal: %d calls", calls.Load())
+		server.Remove("x.io", "things")
+		time.Sleep(time.Hour)
+		if calls.Load() != 1 {
+			t.Errorf("%d calls in an hour", calls.Load())
+		}
+	})
+}
+
+// Nothing is to be found of the objects of a kind that is no more.
+func TestIndexOfRemovedKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
+		index, filling := byName()
+		var forgot atomic.Int64
+		stop := operateAll(
+			t, server, reconcilers.Options{Forget: func(types.UID) { forgot.Add(1) }}, to(t, "things.v1.x.io", filling),
+		)
+		defer stop()
+		o := p.object("Thing", "a")
+		o.SetAPIVersion("x.io/v1")
+		if err := p.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if index.Len() != 1 {
+			t.Fatal(index.Len())
+		}
+		server.Remove("x.io", "things")
+		time.Sleep(time.Hour)
+		if index.Len() != 0 || forgot.Load() != 1 {
+			t.Errorf("%d entries, %d forgotten, an hour after the kind was removed", index.Len(), forgot.Load())
+		}
+	})
+}
+
+// Keys that are not even equal to themselves are left out.
+func TestNaN(t *testing.T) {
+	i := indexes.New()
+	nan := math.NaN()
+	for range 3 {
+		i.Replace("u", map[any]any{nan: 1})
+	}
+	i.Remove("u")
+	if i.Len() != 0 {
+		t.Errorf("%d keys of nobody", i.Len())
+	}
+}

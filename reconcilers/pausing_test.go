@@ -1,0 +1,243 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// What goes while nobody looks is not found any more when somebody looks again.
+func TestIndicesAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		for n := range 3 {
+			p.create("Secret", fmt.Sprint("s", n))
+		}
+		index, filling := byName()
+		gate := &reconcilers.Gate{}
+		var calls atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
+			to(t, "secrets", counting("h", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Second)
+		gate.Set(true)
+		time.Sleep(time.Second)
+		p.remove("Secret", "s1")
+		p.create("Secret", "s3")
+		time.Sleep(time.Minute)
+		if got := len(index.Keys()); got != 3 || calls.Load() != 3 {
+			t.Errorf("a paused operator looks at nothing: %d keys, %d calls", got, calls.Load())
+		}
+		gate.Set(false)
+		time.Sleep(10 * time.Second)
+		var found []string
+		for _, key := range index.Keys() {
+			found = append(found, key.(string))
+		}
+		slices.Sort(found)
+		if strings.Join(found, " ") != "s0 s2 s3" || calls.Load() != 4 {
+			t.Errorf("found %v, %d calls", found, calls.Load())
+		}
+	})
+}
+
+// A listing that a pause has cut off is none.
+func TestPauseBeforeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		p.create("Secret", "s")
+		index, filling := byName()
+		var found atomic.Int64
+		found.Store(-1)
+		gate := &reconcilers.Gate{}
+		stop := operateAll(t, held{RoundTripper: server, plural: "secrets", pause: 20 * time.Second},
+			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					found.Store(int64(index.Len()))
+					return nil
+				}}))
+		defer stop()
+		time.Sleep(time.Second)
+		gate.Set(true)
+		time.Sleep(time.Second)
+		gate.Set(false)
+		time.Sleep(time.Hour)
+		if found.Load() != 1 {
+			t.Errorf("the handler found %d of 1 secrets in the index", found.Load())
+		}
+	})
+}
+
+// What was known before two pauses in a row is known after them.
+func TestTwoPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		index, filling := byName()
+		gate := &reconcilers.Gate{}
+		lag := &atomic.Int64{}
+		var forgot, running, most, once atomic.Int64
+		stop := operateAll(t, lagging{server, "configmaps", lag},
+			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
+			to(t, "configmaps", daemon("once", handlers.Background{}, func(
+				ctx context.Context, _ *handlers.Call,
+			) error {
+				once.Add(1)
+				return nil
+			})),
+			to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second},
+				func(ctx context.Context, _ *handlers.Call) error {
+					if n := running.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					defer running.Add(-1)
+					<-ctx.Done()
+					time.Sleep(10 * time.Minute)
+					return nil
+				})))
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		time.Sleep(10 * time.Second)
+		lag.Store(int64(20 * time.Second))
+		gate.Set(false)
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		time.Sleep(5 * time.Second)
+		entries := index.Len()
+		lag.Store(0)
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		if most.Load() != 1 || forgot.Load() != 0 || once.Load() != 1 || entries != 1 {
+			t.Errorf(
+				"%d instances at once; %d living objects forgotten; a daemon that was done called %d times; %d of 1 "+
+					"entries in the pause",
+				most.Load(), forgot.Load(), once.Load(), entries,
+			)
+		}
+		stop()
+		time.Sleep(20 * time.Minute)
+	})
+}
+
+// A pause does not wait for ever for a tick that was asked to stop before.
+func TestPauseWithUnmatchedTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		gate := &reconcilers.Gate{}
+		var created, cancelled atomic.Int64
+		h := timer("t", time.Second, func(ctx context.Context, call *handlers.Call) error {
+			select {
+			case <-ctx.Done():
+				cancelled.Add(1)
+			case <-time.After(3 * time.Hour):
+			}
+			return nil
+		})
+		h.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
+			return (&unstructured.Unstructured{Object: c.Body}).GetLabels()["l"] != "out", nil
+		}}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
+			to(t, "secrets", counting("h", cause.Create, &created)))
+		time.Sleep(5 * time.Second)
+		p.label("ConfigMap", "c", "out")
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		time.Sleep(30 * time.Second)
+		gate.Set(false)
+		time.Sleep(time.Second)
+		p.create("Secret", "s")
+		time.Sleep(time.Hour)
+		if created.Load() != 1 || cancelled.Load() != 1 {
+			t.Errorf(
+				"an hour after the pause: %d handled (want 1), tick cancelled %d", created.Load(), cancelled.Load(),
+			)
+		}
+		time.Sleep(4 * time.Hour)
+		stop()
+	})
+}
+
+// A daemon that was abandoned in a pause is followed by another one when it has ended.
+func TestAbandonedInPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		gate := &reconcilers.Gate{}
+		var began atomic.Int64
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
+			handlers.Background{CancelTimeout: time.Second},
+			func(ctx context.Context, _ *handlers.Call) error {
+				began.Add(1)
+				<-ctx.Done()
+				time.Sleep(30 * time.Second)
+				return nil
+			})))
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		time.Sleep(10 * time.Second)
+		gate.Set(false)
+		time.Sleep(time.Hour)
+		if began.Load() != 2 {
+			t.Errorf("the daemon was called %d times, want 2", began.Load())
+		}
+		stop()
+		time.Sleep(time.Minute)
+	})
+}
+
+// A pause takes no finalizer away.
+func TestFinalizerInPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		o := p.object("ConfigMap", "c")
+		o.SetFinalizers([]string{"coming.example.org/finalizer"})
+		if err := p.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		gate := &reconcilers.Gate{}
+		h := &handlers.Handler{
+			ID: "u", Reason: cause.Update, Call: func(context.Context, *handlers.Call) error { return nil },
+		}
+		h.Filters = []handlers.Filter{func(
+			context.Context, *cause.Cause,
+		) (bool, error) {
+			time.Sleep(2 * time.Second)
+			return true, nil
+		}}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
+			to(t, "configmaps", daemon("d", handlers.Background{},
+				func(ctx context.Context, call *handlers.Call) error {
+					<-ctx.Done()
+					return nil
+				})))
+		time.Sleep(time.Second)
+		gate.Set(true)
+		time.Sleep(time.Minute)
+		if f := p.get("ConfigMap", "c").GetFinalizers(); len(f) != 1 {
+			t.Errorf("finalizers: %v", f)
+		}
+		stop()
+	})
+}

@@ -1,0 +1,139 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// Objects that are edited again and again leave turns to retries and resumptions, and ticks need none.
+func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
+	const hot, workers, span = 60, 10, 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		server, j := memapi.New(), &timesheet{}
+		p := newPeople(t, server)
+		p.create("ConfigMap", "calm")
+		tick := timer("t", time.Second, func(_ context.Context, c *handlers.Call) error { j.note("t", c); return nil })
+		tick.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
+			return (&unstructured.Unstructured{Object: c.Body}).GetName() == "calm", nil
+		}}
+		stop := operateAll(t, server, reconcilers.Options{Workers: workers},
+			to(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {
+				if name == "calm" {
+					return errNotYet
+				}
+				return nil
+			})),
+			to(t, "configmaps", j.handler("u", cause.Update, func(
+				string, int,
+			) error {
+				time.Sleep(500 * time.Millisecond)
+				return nil
+			})),
+			to(t, "configmaps", tick))
+		defer stop()
+		time.Sleep(time.Second)
+		p.createMany("ConfigMap", "hot", hot)
+		time.Sleep(time.Second)
+		edits := 0
+		edit := func(until time.Time) {
+			for ; time.Now().Before(until); time.Sleep(500 * time.Millisecond) {
+				edits++
+				for n := range hot {
+					p.label("ConfigMap", fmt.Sprint("hot-", n), fmt.Sprint(edits))
+				}
+			}
+		}
+		edit(time.Now().Add(5 * time.Second))
+		ticks, retries := len(j.of("t", "calm")), len(j.of("c", "calm"))
+		edit(time.Now().Add(span))
+		ticks, retries = len(j.of("t", "calm"))-ticks, len(j.of("c", "calm"))-retries
+		least := 1000
+		for n := range hot {
+			least = min(least, len(j.of("u", fmt.Sprint("hot-", n))))
+		}
+		t.Logf(
+			"beside %d hot objects, each updated at least %d times: %d ticks and %d retries of 20", hot, least, ticks,
+			retries,
+		)
+		// A retry is written down, and so its object takes a turn among the changed ones as well.
+		if ticks < 15 || retries < least/2 {
+			t.Errorf("beside hot objects, %d ticks and %d retries of 20", ticks, retries)
+		}
+		if least < 6 {
+			t.Errorf("a hot object was updated %d times: they share what is left", least)
+		}
+	})
+}
+
+// What waits for a place does not hold up the exit, and is handled by whoever comes next.
+func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, j := memapi.New(), &timesheet{}
+		p := newPeople(t, server)
+		stop := operateAll(
+			t, server, reconcilers.Options{Workers: 10}, to(t, "configmaps", j.handler("c", cause.Create, nil)),
+		)
+		p.createMany("ConfigMap", "hanging-c", 20)
+		time.Sleep(2 * time.Second)
+		p.createMany("ConfigMap", "honest", 50)
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the exit took %s", took)
+		}
+		if calls := j.of("c", "honest-0"); len(calls) != 0 {
+			t.Fatal("nothing waited")
+		}
+		began = time.Now()
+		stop = operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
+		defer stop()
+		time.Sleep(3 * time.Second)
+		for n := range 50 {
+			j.within(t, "c", fmt.Sprint("honest-", n), 1, began, 2*time.Second)
+		}
+	})
+}
+
+// Workers(1) is for handlers that must never run beside each other: namespaces make no difference.
+func TestWorkersAreSharedByNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		var running, most, calls atomic.Int64
+		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			time.Sleep(time.Second)
+			running.Add(-1)
+			calls.Add(1)
+			return nil
+		}}
+		stop := operateAll(
+			t, server, reconcilers.Options{Workers: 1, Namespaces: []string{"a", "b", "c"}}, to(t, "configmaps", alone),
+		)
+		defer stop()
+		time.Sleep(time.Second)
+		for n := range 30 {
+			o := p.object("ConfigMap", fmt.Sprint("o", n))
+			o.SetNamespace([]string{"a", "b", "c"}[n%3])
+			if err := p.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(40 * time.Second)
+		if most.Load() != 1 || calls.Load() != 30 {
+			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each", most.Load(), calls.Load())
+		}
+	})
+}
