@@ -3,6 +3,7 @@ package patching
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -195,4 +196,65 @@ func Contained(transforms []Transform) []Transform {
 		}
 	}
 	return out
+}
+
+// touchesList tells whether the merge-patch adds, replaces or removes a list of the value, as MergeDiff does of its
+// own.
+func touchesList(value any, merge map[string]any) bool {
+	held, isMapping := value.(map[string]any)
+	if !isMapping && hasList(value) {
+		return true
+	}
+	for key, change := range merge {
+		if into, ok := change.(map[string]any); ok {
+			if touchesList(held[key], into) {
+				return true
+			}
+		} else if hasList(change) || hasList(held[key]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasList tells whether the value is, or has anywhere in it, a list.
+func hasList(value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for _, field := range value {
+			if hasList(field) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withMetadata adds fields to the metadata of a merge-patch, or returns it as it is if there are none to add.
+func withMetadata(merge, fields map[string]any) map[string]any {
+	if len(fields) == 0 {
+		return merge
+	}
+	metadata := map[string]any{}
+	if held, ok := merge["metadata"].(map[string]any); ok {
+		maps.Copy(metadata, held)
+	}
+	maps.Copy(metadata, fields)
+	out := map[string]any{}
+	maps.Copy(out, merge)
+	out["metadata"] = metadata
+	return out
+}
+
+// splitMerge takes the status out of a merge-patch. An absent status is not a null one: the latter is a removal.
+func splitMerge(merge map[string]any) (status any, present bool, rest map[string]any) {
+	status, present = merge["status"]
+	if !present {
+		return nil, false, merge
+	}
+	rest = maps.Clone(merge)
+	delete(rest, "status")
+	return status, true, rest
 }
