@@ -3,14 +3,13 @@ package adapters_test
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution/executiontest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -51,52 +50,8 @@ func play(t *testing.T, spec any) map[string]any {
 		}
 		return errors.Join(a.SetResult(behave["return"]), declared.Raise(t, behave))
 	})
-	a.Limits = limitsOf(t, input)
+	a.Limits = executiontest.Limits(t, input)
 	attempt(t.Context(), t, whole(nil), a)
 	a.End()
-	got := map[string]any{
-		"final": a.Outcome.Final, "delay": nil, "result": a.Result(), "exception": nil, "message": nil,
-	}
-	if a.Outcome.Delay != nil {
-		got["delay"] = a.Outcome.Delay.Seconds()
-	}
-	if a.Outcome.Err != nil {
-		got["exception"], got["message"] = classOf(a.Outcome.Err), a.Outcome.Err.Error()
-	}
-	return got
-}
-
-func limitsOf(t *testing.T, input vectors.Fields) execution.Limits {
-	t.Helper()
-	options := vectors.Fields{}
-	if input["options"] != nil {
-		options = vectors.Known(t, input["options"], "errors", "timeout", "retries", "backoff")
-	}
-	limits := execution.Limits{ID: "fn", Mode: handlers.ErrorsTemporary, Policy: declared.Policy(t, options)}
-	if input["default_errors"] != nil {
-		limits.Mode = declared.Mode(t, input["default_errors"])
-	}
-	if retries := vectors.Number(t, input, "retries"); retries != nil {
-		limits.Retries = int(math.Floor(*retries))
-	}
-	limits.Runtime = ptr.Deref(declared.Seconds(t, input, "runtime"), 0)
-	if backoff := declared.Seconds(t, input, "default_backoff"); backoff != nil {
-		if limits.Backoff = *backoff; *backoff == 0 {
-			limits.Backoff = -1
-		}
-	}
-	return limits
-}
-
-func classOf(err error) string {
-	var timeout *execution.TimeoutError
-	var retries *execution.RetriesError
-	switch {
-	case errors.As(err, &timeout):
-		return "HandlerTimeoutError"
-	case errors.As(err, &retries):
-		return "HandlerRetriesError"
-	default:
-		return declared.Class(err)
-	}
+	return executiontest.Outcome(a)
 }

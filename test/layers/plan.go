@@ -78,6 +78,7 @@ var House = Plan{
 	{Dir: "webhooks", Layer: 4},
 
 	{Dir: "reconcilers/adapters", Layer: 5},
+	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 
 	{Dir: "reconcilers/background", Layer: 6},
 	{Dir: "reconcilers/changes", Layer: 6},

@@ -1,0 +1,63 @@
+package executiontest
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// Limits reads "options", "retries", "runtime", "default_errors" and "default_backoff" of a case. The handler is "fn".
+func Limits(t testing.TB, input vectors.Fields) execution.Limits {
+	t.Helper()
+	options := vectors.Fields{}
+	if input["options"] != nil {
+		options = vectors.Known(t, input["options"], "errors", "timeout", "retries", "backoff")
+	}
+	limits := execution.Limits{ID: "fn", Mode: handlers.ErrorsTemporary, Policy: declared.Policy(t, options)}
+	if input["default_errors"] != nil {
+		limits.Mode = declared.Mode(t, input["default_errors"])
+	}
+	if retries := vectors.Number(t, input, "retries"); retries != nil {
+		limits.Retries = int(math.Floor(*retries))
+	}
+	limits.Runtime = ptr.Deref(declared.Seconds(t, input, "runtime"), 0)
+	if backoff := declared.Seconds(t, input, "default_backoff"); backoff != nil {
+		if limits.Backoff = *backoff; *backoff == 0 {
+			limits.Backoff = -1
+		}
+	}
+	return limits
+}
+
+// Outcome is that of an ended attempt, and its result, in the form of the cases.
+func Outcome(attempt *execution.Attempt) map[string]any {
+	o := attempt.Outcome
+	got := map[string]any{"final": o.Final, "delay": nil, "result": attempt.Result(), "exception": nil, "message": nil}
+	if o.Delay != nil {
+		got["delay"] = o.Delay.Seconds()
+	}
+	if o.Err != nil {
+		got["exception"], got["message"] = classOf(o.Err), o.Err.Error()
+	}
+	return got
+}
+
+func classOf(err error) string {
+	var timeout *execution.TimeoutError
+	var retries *execution.RetriesError
+	switch {
+	case errors.As(err, &timeout):
+		return "HandlerTimeoutError"
+	case errors.As(err, &retries):
+		return "HandlerRetriesError"
+	default:
+		return declared.Class(err)
+	}
+}
