@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// goneDelay is for an object that is not in the cache: soon somebody tells that it is gone.
+// goneDelay is how long a task waits for the informer to report the deletion of an object that the cache has lost.
 const goneDelay = time.Second
 
-// attempt calls the function once, and writes what it wants to be written.
+// attempt calls the function once, and writes the changes that it made.
 func (t *task) attempt(ctx context.Context) execution.Outcome {
 	settings, _ := t.object.supervisor.current()
 	t.object.mu.Lock()
@@ -32,7 +32,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 	return a.Outcome
 }
 
-// deliver writes until that has worked, or nobody wants it any more: the object is gone, or refuses it.
+// deliver repeats the write until it succeeds, the object is gone, or the API server refuses it for good.
 func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := t.write(ctx, a)
@@ -51,7 +51,7 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 	}
 }
 
-// write sends what is remembered, and the result of an attempt that has ended.
+// write sends the changes that the attempt remembers; after its end, also its result.
 func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	t.writing <- struct{}{}
 	defer func() { <-t.writing }()
@@ -87,7 +87,7 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	return err
 }
 
-// live is what a running function sees of its object.
+// live shows a running function the newest state of its object, and whether it has to end.
 type live struct{ task *task }
 
 // Object is the newest state.

@@ -10,23 +10,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// beginRun makes ready for a run of the function. The lock is held.
+// beginRun prepares a run of the function. The caller holds the lock.
 func (t *task) beginRun() context.Context {
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
-	t.running, t.stopping, t.cancel, t.gone, t.pressing = true, make(chan struct{}), cancel, false, false
+	t.running, t.stopping, t.cancel, t.released, t.pressing = true, make(chan struct{}), cancel, false, false
 	t.writing = make(chan struct{}, 1)
 	t.object.supervisor.running.Add(1)
 	return ctx
 }
 
-// endRun is the counterpart of beginRun. The lock is held.
+// endRun cleans up after it. The caller holds the lock.
 func (t *task) endRun() {
 	t.running = false
 	t.cancel(nil)
 	t.stopWaiting()
 }
 
-// launch runs a daemon as soon as there is room. The lock is held.
+// launch runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
 func (t *task) launch() {
 	if waits, after := t.object.supervisor.Daemons.Go(t.daemon); waits {
 		t.log().Info("Daemon waits for others to end: as many are running as may",
@@ -34,10 +34,10 @@ func (t *task) launch() {
 	}
 }
 
-// daemon is the life of a daemon.
+// daemon runs a daemon from its initial delay to its end.
 func (t *task) daemon() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // it was stopped while it waited for its turn, and is gone
+	if t.reason != 0 { // somebody stopped it while it waited for its turn, and removed it
 		t.object.mu.Unlock()
 		return
 	}
@@ -71,8 +71,8 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// delayOf is how long to wait for the next attempt. What could not be called for the object's sake is tried now and
-// then.
+// delayOf is how long to wait for the next attempt. A function that cannot be called with its object is tried again
+// from time to time.
 func delayOf(o execution.Outcome) time.Duration {
 	switch {
 	case o.Delay != nil:
@@ -108,7 +108,7 @@ func (t *task) isStopping() bool {
 	}
 }
 
-// logFailedWrite tells of a write that failed.
+// logFailedWrite names the handler whose changes could not be written.
 func (t *task) logFailedWrite(ctx context.Context, err error, what string) {
 	logf.FromContext(ctx).Error(err, what, "handler", t.id())
 }
@@ -137,7 +137,7 @@ func (l *Limit) Go(run func()) (waits bool, after int) {
 	return false, 0
 }
 
-// runAll goes on with those that wait: their turn costs no new goroutine.
+// runAll runs those that wait on the same goroutine, one after another.
 func (l *Limit) runAll(run func()) {
 	for run != nil {
 		run()

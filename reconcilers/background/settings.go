@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// DefaultPolling is how often a handler is mentioned that does not end. Kopf: background.cancellation_polling.
+	// DefaultPolling is how often a log line reminds of a handler that does not end. Kopf:
+	// background.cancellation_polling.
 	DefaultPolling = 60 * time.Second
 	// DefaultTicks is how many ticks of timers of one kind run at once.
 	DefaultTicks = 1000
-	// DefaultInstantExit is the chance to end at the first word, before anything else is done about it.
+	// DefaultInstantExit is how long a handler may take to end by itself before its context is cancelled.
 	DefaultInstantExit = 10 * time.Millisecond
-	// leftover is how long an operator that exits waits for what has no cancellation timeout, once it is cancelled.
-	leftover = 5 * time.Second
+	// exitTimeout is how long an operator that exits waits for cancelled handlers without a cancellation timeout.
+	exitTimeout = 5 * time.Second
 )
 
 // Writer sends patches of one object.
@@ -30,11 +31,11 @@ type Writer interface {
 	) (patching.Result, error)
 }
 
-// Service is what the supervisor needs of the controller of the kind while that is served.
+// Service is what the supervisor needs of the controller of the kind while that runs.
 type Service interface {
 	// Latest is the newest state of the object that is known; nil if there is none. It is shared.
 	Latest(key types.NamespacedName, uid types.UID) map[string]any
-	// Enqueue asks for a call of Fire after a delay; or, with no handler, for a look at the object now.
+	// Enqueue requests a call of Fire after a delay; or, without a handler, a pass over the object.
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
@@ -53,13 +54,13 @@ type Settings struct {
 	Backoff time.Duration
 	// Polling is the default of the handlers; zero is DefaultPolling.
 	Polling time.Duration
-	// LeaveFinalizers has no look taken at an object whose handler has ended by itself: as in Kopf, it is held until
-	// its next event.
+	// LeaveFinalizers requests no pass over an object whose handler has ended by itself: as in Kopf, the object keeps
+	// its finalizer until its next event.
 	LeaveFinalizers bool
-	// InstantExit is how long a handler that is asked to stop may take for that before anything else is done about it;
-	// zero is DefaultInstantExit. Kopf: background.instant_exit_timeout.
+	// InstantExit is how long a handler that is asked to stop may take to end by itself; zero is DefaultInstantExit.
+	// Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
-	// Forgotten is told of an object that is gone when its last handler has ended; nil is not. It must be quick.
+	// Forgotten is called for an object that is gone, when its last handler has ended; it must be quick. Nil is nobody.
 	Forgotten func(types.UID)
 	// Log names the kind.
 	Log logr.Logger

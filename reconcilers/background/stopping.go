@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// stop asks the task to end: at its first word, by the handler's own insight; then, after the cancellation backoff, by
-// its context; and at last without it. The lock is held.
+// stop asks the handler to end by itself; after the cancellation backoff, it cancels the context; after the
+// cancellation timeout, nobody waits for the handler any more. The caller holds the lock.
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
-		if (was^t.reason)&(Exiting|Pausing) != 0 && t.pressing && t.running && !t.gone {
-			t.cancelContext() // it was waited for without an end, and the operator does not
+		if (was^t.reason)&(Exiting|Pausing) != 0 && t.pressing && t.running && !t.released {
+			t.cancelContext() // an operator that exits or pauses does not wait as long as others do
 		}
 		return
 	}
@@ -27,12 +27,12 @@ func (t *task) stop(reason Reason) {
 	time.AfterFunc(t.instantExit(), t.beginBackoff)
 }
 
-// whileRunning calls the next stage unless the task has ended.
+// whileRunning calls the next stage of stopping unless the task has ended.
 func (t *task) whileRunning(stage func()) func() {
 	return func() {
 		t.object.mu.Lock()
 		defer t.object.mu.Unlock()
-		if t.running && !t.gone {
+		if t.running && !t.released {
 			stage()
 		}
 	}
@@ -56,8 +56,8 @@ func (t *task) instantExit() time.Duration {
 	return cmp.Or(settings.InstantExit, DefaultInstantExit)
 }
 
-// cancelContext ends the context: that of a tick only if the operator does not go on, as ticks end by themselves. The
-// lock is held.
+// cancelContext cancels a daemon; a tick, which ends by itself, only if the operator exits or pauses. Then it waits for
+// the cancellation timeout. The caller holds the lock.
 func (t *task) cancelContext() {
 	t.pressing = true
 	operator := t.reason&(Exiting|Pausing) != 0
@@ -70,7 +70,7 @@ func (t *task) cancelContext() {
 	case timeout > 0:
 		time.AfterFunc(timeout, t.whileRunning(t.abandon))
 	case operator:
-		time.AfterFunc(leftover, t.whileRunning(t.abandon))
+		time.AfterFunc(exitTimeout, t.whileRunning(t.abandon))
 	default:
 		time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 	}
@@ -86,7 +86,7 @@ func (t *task) polling() time.Duration {
 	return DefaultPolling
 }
 
-// remind tells that the object waits. The lock is held.
+// remind logs that the object waits for the handler. The caller holds the lock.
 func (t *task) remind() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
@@ -96,7 +96,7 @@ func (t *task) remind() {
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
 
-// abandon goes on without the task. The lock is held.
+// abandon ends the waiting for a handler that has not ended in time. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
 	t.log().Info("Handler did not end in time; it is not waited for any more, though it may still be running",
@@ -105,15 +105,16 @@ func (t *task) abandon() {
 	t.requestReconcile()
 }
 
-// stopWaiting ends the waiting for the task, once. The lock is held.
+// stopWaiting counts the task as ended, once. The caller holds the lock.
 func (t *task) stopWaiting() {
-	if !t.gone {
-		t.gone = true
+	if !t.released {
+		t.released = true
 		t.object.supervisor.running.Done()
 	}
 }
 
-// Reason is why a handler has to end, and how far that is: flags. Kopf: stoppers' DaemonStoppingReason.
+// Reason is why a handler has to end, and which stage of stopping it has reached: flags. Kopf: stoppers'
+// DaemonStoppingReason.
 type Reason uint8
 
 // The flags, with Kopf's names in String.
@@ -122,7 +123,7 @@ const (
 	Unmatched Reason = 1 << iota
 	// Deleted: the object is being deleted, or is gone.
 	Deleted
-	// Pausing and Exiting: the operator does.
+	// Pausing and Exiting: the operator pauses or exits.
 	Pausing
 	Exiting
 	// Signalled: the cancellation backoff is running.

@@ -12,10 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Supervise starts and stops what runs beside the object, as it is now. It tells whether the object has to be held on
-// its deletion: so it is while anything matches that has not ended by itself, whether it runs or not. With that, all
-// others who want the deletion are asked. It also tells whether the deletion has to wait, as something has not ended
-// yet.
+// Supervise starts the background handlers that match the object and stops the others. The object holds its finalizer
+// as long as any handler matches that has not ended by itself, whether it runs or not. A deletion is busy as long as
+// any handler has not ended yet. An error is that of a filter.
 func (s *Supervisor) Supervise(ctx context.Context, what *cause.Cause) (holds, busy bool, err error) {
 	settings, service := s.current()
 	if len(settings.Handlers) == 0 {
@@ -43,8 +42,8 @@ func (s *Supervisor) Supervise(ctx context.Context, what *cause.Cause) (holds, b
 	return holds, false, nil
 }
 
-// superviseDeletion is for an object that is being deleted: all has to end. A filter that cannot judge such an object
-// does not hold it.
+// superviseDeletion stops all handlers of an object that is being deleted. A filter that fails for such an object does
+// not hold it.
 func (s *Supervisor) superviseDeletion(
 	ctx context.Context, own []*adapters.Handler, what *cause.Cause,
 ) (holds, busy bool) {
@@ -79,7 +78,7 @@ func idling(all []*adapters.Handler) bool {
 	return false
 }
 
-// noteChange begins the time of idling anew if what matters of the object has changed.
+// noteChange restarts the idle time of timers if the essence of the object has changed.
 func (o *objectTasks) noteChange(what *cause.Cause) {
 	data, err := json.Marshal(what.New)
 	if err != nil {
@@ -98,7 +97,8 @@ func (o *objectTasks) noteChange(what *cause.Cause) {
 	o.digest = sum.Sum64()
 }
 
-// startAndStop starts those that match and do not run, and stops the others. True if any has to be stopped on deletion.
+// startAndStop starts the handlers that match and do not run, and stops the others. It tells whether any of them would
+// have to be stopped on deletion.
 func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (holds bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Supervisor runs the background handlers of the objects of one kind. It outlives the service of the kind: what is done
-// for good, and what must not run twice, is known by it.
+// Supervisor runs the background handlers of the objects of one kind. It outlives the controllers of the kind, as it
+// knows which handlers are finished, and which still run and must not run twice.
 type Supervisor struct {
 	// Ticks bound the ticks of timers that run at once, Daemons the daemons.
 	Ticks, Daemons *Limit
@@ -19,13 +19,13 @@ type Supervisor struct {
 	mu       sync.Mutex
 	settings Settings
 	service  Service
-	open     bool // while the kind is served
+	open     bool // while a controller of the kind runs
 	byUID    map[types.UID]*objectTasks
-	leaving  map[*objectTasks]bool // of objects that are gone, until they have ended
-	running  sync.WaitGroup        // what is waited for in the end
+	ending   map[*objectTasks]bool // those of objects that are gone, until they have ended
+	running  sync.WaitGroup        // runs that End waits for
 }
 
-// Begin serves, with these settings from now on.
+// Begin starts handlers from now on, with these settings.
 func (s *Supervisor) Begin(settings Settings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,13 +35,13 @@ func (s *Supervisor) Begin(settings Settings, service Service) {
 	}
 }
 
-// End stops all handlers, and waits for them as long as their settings say. Nothing may be started any more.
+// End stops all handlers, and waits for them as long as their settings say. It starts no more of them.
 func (s *Supervisor) End(reason Reason) {
 	s.Stop(reason)
 	s.running.Wait()
 }
 
-// Stop has all handlers end.
+// Stop stops all handlers, and does not wait for them.
 func (s *Supervisor) Stop(reason Reason) {
 	s.mu.Lock()
 	s.open = false
@@ -49,7 +49,7 @@ func (s *Supervisor) Stop(reason Reason) {
 	for _, o := range s.byUID {
 		all = append(all, o)
 	}
-	for o := range s.leaving {
+	for o := range s.ending {
 		all = append(all, o)
 	}
 	s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Supervisor) Stop(reason Reason) {
 	}
 }
 
-// Fire is the entry of a timer that has come up in the queue.
+// Fire begins the tick of a timer whose request has come up in the queue.
 func (s *Supervisor) Fire(uid types.UID, handler string) {
 	s.mu.Lock()
 	o := s.byUID[uid]
@@ -74,10 +74,10 @@ func (s *Supervisor) Forget(uid types.UID) {
 	o := s.byUID[uid]
 	delete(s.byUID, uid)
 	if o != nil {
-		if s.leaving == nil {
-			s.leaving = map[*objectTasks]bool{}
+		if s.ending == nil {
+			s.ending = map[*objectTasks]bool{}
 		}
-		s.leaving[o] = true
+		s.ending[o] = true
 	}
 	s.mu.Unlock()
 	if o == nil {
@@ -90,15 +90,15 @@ func (s *Supervisor) Forget(uid types.UID) {
 	s.forgetIdle(o)
 }
 
-// forgetIdle forgets an object of which there is nothing to remember.
+// forgetIdle forgets an object that has neither running nor finished handlers.
 func (s *Supervisor) forgetIdle(o *objectTasks) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.forgetIdleLocked(o)
 }
 
-// forgetIdleLocked is forgetIdle with the object's lock held. What is done for good is remembered as long as the object
-// is there.
+// forgetIdleLocked is forgetIdle for callers that hold the object's lock. Finished handlers are remembered as long as
+// the object exists.
 func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	if len(o.list) > 0 || len(o.done) > 0 && !o.forgotten {
 		return
@@ -108,13 +108,13 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	if s.byUID[o.uid] == o {
 		delete(s.byUID, o.uid)
 	}
-	delete(s.leaving, o)
+	delete(s.ending, o)
 	if o.forgotten && s.settings.Forgotten != nil {
 		s.settings.Forgotten(o.uid)
 	}
 }
 
-// current is what is in force now. While the kind is not served, there is no service, and nothing is started.
+// current gives the settings and the service in force; no service while no controller of the kind runs.
 func (s *Supervisor) current() (Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +124,14 @@ func (s *Supervisor) current() (Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService is where the newest objects are, also for tasks that have to end.
+// lastService is the service that was in force last: tasks that end after it still read their objects there.
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.service
 }
 
-// tasksOf are the tasks of an object; made if they are wanted.
+// tasksOf gives the tasks of an object. If it has none, they are made if they are wanted, and nil otherwise.
 func (s *Supervisor) tasksOf(what *cause.Cause, wanted bool) *objectTasks {
 	object := unstructured.Unstructured{Object: what.Body}
 	s.mu.Lock()

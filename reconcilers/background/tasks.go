@@ -25,8 +25,8 @@ type objectTasks struct {
 	mu      sync.Mutex
 	list    []*task // that run, or wait for their time; abandoned ones, too, while they run
 	done    []string
-	reset   time.Time      // since when nothing that matters has changed
-	digest  uint64         // of what matters
+	reset   time.Time      // since when the essence has not changed
+	digest  uint64         // of the essence
 	written map[string]any // our own last write, which the cache may not have yet
 
 	forgotten bool // the object is gone
@@ -47,7 +47,7 @@ type task struct {
 	reason   Reason
 	stopping chan struct{}
 	cancel   context.CancelCauseFunc
-	gone     bool // it is not waited for any more
+	released bool // nobody waits for it any more: it has ended, or was abandoned
 	pressing bool // the cancellation backoff is over
 }
 
@@ -74,14 +74,14 @@ func (o *objectTasks) task(id string) *task {
 
 func (o *objectTasks) isDone(id string) bool { return slices.Contains(o.done, id) }
 
-// isDoneUnlocked is isDone for those who do not have the lock.
+// isDoneUnlocked is isDone for callers that do not hold the lock.
 func (o *objectTasks) isDoneUnlocked(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.isDone(id)
 }
 
-// start makes a new task. The lock is held.
+// start begins a new task. The caller holds the lock.
 func (o *objectTasks) start(h *adapters.Handler) {
 	t := &task{object: o, handler: h}
 	o.list = append(o.list, t)
@@ -95,7 +95,7 @@ func (o *objectTasks) start(h *adapters.Handler) {
 	t.enqueue(now)
 }
 
-// initialDelay is asked of the handler. One that cannot say has none.
+// initialDelay asks the handler for its delay; it is zero if that fails.
 func (t *task) initialDelay() time.Duration {
 	if t.background().InitialDelay == nil {
 		return 0
@@ -108,7 +108,7 @@ func (t *task) initialDelay() time.Duration {
 	return max(delay, 0)
 }
 
-// stop has all tasks end.
+// stop stops all tasks of the object.
 func (o *objectTasks) stop(reason Reason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,11 +117,11 @@ func (o *objectTasks) stop(reason Reason) {
 	}
 }
 
-// anyRunning tells whether anything has not ended yet.
+// anyRunning tells whether any task has not ended yet.
 func (o *objectTasks) anyRunning() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.gone })
+	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released })
 }
 
 // latest is the newest that is known of the object.
@@ -139,7 +139,7 @@ func (o *objectTasks) latest() map[string]any {
 	}
 }
 
-// noteWritten keeps the answer to our own write if it is newer than those before. The lock is held.
+// noteWritten keeps the answer to our own write if it is newer than those before. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
 	if o.written == nil || older(o.written, body) {
 		o.written = body
@@ -150,7 +150,7 @@ func older(a, b map[string]any) bool {
 	return patching.Newer(patching.VersionOf(b), patching.VersionOf(a))
 }
 
-// end removes the task. The lock is held.
+// end removes the task. The caller holds the lock.
 func (t *task) end() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {
@@ -162,8 +162,8 @@ func (t *task) end() {
 	}
 }
 
-// requestReconcile has the object looked at, which may wait for the end of the task: to be let go, to have another one
-// started, or to be held no more.
+// requestReconcile requests a pass over the object, which may wait for the end of the task: to remove the finalizer, or
+// to start another task.
 func (t *task) requestReconcile() {
 	settings, service := t.object.supervisor.current()
 	if t.reason == 0 && settings.LeaveFinalizers {

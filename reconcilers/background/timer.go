@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fire begins a tick if it is due; the queue can neither forget nor postpone, so that is to be seen here.
+// fire begins a tick if it is due. The queue can neither drop nor postpone requests, so fire ignores or renews those
+// that are out of date.
 func (o *objectTasks) fire(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -21,11 +22,11 @@ func (o *objectTasks) fire(id string) {
 		t.enqueue(now)
 		return
 	}
-	t.due = time.Time{} // once is enough
+	t.due = time.Time{} // further requests for this tick are ignored
 	t.object.supervisor.Ticks.Go(t.tick)
 }
 
-// next is when the tick is due, idling included. The lock is held.
+// next is when the tick is due, with the idle time. The caller holds the lock.
 func (t *task) next() time.Time {
 	if idle := t.background().Idle; idle > 0 {
 		if rested := t.object.reset.Add(idle); rested.After(t.due) {
@@ -35,17 +36,17 @@ func (t *task) next() time.Time {
 	return t.due
 }
 
-// enqueue has the tick looked at when it is due. The lock is held.
+// enqueue requests the tick for when it is due. The caller holds the lock.
 func (t *task) enqueue(now time.Time) {
 	if _, service := t.object.supervisor.current(); service != nil {
 		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
 	}
 }
 
-// tick is one call, with what follows from it.
+// tick calls the function once and schedules the next tick.
 func (t *task) tick() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // it was stopped while it waited for its turn
+	if t.reason != 0 { // somebody stopped it while it waited for its turn
 		t.object.mu.Unlock()
 		return
 	}
@@ -63,7 +64,7 @@ func (t *task) tick() {
 	t.schedule(o, called, time.Now())
 }
 
-// schedule decides on the next tick. The lock is held.
+// schedule decides on the next tick. The caller holds the lock.
 func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	b := t.background()
 	switch {
@@ -84,10 +85,10 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	t.enqueue(now)
 }
 
-// startAnew begins the account of another run.
+// startAnew resets retries and start for the next run.
 func (t *task) startAnew(due time.Time) { t.due, t.started, t.retries = due, due, 0 }
 
-// awaitChange lets a timer without an interval wait for the next change that matters.
+// awaitChange lets a timer without an interval wait for the next change of the essence.
 func (t *task) awaitChange(called, now time.Time) {
 	t.due, t.ended = time.Time{}, now
 	if t.object.reset.After(called) {
@@ -95,8 +96,8 @@ func (t *task) awaitChange(called, now time.Time) {
 	}
 }
 
-// wakeIdle schedules a timer without an interval after a change: it looks for that from time to time, in Kopf, so its
-// run is taken to begin then. The lock is held.
+// wakeIdle schedules a timer without an interval after a change. In Kopf such a timer polls for changes in steps of its
+// idle time; so its next run begins with such a step. The caller holds the lock.
 func (t *task) wakeIdle() {
 	idle := t.background().Idle
 	if t.background().Daemon || t.running || !t.due.IsZero() || t.ended.IsZero() || idle <= 0 {
@@ -108,7 +109,7 @@ func (t *task) wakeIdle() {
 	t.enqueue(time.Now())
 }
 
-// pause is how long there is to the next tick.
+// pause is the time until the next tick.
 func pause(b *handlers.Background, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {

@@ -1,0 +1,124 @@
+package adapters_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// A function that calls t.FailNow, or runtime.Goexit itself, takes its goroutine along, and all adapters with it.
+func TestGoexit(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		retries *int
+		want    outcome
+	}{
+		"Again": {
+			reason: "without an outcome, it would be called again at once, for ever",
+			want:   outcome{Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		},
+		"Last": {
+			reason: "it is counted and limited as any other error", retries: ptr.To(1),
+			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
+				"(it would exceed 1 retries on the next attempt): the function ended its goroutine by runtime.Goexit"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := attemptOf(func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil })
+			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: ptr.To(time.Hour)}
+			setUp(a, nil).Run(t.Context(), a)
+			if d := cmp.Diff(tc.want, outcomeOf(a.Outcome)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// A filter that fails during a call, of an attempt that nobody has selected, is no outcome of the handler.
+func TestRunTellsOfFilters(t *testing.T) {
+	h := adapters.New(&handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}, Call: returning(nil)}, nil)
+	a := execution.New(h.Description, updated(), nil)
+	a.Selected = false
+	h.Run(t.Context(), a)
+	want := outcome{Aborted: true, Delay: -1, Err: `filter of handler "fn": the database of owners is down`}
+	if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestRunOutlivesItsGoroutine(t *testing.T) {
+	for family, want := range map[handlers.Family]outcome{
+		handlers.Changing: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Watching: {Final: true, Delay: -1},
+		handlers.Spawning: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Indexing: {Final: true, Delay: -1},
+	} {
+		h := adapters.New(&handlers.Handler{
+			ID: "fn", Family: family,
+			Call: func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil },
+			Index: &handlers.Index{Call: func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+				runtime.Goexit()
+				return nil, false, nil
+			}},
+		}, nil)
+		a := execution.New(h.Description, updated(), nil)
+		h.Run(t.Context(), a)
+		if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
+			t.Errorf("family %d: -want, +got:\n%s", family, d)
+		}
+		if err := a.SetResult(1); err == nil {
+			t.Error("the attempt has ended")
+		}
+	}
+}
+
+// What is known of former attempts reaches the function.
+func TestProgressContinues(t *testing.T) {
+	var retry int
+	var started time.Time
+	h := adapters.New(&handlers.Handler{ID: "fn", Call: func(_ context.Context, call *handlers.Call) error {
+		retry, started = call.Retry, call.Started
+		return nil
+	}}, nil)
+	for _, account := range []execution.Account{{}, {Retries: 3, Started: noon.Add(-time.Hour)}} {
+		a := execution.New(h.Description, updated(), nil)
+		a.Account, a.Now = account, func() time.Time { return noon }
+		h.Run(t.Context(), a)
+		if account.Started.IsZero() {
+			account.Started = noon
+		}
+		if retry != account.Retries || !started.Equal(account.Started) ||
+			a.Limits.Retries != account.Retries || a.Limits.Runtime != noon.Sub(account.Started) {
+			t.Errorf("%+v: got attempt %d since %v, limits %+v", account, retry, started, a.Limits)
+		}
+	}
+}
+
+// place counts who is in it.
+type place struct{ in, most int }
+
+func (p *place) Enter(*execution.Attempt) { p.in++; p.most = max(p.most, p.in) }
+func (p *place) Leave(*execution.Attempt) { p.in-- }
+
+func TestOccupation(t *testing.T) {
+	var p place
+	h := adapters.New(&handlers.Handler{ID: "fn", Call: returning(nil)}, nil)
+	for _, one := range []*adapters.Handler{h, h.Sub(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
+		p.most = 0
+		a := execution.New(one.Description, updated(), nil)
+		a.Place = &p
+		one.Run(t.Context(), a)
+		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
+			t.Errorf("%s: %d are in it, %d at most", one.Description.ID, p.in, p.most)
+		}
+	}
+}
