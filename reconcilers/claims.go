@@ -35,8 +35,8 @@ type elected <-chan struct{}
 
 // place is where the memory of one operator's prefix on one resource is, whatever its version.
 type place struct {
-	prefix string
-	schema.GroupResource
+	prefix   string
+	resource schema.GroupResource
 }
 
 type occupant struct {
@@ -47,7 +47,7 @@ type occupant struct {
 // byManager finds the claims of a manager. The operators hold them, so that nothing is left of a manager that ends, or
 // is dropped without ever being started.
 var byManager = struct {
-	sync.Mutex
+	mu     sync.Mutex
 	claims map[elected]weak.Pointer[claims]
 }{claims: map[elected]weak.Pointer[claims]{}}
 
@@ -59,8 +59,8 @@ func claimsOf(m elected) *claims {
 	made := &claims{acquired: map[place]occupant{}}
 	byManager.claims[m] = weak.Make(made)
 	runtime.AddCleanup(made, func(m elected) {
-		byManager.Lock()
-		defer byManager.Unlock()
+		byManager.mu.Lock()
+		defer byManager.mu.Unlock()
 		if byManager.claims[m].Value() == nil {
 			delete(byManager.claims, m)
 		}
@@ -79,8 +79,8 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, places: places,
 		selectors: o.selectors(),
 	}
-	byManager.Lock()
-	defer byManager.Unlock()
+	byManager.mu.Lock()
+	defer byManager.mu.Unlock()
 	own.of = claimsOf(own.manager)
 	own.of.mu.Lock()
 	defer own.of.mu.Unlock()
@@ -132,8 +132,8 @@ func takenError(operator, shared string) error {
 
 // end is when the operator is over: nothing is left of its claim.
 func (c *claim) end() {
-	byManager.Lock()
-	defer byManager.Unlock()
+	byManager.mu.Lock()
+	defer byManager.mu.Unlock()
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.of.all = slices.DeleteFunc(c.of.all, func(other *claim) bool { return other == c })

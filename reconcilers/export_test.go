@@ -7,8 +7,8 @@ func Claimed(m manager.Manager) bool { return claimed(m.Elected()) }
 
 // claimed tells whether anything is known of operators of the manager with this channel.
 func claimed(m elected) bool {
-	byManager.Lock()
-	defer byManager.Unlock()
+	byManager.mu.Lock()
+	defer byManager.mu.Unlock()
 	_, known := byManager.claims[m]
 	return known
 }

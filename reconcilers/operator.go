@@ -94,7 +94,7 @@ func (o *operator) readinessWithout(r discovery.Resource) {
 // scopesOf are the names of the scopes of a resource.
 func (o *operator) scopesOf(r discovery.Resource) (names []string) {
 	for _, namespace := range o.options.scopes(r.Namespaced) {
-		names = append(names, memory.Scope{GroupResource: r.GroupResource(), Namespace: namespace}.String())
+		names = append(names, memory.Scope{Resource: r.GroupResource(), Namespace: namespace}.String())
 	}
 	return names
 }

@@ -24,8 +24,8 @@ func marks(s *memory.Objects) bool {
 // The memory of a kind outlives its controllers, that of other kinds and namespaces is another one.
 func TestMemoryOfScopes(t *testing.T) {
 	var r memory.Registry
-	here, there := memory.Scope{GroupResource: widgets, Namespace: "here"}, memory.Scope{
-		GroupResource: widgets, Namespace: "there",
+	here, there := memory.Scope{Resource: widgets, Namespace: "here"}, memory.Scope{
+		Resource: widgets, Namespace: "there",
 	}
 	first := r.Of(here)
 	first.Objects.Begin(true)
@@ -36,7 +36,7 @@ func TestMemoryOfScopes(t *testing.T) {
 		other.Indexer == first.Indexer {
 		t.Error("two namespaces share a memory: the end of the first listing of one would be that of both")
 	}
-	others := r.Of(memory.Scope{GroupResource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
+	others := r.Of(memory.Scope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
 	others.Objects.Begin(false)
 	if marks(others.Objects) {
 		t.Error("a kind without resume handlers marks objects")

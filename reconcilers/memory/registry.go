@@ -11,7 +11,7 @@ import (
 
 // Scope is one kind in one namespace, or in all. Versions of a kind are the same objects.
 type Scope struct {
-	schema.GroupResource
+	Resource schema.GroupResource
 	// Namespace is empty for all.
 	Namespace string
 }
@@ -19,9 +19,9 @@ type Scope struct {
 // String names the scope in messages.
 func (s Scope) String() string {
 	if s.Namespace == "" {
-		return s.GroupResource.String()
+		return s.Resource.String()
 	}
-	return s.GroupResource.String() + " in " + s.Namespace
+	return s.Resource.String() + " in " + s.Namespace
 }
 
 // Scoped is all that outlives the controllers of one scope.

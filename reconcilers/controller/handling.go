@@ -2,17 +2,73 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
+
+// newChanges is how the changes of the objects of one kind are handled.
+func newChanges(
+	deps *Dependencies, r discovery.Resource, own []*adapters.Handler, place execution.Place,
+) *changes.Handling {
+	var extra []diff.Path
+	for _, h := range own {
+		if field := h.Description.EssenceField(); field != nil {
+			extra = append(extra, field)
+		}
+	}
+	s := deps.Settings
+	return &changes.Handling{
+		Handlers: adapters.ByFamily(own).Changing, Place: place, Lens: &cause.Lens{
+			Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
+		},
+		Progress: s.Progress, CompactSubs: s.CompactSubs, Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
+		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
+		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
+		WriteTimeout: s.WriteTimeout,
+	}
+}
+
+// Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
+type Digests struct {
+	// Limit is how many bytes of JSON are kept by value; zero is no limit but that of the annotations.
+	Limit int
+	// Secrets is true if nothing of v1 Secrets is kept by value.
+	Secrets bool
+	// Keys are the secrets of the digests, the present one first; without any, it is the uid of the object.
+	Keys [][]byte
+}
+
+var secrets = schema.GroupKind{Kind: "Secret"}
+
+// redaction is what holds for one kind: the handlers share its memory, so what one of them wants to be kept secret is.
+func (d Digests) redaction(r discovery.Resource, own []*adapters.Handler) cause.Redaction {
+	redaction := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
+	if d.Secrets && r.GroupKind() == secrets {
+		redaction.Paths = []diff.Path{nil}
+		return redaction
+	}
+	for _, h := range own {
+		for _, path := range h.Description.Redacted {
+			if !slices.ContainsFunc(redaction.Paths, func(other diff.Path) bool { return slices.Equal(other, path) }) {
+				redaction.Paths = append(redaction.Paths, path)
+			}
+		}
+	}
+	return redaction
+}
 
 // eventHandling is that of the raw events of one kind, with those that wait for it.
 type eventHandling struct {

@@ -1,0 +1,72 @@
+package discovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// replies are what the API server answers, and what it was asked.
+type replies struct {
+	of    vectors.Fields
+	asked []any
+}
+
+func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
+	r.asked = append(r.asked, path)
+	if r.of[path] == nil {
+		return nil, nil
+	}
+	return json.Marshal(r.of[path])
+}
+
+// groupsOf are nil if nothing is said of them: none at all are something else.
+func groupsOf(input vectors.Fields) []string {
+	if input["groups"] == nil {
+		return nil
+	}
+	return texts(input.List("groups"))
+}
+
+func TestVectorsDiscovery(t *testing.T) {
+	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "responses", "groups")
+		server := &replies{of: input.Mapping("responses"), asked: []any{}}
+		found, err := discovery.Discover(t.Context(), server, groupsOf(input)...)
+		if want.Failed(t, found, err) {
+			return
+		}
+		expected := vectors.Known(t, want.Value, "requests", "resources")
+		sorted := func(list []any) []any {
+			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			return list
+		}
+		if d := cmp.Diff(sorted(expected.List("requests")), sorted(server.asked)); d != "" {
+			t.Errorf("requests: -want, +got:\n%s", d)
+		}
+		normal := func(list []discovery.Resource) []discovery.Resource {
+			for i := range list {
+				for _, names := range []*[]string{
+					&list[i].Shortcuts, &list[i].Categories, &list[i].Subresources, &list[i].Verbs,
+				} {
+					if len(*names) == 0 {
+						*names = nil
+					}
+				}
+			}
+			slices.SortFunc(list, func(a, b discovery.Resource) int { return strings.Compare(a.String(), b.String()) })
+			return list
+		}
+		if d := cmp.Diff(normal(resourcesOf(t, expected.List("resources"))), normal(found)); d != "" {
+			t.Errorf("resources: -want, +got:\n%s", d)
+		}
+	})
+}
