@@ -48,8 +48,8 @@ func deciding(h *Handler, name string, decide func(c *cause.Cause) execution.Sto
 	}
 }
 
-// decidesOnCause tells whether it matters to the attempt what has happened: it does not if the handler was selected
-// before, or if it is asked whether it would ever be called.
+// decidesOnCause is false for attempts that do not depend on what has happened: the handler was selected before, or is
+// asked whether it would ever be called.
 func decidesOnCause(a *execution.Attempt) bool {
 	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
 }
@@ -61,16 +61,16 @@ func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-// otherReason is what a handler of one reason says of all others.
+// otherReason stops the attempt of a handler of one reason, unless that fits.
 func otherReason(fits bool, expected cause.Reason, c *cause.Cause) execution.Stop {
 	if fits {
 		return execution.Stop{}
 	}
-	return execution.Stop{Why: execution.OtherReason, Expected: told(expected), Found: told(c.Reason)}
+	return execution.Stop{Why: execution.OtherReason, Expected: reasonValue(expected), Found: reasonValue(c.Reason)}
 }
 
-// told is a reason as a value. The usual ones cost no memory: constants do not.
-func told(r cause.Reason) any {
+// reasonValue boxes a reason for a Stop. Constants need no allocation, so asking costs no memory.
+func reasonValue(r cause.Reason) any {
 	switch r {
 	case cause.Create:
 		return cause.Create

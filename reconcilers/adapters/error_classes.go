@@ -21,7 +21,7 @@ func ErrorClasses(next Reconciler) Reconciler {
 	})
 }
 
-// PlainErrors is ErrorClasses for functions that nobody interrupts, and that wait for nothing.
+// PlainErrors is ErrorClasses for functions that are never cancelled and have no sub-handlers.
 func PlainErrors(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)

@@ -27,7 +27,7 @@ func Limits(next Reconciler) Reconciler {
 	})
 }
 
-// exceeded tells which limit it is: time goes first.
+// exceeded names the limit, and what was used of it. Time goes first.
 func exceeded(l execution.Limits) execution.Stop {
 	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
 		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}

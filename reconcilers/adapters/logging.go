@@ -13,22 +13,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Logging names the handler, the reason and the attempt in the function's logger, and tells what came of the call.
+// Logging adds the handler, the reason and the attempt to the function's logger, and logs what came of the call.
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		log, named := logr.Discard(), ctx
-		aside(ctx, func() { log = naming(logf.FromContext(ctx), a) })
+		contained(ctx, func() { log = withNames(logf.FromContext(ctx), a) })
 		if log.GetSink() != nil {
 			named = logf.IntoContext(ctx, log)
 		}
 		result, err := next.Reconcile(named, a)
-		aside(ctx, func() { tell(ctx, log, a) })
+		contained(ctx, func() { logOutcome(ctx, log, a) })
 		return result, err
 	})
 }
 
-// tell says what came of the call.
-func tell(ctx context.Context, log logr.Logger, a *execution.Attempt) {
+// logOutcome logs what came of the call.
+func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	o := a.Outcome
 	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
 	var pending *execution.PendingError
@@ -58,8 +58,8 @@ func tell(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	}
 }
 
-// naming says what is called, and for what.
-func naming(log logr.Logger, a *execution.Attempt) logr.Logger {
+// withNames adds the handler, the reason and the attempt.
+func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	log = log.WithValues("handler", a.Call.Handler.ID)
 	if a.Call.Handler.Family == handlers.Watching {
 		return log.WithValues("type", a.Call.Cause.Type)

@@ -91,7 +91,7 @@ func (m *Metrics) Adapter(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
-		aside(ctx, func() { m.measure(a, a.Now().Sub(started)) })
+		contained(ctx, func() { m.measure(a, a.Now().Sub(started)) })
 		return result, err
 	})
 }

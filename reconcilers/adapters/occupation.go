@@ -15,7 +15,7 @@ import (
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.
 type Occupation struct {
-	// Gauge is told of a handler that takes a place, or leaves it; nil is not.
+	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; nil is nobody.
 	Gauge func(handler string, more float64)
 
 	mu      sync.Mutex

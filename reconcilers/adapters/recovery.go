@@ -23,9 +23,9 @@ func Recovery(next Reconciler) Reconciler {
 	})
 }
 
-// aside does what is not the attempt itself, such as to log it. A panic there is a line in the log, if there can be
-// one.
-func aside(ctx context.Context, act func()) {
+// contained logs or measures an attempt. A panic there neither ends the process nor changes the outcome: it is logged,
+// if the logger can do that.
+func contained(ctx context.Context, act func()) {
 	err := panics.Contain(func() error { act(); return nil })
 	if err == nil {
 		return

@@ -65,7 +65,7 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
 	for _, handler := range h.Handlers {
-		// One by one: a filter that fails is the handler's own matter.
+		// One by one: a filter that fails concerns no other handler.
 		switch matches, err := handler.Matches(ctx, c); {
 		case err != nil:
 			logf.FromContext(ctx).Error(err, "Filter failed; the handler does not get the event",

@@ -18,8 +18,8 @@ const (
 	Due
 )
 
-// Stop says which adapter has stopped an attempt, and why. The zero value is none. It is a value and no line in a log,
-// so that whoever explains why a handler was not called can read it.
+// Stop names the adapter that has stopped an attempt, and the reason. The zero value is none. It is a value, not a log
+// line: whoever explains why a handler was not called reads it.
 type Stop struct {
 	// By is the adapter, as the list of chains names it.
 	By string
@@ -29,7 +29,7 @@ type Stop struct {
 	Until time.Time
 	// Filter is the place among the filters of the handler, from 0, of the one that said no.
 	Filter int
-	// Expected and Found are what the handler is for and what there is, where both can be told: reasons, values of a
+	// Expected and Found are what the handler demands and what there is, where that is known: reasons, values of a
 	// field, limits. They may be parts of the object: nobody modifies them.
 	Expected, Found any
 }
@@ -49,7 +49,7 @@ const (
 	NotHeld Why = "not held"
 	// Unchanged: the field has the value that it had. That is what was found.
 	Unchanged Why = "field unchanged"
-	// OtherChange: the field did not change from or to what it must. Expected is nil; found are both values.
+	// OtherChange: the field did not change from or to what it must. The value that does not fit is found.
 	OtherChange Why = "other change of the field"
 	// OtherValue: the value of the field is not as it must be, or there is none.
 	OtherValue Why = "other value of the field"
@@ -79,7 +79,7 @@ type Account struct {
 	Blocked bool
 }
 
-// Waits says why there is no attempt to be made now; it is the zero value if there is.
+// Waits gives the reason to make no attempt now; the zero value if there is none.
 func (c Account) Waits(now time.Time) Stop {
 	switch {
 	case c.Finished:

@@ -87,7 +87,7 @@ func (x *Indexer) forget(uid types.UID) {
 	delete(x.known, uid)
 }
 
-// index lets one handler speak of one object.
+// index calls one index function for one object, if it matches and is due, and updates the index.
 func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx).WithValues("handler", h.Description.ID)
 	past := x.accounts[account{uid, h.Description.ID}]
@@ -112,7 +112,7 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 	x.conclude(log, a, began, uid)
 }
 
-// conclude takes what the function said into the index, or leaves the object out of it.
+// conclude puts the entries of the function into the index, or removes the object from it.
 func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
 	key, into, outcome := account{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
 	if outcome.Final && outcome.Err == nil {
@@ -135,7 +135,7 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 	}
 }
 
-// excluded is the account of a handler that failed: it says for how long it is not asked about the object.
+// excluded is the account of a handler that failed: the object is left out of the index until the next attempt.
 func excluded(past execution.Account, began time.Time, o execution.Outcome) execution.Account {
 	if past.Started.IsZero() {
 		past.Started = began
