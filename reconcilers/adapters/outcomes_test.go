@@ -45,7 +45,7 @@ func waiting(ctx context.Context, _ *handlers.Call) error {
 }
 
 // The whole chain, as every handler is called through it: what one adapter does must reach the others.
-func TestStandard(t *testing.T) {
+func TestWholeChain(t *testing.T) {
 	deleting := func(a *execution.Attempt) { a.Call.Cause = &cause.Cause{Reason: cause.Delete, Deleting: true} }
 	timeout := func(d time.Duration) func(a *execution.Attempt) {
 		return func(a *execution.Attempt) { a.Limits.Policy.Timeout = &d }
@@ -210,7 +210,7 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-func TestStandardHandsOverTheCall(t *testing.T) {
+func TestChainHandsOverTheCall(t *testing.T) {
 	var got *handlers.Call
 	a := attemptOf(func(_ context.Context, call *handlers.Call) error { got = call; return nil })
 	if attempt(t.Context(), t, whole(nil), a); got != &a.Call {

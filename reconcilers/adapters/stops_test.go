@@ -2,6 +2,7 @@ package adapters_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -154,6 +155,9 @@ func TestStopped(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.want, attempt.Stopped); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
+			}
+			if by := attempt.Stopped.By; by != "" && !slices.Contains(h.Adapters(), by) {
+				t.Errorf("the chain lists no %s: %v", by, h.Adapters())
 			}
 		})
 	}
