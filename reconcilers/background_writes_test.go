@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -28,12 +27,12 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 				p := newPeople(t, server)
 				p.create("ConfigMap", "c")
 				var ticks atomic.Int64
-				stop := operateAll(t, failing{server, func(_ *http.Request, body string) int {
+				stop := operateAll(t, failing(server, func(body string) int {
 					if strings.Contains(body, "forbidden") {
 						return code
 					}
 					return 0
-				}}, reconcilers.Options{},
+				}), reconcilers.Options{},
 					to(t, "configmaps", timer("t", 10*time.Second,
 						func(ctx context.Context, call *handlers.Call) error {
 							n := ticks.Add(1)
@@ -64,12 +63,12 @@ func TestFlushTwice(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
-		slow := failing{server, func(_ *http.Request, body string) int {
+		slow := failing(server, func(body string) int {
 			if strings.Contains(body, "count") {
 				time.Sleep(time.Second)
 			}
 			return 0
-		}}
+		})
 		stop := operateAll(t, slow, reconcilers.Options{},
 			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Call) error {
 				_ = call.Writes.Remember(func(body map[string]any) error {

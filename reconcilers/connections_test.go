@@ -1,11 +1,14 @@
 package reconcilers_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // watched counts the watches that are open on a resource, or on all of them.
@@ -39,74 +42,49 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// held is a connection on which the lists and watches of one resource take a while, or are forbidden.
-type held struct {
-	http.RoundTripper
-	plural    string
-	pause     time.Duration
-	forbidden bool
-}
-
-func (h held) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/"+h.plural) && r.Method == http.MethodGet {
-		if h.forbidden {
-			return &http.Response{
-				StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r,
-			}, nil
+// delaying is a connection on which the lists and watches of one resource take a while.
+func delaying(server *memapi.Server, plural string, lag func() time.Duration) *memapi.Connection {
+	return disturbing(server, func(ctx context.Context, r memapi.Request) int {
+		if r.Resource.Plural == plural && (r.Verb == "list" || r.Verb == "watch") {
+			select {
+			case <-ctx.Done():
+			case <-time.After(lag()):
+			}
 		}
-		select {
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		case <-time.After(h.pause):
+		return 0
+	})
+}
+
+func steady(lag time.Duration) func() time.Duration { return func() time.Duration { return lag } }
+
+// unavailable is a connection on which one resource cannot be listed or watched although it is served: its conversion
+// webhook is down, or the operator has no permission.
+func unavailable(server *memapi.Server, plural string, code int) *memapi.Connection {
+	return disturbing(server, func(_ context.Context, r memapi.Request) int {
+		if r.Resource.Plural == plural && (r.Verb == "list" || r.Verb == "watch") {
+			return code
 		}
-	}
-	return h.RoundTripper.RoundTrip(r)
+		return 0
+	})
 }
 
-// unavailable: things cannot be listed while served, as their conversion webhook is down: each request takes a minute,
-// then 500.
-type unavailable struct{ http.RoundTripper }
-
-func (u unavailable) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/things") {
-		return &http.Response{
-			StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r,
-		}, nil
-	}
-	return u.RoundTripper.RoundTrip(r)
-}
-
-// lagging delays lists and watches of one resource by what is set.
-type lagging struct {
-	http.RoundTripper
-	plural string
-	lag    *atomic.Int64
-}
-
-func (l lagging) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/"+l.plural) && r.Method == http.MethodGet {
-		select {
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		case <-time.After(time.Duration(l.lag.Load())):
+// failing is a connection on which some patches are refused: with the code, unless it is zero.
+func failing(server *memapi.Server, code func(patch string) int) *memapi.Connection {
+	return disturbing(server, func(_ context.Context, r memapi.Request) int {
+		if r.Verb == "patch" {
+			return code(string(r.Body))
 		}
-	}
-	return l.RoundTripper.RoundTrip(r)
+		return 0
+	})
 }
 
-// failing answers 500 to some requests.
-type failing struct {
-	http.RoundTripper
-	refuse func(r *http.Request, body string) int
-}
-
-func (f failing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPatch {
-		data, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(data)))
-		if code := f.refuse(r, string(data)); code != 0 {
-			return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+func disturbing(server *memapi.Server, refuse func(ctx context.Context, r memapi.Request) int) *memapi.Connection {
+	connection := server.Connect()
+	connection.Before = func(ctx context.Context, r memapi.Request) error {
+		if code := refuse(ctx, r); code != 0 {
+			return memapi.Refusal(code)
 		}
+		return nil
 	}
-	return f.RoundTripper.RoundTrip(r)
+	return connection
 }

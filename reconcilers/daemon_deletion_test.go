@@ -3,7 +3,6 @@ package reconcilers_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -198,12 +197,12 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 		p := newPeople(t, server)
 		var down atomic.Bool
 		var deletes, ended atomic.Int64
-		stop := operateAll(t, failing{server, func(*http.Request, string) int {
+		stop := operateAll(t, failing(server, func(string) int {
 			if down.Load() {
 				return 500
 			}
 			return 0
-		}}, reconcilers.Options{},
+		}), reconcilers.Options{},
 			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
 				func(ctx context.Context, call *handlers.Call) error {
 					<-call.Live.Stopping()

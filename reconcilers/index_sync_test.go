@@ -30,20 +30,24 @@ func byName() (*indexes.Index, *handlers.Handler) {
 }
 
 func TestHandlersWaitForIndices(t *testing.T) {
+	slow := func(server *memapi.Server) *memapi.Connection {
+		return delaying(server, "secrets", steady(time.Minute))
+	}
+	forbidden := func(server *memapi.Server) *memapi.Connection { return unavailable(server, "secrets", 403) }
 	tests := map[string]struct {
 		reason string
-		held   held
+		way    func(server *memapi.Server) *memapi.Connection
 		family handlers.Family
 		want   string // what the handler finds in the index of another kind, and when
 	}{
 		"Slow": {
-			"no handler is called before the listing is through", held{pause: time.Minute}, handlers.Changing,
+			"no handler is called before the listing is through", slow, handlers.Changing,
 			"1m0s: 20 secrets",
 		},
-		"Events": {"nor one of events", held{pause: time.Minute}, handlers.Watching, "1m0s: 20 secrets"},
-		"Timers": {"nor a timer", held{pause: time.Minute}, handlers.Spawning, "1m0s: 20 secrets"},
+		"Events": {"nor one of events", slow, handlers.Watching, "1m0s: 20 secrets"},
+		"Timers": {"nor a timer", slow, handlers.Spawning, "1m0s: 20 secrets"},
 		"Forbidden": {
-			"what cannot be listed is not waited for", held{forbidden: true}, handlers.Changing, "0s: 0 secrets",
+			"what cannot be listed is not waited for", forbidden, handlers.Changing, "0s: 0 secrets",
 		},
 	}
 	for name, tc := range tests {
@@ -68,8 +72,8 @@ func TestHandlersWaitForIndices(t *testing.T) {
 				if tc.family == handlers.Spawning {
 					h.Background = &handlers.Background{}
 				}
-				tc.held.RoundTripper, tc.held.plural = server, "secrets"
-				stop := operateAll(t, tc.held, reconcilers.Options{}, to(t, "configmaps", h), to(t, "secrets", filling))
+				stop := operateAll(t, tc.way(server), reconcilers.Options{},
+					to(t, "configmaps", h), to(t, "secrets", filling))
 				time.Sleep(5 * time.Minute)
 				stop()
 				close(seen)
@@ -114,7 +118,7 @@ func TestIndexedKindGoes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, held{RoundTripper: server, plural: "things", pause: 20 * time.Second},
+		stop := operateAll(t, delaying(server, "things", steady(20*time.Second)),
 			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
 			to(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
@@ -140,7 +144,8 @@ func TestIndexedKindVanishes(t *testing.T) {
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		_, filling := byName()
 		var calls atomic.Int64
-		stop := operateAll(t, unavailable{server}, reconcilers.Options{}, to(t, "things.v1.x.io", filling),
+		stop := operateAll(t, unavailable(server, "things", 500), reconcilers.Options{},
+			to(t, "things.v1.x.io", filling),
 			to(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Minute)

@@ -66,7 +66,7 @@ func TestPauseBeforeListed(t *testing.T) {
 		var found atomic.Int64
 		found.Store(-1)
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, held{RoundTripper: server, plural: "secrets", pause: 20 * time.Second},
+		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)),
 			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Call) error {
@@ -95,7 +95,7 @@ func TestTwoPauses(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		lag := &atomic.Int64{}
 		var forgot, running, most, once atomic.Int64
-		stop := operateAll(t, lagging{server, "configmaps", lag},
+		stop := operateAll(t, delaying(server, "configmaps", func() time.Duration { return time.Duration(lag.Load()) }),
 			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
 			to(t, "configmaps", daemon("once", handlers.Background{}, func(
 				ctx context.Context, _ *handlers.Call,

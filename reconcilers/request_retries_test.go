@@ -2,10 +2,6 @@ package reconcilers_test
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,38 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
-
-// flaky refuses the first patches, and notes when they come.
-type flaky struct {
-	http.RoundTripper
-	refuse int
-
-	mu    sync.Mutex
-	began time.Time
-	at    []string
-}
-
-func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodPatch {
-		return f.RoundTripper.RoundTrip(r)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.at = append(f.at, time.Since(f.began).Round(time.Second).String())
-	if len(f.at) <= f.refuse {
-		return &http.Response{
-			StatusCode: http.StatusInternalServerError, Header: http.Header{},
-			Body: io.NopCloser(strings.NewReader("")), Request: r,
-		}, nil
-	}
-	return f.RoundTripper.RoundTrip(r)
-}
-
-func (f *flaky) begin() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.began = time.Now()
-}
 
 func TestRequestsAreRepeated(t *testing.T) {
 	tests := map[string]struct {
@@ -74,7 +38,14 @@ func TestRequestsAreRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				connection := &flaky{RoundTripper: server, refuse: 3, began: time.Now()}
+				var began time.Time
+				var at []string // when the patches come; the first three are refused
+				connection := failing(server, func(string) int {
+					if at = append(at, time.Since(began).Round(time.Second).String()); len(at) > 3 {
+						return 0
+					}
+					return 500
+				})
 				called := 0
 				stop := operate(t, connection, "configmaps", &handlers.Handler{
 					ID: "c", Reason: cause.Create, Call: func(
@@ -90,7 +61,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
-				connection.begin()
+				began = time.Now()
 				object := &unstructured.Unstructured{
 					Object: map[string]any{
 						"apiVersion": "v1", "kind": "ConfigMap",
@@ -102,7 +73,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				stop()
-				if d := cmp.Diff(tc.want, connection.at); d != "" || called != 1 {
+				if d := cmp.Diff(tc.want, at); d != "" || called != 1 {
 					t.Errorf("%s: %d calls; the patches: -want, +got:\n%s", tc.reason, called, d)
 				}
 			})
