@@ -6,6 +6,6 @@
 // It is apart because here the pure parts meet: causes, selected handlers, their states and patches of one object in
 // one pass. It never watches, never queues and keeps nothing between passes but the Memory that its caller gives it.
 //
-// Neighbours: the packages of the layers below do the work of the steps; package reconcilers above it feeds the passes
+// Neighbours: the packages of the layers below do the work of the steps; package controller above it feeds the passes
 // from queues and caches.
 package changes

@@ -160,10 +160,10 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 		c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
 	}
 	informed := ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: c})
-	if err := queued.Watch(listing{informed: informed, through: c}); err != nil {
+	if err := queued.Watch(syncedSource{informer: informed, controller: c}); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
-	defer c.leave(ctx)
+	defer c.endRun(ctx)
 	err = queued.Start(ctx)
 	c.passes.Wait() // the controller itself has only handed them over
 	return err

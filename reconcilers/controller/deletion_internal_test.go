@@ -89,6 +89,14 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.wantForgotten("the cache knows of the deletion")
 			},
 		},
+		"BackUnderItsUID": {
+			reason: "a list may be older than the one before: an object that was told to be gone is there, then",
+			play: func(w *world, _ *handlers.Handler) {
+				w.controller.Deleted(w.controller.cached(request.NamespacedName))
+				w.pass()
+				w.wantCalls("the cache has it", "c")
+			},
+		},
 		"ReleasedAndToldOfDuringTheLook": {
 			reason: "an object that was found in the cache may be gone, and forgotten, before its memory is looked for",
 			play: func(w *world, _ *handlers.Handler) {

@@ -14,10 +14,10 @@ import (
 
 var _ source.Watcher = (*Controller)(nil)
 
-// Listed marks the objects that were there at the start.
+// Listed marks an object of the first listing: it was there before the operator.
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen brings the indices up to date, then keeps the event for the handlers of events, if there are any.
+// Seen updates the indices, then queues the event for the handlers of events, if there are any.
 func (c *Controller) Seen(kind string, obj source.Object) {
 	if c.indexer != nil {
 		c.indexer.Seen(kind, obj)
@@ -25,13 +25,14 @@ func (c *Controller) Seen(kind string, obj source.Object) {
 	c.events.add(kind, obj)
 }
 
-// Deleted forgets the object, and stops what runs for it. That it is gone is told when its handlers have been told.
+// Deleted forgets what is kept for passes over the object, and stops its background handlers. The next pass delivers
+// the event to handlers; notifyDeleted follows it.
 func (c *Controller) Deleted(obj source.Object) {
 	c.objects.Delete(obj)
 	c.background.Forget(obj.GetUID())
 }
 
-// notifyDeleted tells of the objects of a name that are gone, after all handlers have been told.
+// notifyDeleted calls Settings.Forget for the deleted objects of a name, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	if gone := c.objects.TakeDeletions(key); c.deps.Settings.Forget != nil {
 		for _, uid := range gone {
@@ -40,30 +41,31 @@ func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	}
 }
 
-// listing is a source that tells when the first listing is through.
-type listing struct {
-	informed ctrlsource.TypedSyncingSource[source.Request]
-	through  *Controller
+// syncedSource is the informer's source. It lets the controller know when the first listing of a run is complete.
+type syncedSource struct {
+	informer   ctrlsource.TypedSyncingSource[source.Request]
+	controller *Controller
 }
 
-var _ ctrlsource.TypedSyncingSource[source.Request] = listing{}
+var _ ctrlsource.TypedSyncingSource[source.Request] = syncedSource{}
 
-// Start is that of the source.
-func (l listing) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[source.Request]) error {
-	return l.informed.Start(ctx, q)
+// Start is that of the informer's source.
+func (s syncedSource) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[source.Request]) error {
+	return s.informer.Start(ctx, q)
 }
 
-// WaitForSync is that of the source.
-func (l listing) WaitForSync(ctx context.Context) error {
-	err := l.informed.WaitForSync(ctx)
-	if err == nil && ctx.Err() == nil { // the end of the context is no error to the source
-		l.through.listed()
+// WaitForSync is that of the informer's source.
+func (s syncedSource) WaitForSync(ctx context.Context) error {
+	err := s.informer.WaitForSync(ctx)
+	if err == nil && ctx.Err() == nil { // the source takes the end of the context for a success
+		s.controller.synced()
 	}
 	return err
 }
 
-// listed is after the first listing of this run: what is not in it has gone while no controller was there.
-func (c *Controller) listed() {
+// synced runs after the first listing of a run, before any pass: objects that are not in it were deleted while no
+// controller was running.
+func (c *Controller) synced() {
 	if !c.hasSynced() {
 		return
 	}
@@ -74,7 +76,7 @@ func (c *Controller) listed() {
 	c.indicesFilled()
 }
 
-// forgetMissing tells of the objects that were there when a controller ended, and are not now.
+// forgetMissing forgets the objects that existed when the previous run ended, and are not in the cache now.
 func (c *Controller) forgetMissing(cached []any) {
 	for _, uid := range c.objects.Missed(cached) {
 		c.background.Forget(uid)
@@ -84,8 +86,9 @@ func (c *Controller) forgetMissing(cached []any) {
 	}
 }
 
-// leave is at the end of a run. If the kind is removed, nobody may tell of the end of its objects: all are forgotten.
-func (c *Controller) leave(ctx context.Context) {
+// endRun remembers which objects exist, as the next run compares its listing with them. If the kind is removed, there
+// may be no next run: the controller forgets all of its objects.
+func (c *Controller) endRun(ctx context.Context) {
 	if c.hasSynced() {
 		c.objects.Leave(c.store.List())
 	}
@@ -99,10 +102,10 @@ func (c *Controller) leave(ctx context.Context) {
 	}
 }
 
-// indicesFilled ticks the scope off those that handlers wait for.
+// indicesFilled removes the scope from those that handlers wait for.
 func (c *Controller) indicesFilled() { c.deps.Readiness.Done(c.scope.String()) }
 
-// giveUpIndices is for indices that could only be filled by somebody's doing: the others must not wait for that.
+// giveUpIndices lets handlers run without the indices of a kind that only a change on the cluster can make listable.
 func (c *Controller) giveUpIndices(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		c.indicesFilled()

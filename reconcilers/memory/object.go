@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Object is what is kept of one object. An object that needs none of it has no entry. A pass has its object for itself.
+// Object is what memory keeps of one object. An object that needs none of it has no entry. The pass over an object is
+// the only one that uses it.
 type Object struct {
 	// Changes are what the passes leave to those after them: the initial mark, and outcomes that are not written yet.
 	Changes changes.Memory
@@ -38,8 +39,8 @@ func (o *Object) Newest(cached *unstructured.Unstructured) map[string]any {
 	return o.written
 }
 
-// Proceed takes over what a pass over the cached object has left on the server. The latest is what the cache has by
-// now: maybe another state, or nil.
+// Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
+// maybe another state, or nil.
 func (o *Object) Proceed(cached *unstructured.Unstructured, next changes.Next, latest *unstructured.Unstructured) {
 	if next.Gone {
 		*o = Object{gone: cached.GetResourceVersion()}
@@ -54,8 +55,8 @@ func (o *Object) Proceed(cached *unstructured.Unstructured, next changes.Next, l
 	}
 }
 
-// Wrote takes over the API server's answer to a write beside the passes, if there is one, and whether the write let the
-// object go.
+// Wrote takes over the API server's answer to a write that was no part of a pass, nil if there was none, and whether
+// the write removed the last finalizer of a deleted object.
 func (o *Object) Wrote(body map[string]any, released bool) {
 	if body != nil && !released {
 		o.written = body
@@ -63,7 +64,7 @@ func (o *Object) Wrote(body map[string]any, released bool) {
 	o.released = o.released || released
 }
 
-// Past tells whether all that the cache shows of the object is over: it was let go by us, or was not found.
+// Past tells whether the cache is behind the end of the object: we removed its last finalizer, or it was not found.
 func (o *Object) Past(cached *unstructured.Unstructured) bool {
 	return o.released || o.gone != "" && o.gone == cached.GetResourceVersion()
 }
@@ -79,15 +80,15 @@ func (o *Object) catchUp(cached *unstructured.Unstructured) {
 	}
 }
 
-// Blocks tells whether it is news that the object is blocked for this reason.
+// Blocks notes why the object is blocked, and tells whether that reason is new: it is logged once.
 func (o *Object) Blocks(reason string) (news bool) {
 	news = o.blocked != reason
 	o.blocked = reason
 	return news
 }
 
-// Repeats tells whether it is a panic that was told already: its stack is worth one line, however often it is tried
-// again.
+// Repeats tells whether the error is a panic that was logged already: its stack is worth one line, however often the
+// pass is retried.
 func (o *Object) Repeats(err error) bool {
 	told := o.panicked
 	if o.panicked = ""; panics.Stack(err) != nil {
@@ -96,7 +97,7 @@ func (o *Object) Repeats(err error) bool {
 	return told != "" && told == o.panicked
 }
 
-// Succeed is after a pass without an error: whatever fails next is news.
+// Succeed notes a pass without an error: the next error is logged, whatever it is.
 func (o *Object) Succeed() {
 	o.blocked, o.panicked = "", ""
 	o.Throttle.Succeed()

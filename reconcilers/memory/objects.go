@@ -13,18 +13,18 @@ import (
 // need the lock.
 type Objects struct {
 	mu        sync.Mutex
-	resuming  bool // there are handlers that want to know which objects were there at the start
-	listed    bool // the first listing is over: what is listed after that is not met for the first time
+	resuming  bool // some handlers resume objects that existed before the operator
+	listed    bool // the first listing is over: objects that are listed from now on are not resumed
 	byUID     map[types.UID]*Object
-	left      map[types.UID]bool                   // what was there when a controller ended
-	deletions map[types.NamespacedName][]types.UID // that the informer told of, until all handlers have been told
+	left      map[types.UID]bool                   // objects that existed when a controller ended
+	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
 }
 
 // NewObjects makes an empty memory.
 func NewObjects() *Objects { return &Objects{byUID: map[types.UID]*Object{}} }
 
-// Begin is before a controller of the kind. The first one with handlers that want to know begins the time of first
-// meetings.
+// Begin starts the run of a controller of the scope. The first one with handlers that resume objects makes MarkInitial
+// mark what is listed, until Leave.
 func (s *Objects) Begin(resuming bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Objects) Begin(resuming bool) {
 	}
 }
 
-// MarkInitial is for the objects of a listing: those of the first one were there at the start.
+// MarkInitial marks an object that is listed, if it is the first listing for handlers that resume objects.
 func (s *Objects) MarkInitial(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,7 @@ func (s *Objects) MarkInitial(uid types.UID) {
 	o.Changes.Initial = true
 }
 
-// Delete forgets the object of which the informer says that it is gone. Handlers may have to be told of that yet: what
-// they remember of it stays until TakeDeletions.
+// Delete forgets an object that the informer reports as deleted, and keeps its uid for Deleted and TakeDeletions.
 func (s *Objects) Delete(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,15 +60,15 @@ func (s *Objects) Delete(obj source.Object) {
 	s.deletions[key] = append(s.deletions[key], obj.GetUID())
 }
 
-// Deleted tells whether the informer has said so of the object since TakeDeletions. It may have come back since: a list
-// can be older than the one before.
+// Deleted tells whether the informer has reported the object as deleted since TakeDeletions. The object may be in the
+// cache again, as a list can be older than the one before.
 func (s *Objects) Deleted(key types.NamespacedName, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.deletions[key], uid)
 }
 
-// TakeDeletions gives the objects of this name that have gone, once.
+// TakeDeletions gives the deleted objects of this name, each once.
 func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +77,8 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	return gone
 }
 
-// Leave is when a controller ends, with what its cache had: of what goes from now on, nobody tells. The first listing,
-// if it was through, is over for all that follow.
+// Leave ends the run of a controller whose listing was complete, with what its cache has: nobody reports deletions
+// until the next run. MarkInitial marks nothing any more.
 func (s *Objects) Leave(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +91,8 @@ func (s *Objects) Leave(cached []any) {
 	}
 }
 
-// Missed forgets what has gone while no controller was there, and gives it. The cached objects are those of a complete
-// listing of the next one.
+// Missed forgets the objects that were deleted between two runs, and gives their uids. The cached objects are those of
+// a complete listing of the second run.
 func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

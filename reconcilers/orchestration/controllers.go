@@ -22,7 +22,7 @@ type controllers struct {
 // started is false for the zero value.
 func (c controllers) started() bool { return c.stop != nil }
 
-// over tells whether they have ended by themselves, as they were refused: what was in their way may be gone by now.
+// over tells whether they have ended by themselves, as they were refused: the reason may have disappeared since.
 func (c controllers) over() bool {
 	select {
 	case <-c.done:
@@ -37,7 +37,7 @@ func (c controllers) serve(a Assignment) bool {
 	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers)
 }
 
-// adjust stops the controllers of what is no more, or is not what it was, and starts those of what is to be served now.
+// adjust stops the controllers of resources that changed or disappeared, and starts those of the present assignments.
 func (o *Orchestrator) adjust(ctx context.Context) {
 	all := o.assignments()
 	unchanged := map[schema.GroupVersionResource]bool{}
@@ -64,7 +64,7 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 	}
 }
 
-// reasonFor is why controllers end: their objects are served by others from now on, or by none.
+// reasonFor is why controllers end: other controllers take their objects over, or none.
 func reasonFor(r discovery.Resource, all []Assignment) error {
 	if slices.ContainsFunc(all, func(a Assignment) bool {
 		return a.Resource.GroupResource() == r.GroupResource()

@@ -92,7 +92,7 @@ func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
 // Run keeps controllers running for what the selectors mean until the context ends, and returns when the last handler
 // has returned.
 func (o *Orchestrator) Run(ctx context.Context) {
-	defer o.rest()
+	defer o.waitForEnd()
 	if o.watcher != nil {
 		o.running.Go(func() { o.watcher.Run(ctx, o.requests) })
 	}
@@ -101,7 +101,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	defer interval.Stop()
 	for {
 		if o.resync(ctx, asked) && len(asked) < len(o.selectors) {
-			o.resync(ctx, o.selectors) // what is found later belongs to what was found before
+			o.resync(ctx, o.selectors) // a resource that was found later may be one that was found before
 		}
 		waiting := o.waiting()
 		var again <-chan time.Time
@@ -123,31 +123,31 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	}
 }
 
-// rest waits for the last handler, and forgets what ran: the next time, all is resolved anew.
-func (o *Orchestrator) rest() {
+// waitForEnd waits for the last handler, and forgets what ran: the next Run resolves all selectors anew.
+func (o *Orchestrator) waitForEnd() {
 	o.running.Wait()
 	clear(o.controllers)
 	clear(o.resolutions)
 }
 
-// resync asks what the selectors mean now, and adjusts the controllers to that. An API server that does not answer
-// proves nothing. It tells whether anything was found.
-func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (found bool) {
+// resync resolves selectors, and adjusts the controllers to the result. While the API server does not answer, selectors
+// keep their last resolution. It tells whether any resolution has changed.
+func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (changed bool) {
 	inquiry := discovery.NewInquiry(o.server, o.writes)
 	for _, selector := range asked {
 		before := o.resolutions[selector]
 		now, err := inquiry.Resolve(ctx, selector, before.Served)
 		if err == nil || discovery.IsUnserved(err) {
 			o.resolutions[selector] = now
-			found = found || !before.Equivalent(now)
+			changed = changed || !before.Equivalent(now)
 		}
 		o.report(ctx, selector, now, err)
 	}
 	o.adjust(ctx)
-	return found
+	return changed
 }
 
-// waiting are the selectors that mean nothing yet, or of which not all is known.
+// waiting are the selectors without resources, or with an incomplete resolution.
 func (o *Orchestrator) waiting() (waiting []discovery.Selector) {
 	for _, selector := range o.selectors {
 		if r := o.resolutions[selector]; len(r.Served) == 0 || r.Incomplete {
