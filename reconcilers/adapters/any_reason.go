@@ -20,30 +20,31 @@ func anyReason(h *Handler) Adapter {
 		if h.Description.Initial {
 			return nil
 		}
-		return deciding(h, "AnyReason", func(*cause.Cause) execution.Stop { return execution.Stop{} })
+		return deciding(h, "AnyReason", func(*cause.Cause) bool { return true }, otherReason(""))
 	default: // one that only informs has no adapter of its own
-		return deciding(h, "AnyReason", func(c *cause.Cause) execution.Stop {
-			return otherReason(c.Reason == reason, reason, c)
-		})
+		return deciding(
+			h, "AnyReason", func(c *cause.Cause) bool { return c.Reason == reason }, otherReason(reason),
+		)
 	}
 }
 
-// deciding makes the adapter of a pure decision on the facts of a cause: a zero Stop lets the attempt through. What has
-// happened does not matter to the questions whether the handler would ever be called, and whether the object must be
-// held for it: so it is for handlers of deletions, unless they are optional.
-func deciding(h *Handler, name string, decide func(c *cause.Cause) execution.Stop) Adapter {
+// deciding makes the adapter of a pure decision on the facts of a cause: an attempt that does not fit is stopped. What
+// has happened does not matter to the questions whether the handler would ever be called, and whether the object must
+// be held for it: so it is for handlers of deletions, unless they are optional.
+func deciding(
+	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
+) Adapter {
 	held := h.Description.Reason == cause.Delete && !h.Description.Optional
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			switch {
 			case a.Asking == execution.Deletion && !held:
 				return stopped(a, name, execution.Stop{Why: execution.NotHeld})
-			case decidesOnCause(a):
-				if stop := decide(a.Call.Cause); stop.Why != "" {
-					return stopped(a, name, stop)
-				}
+			case decidesOnCause(a) && !fits(a.Call.Cause):
+				return stopped(a, name, why(a.Call.Cause))
+			default:
+				return next.Reconcile(ctx, a)
 			}
-			return next.Reconcile(ctx, a)
 		})
 	}
 }
@@ -61,12 +62,14 @@ func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-// otherReason stops the attempt of a handler of one reason, unless that fits.
-func otherReason(fits bool, expected cause.Reason, c *cause.Cause) execution.Stop {
-	if fits {
-		return execution.Stop{}
+// otherReason tells both reasons.
+func otherReason(expected cause.Reason) func(c *cause.Cause) execution.Stop {
+	stop := execution.Stop{Why: execution.OtherReason, Expected: expected}
+	return func(c *cause.Cause) execution.Stop {
+		stop := stop
+		stop.Found = reasonValue(c.Reason)
+		return stop
 	}
-	return execution.Stop{Why: execution.OtherReason, Expected: reasonValue(expected), Found: reasonValue(c.Reason)}
 }
 
 // reasonValue boxes a reason for a Stop. Constants need no allocation, so asking costs no memory.

@@ -93,7 +93,10 @@ func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcil
 // the question is about: whether the handler was selected, its account, the clock. It may be used again for the next
 // question, also to another handler. If the answer is no, the attempt's Stopped says why. An error is that of a filter.
 func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
-	a.Call.Handler, a.Asking, a.Stopped = h.Description, question, execution.Stop{}
+	a.Call.Handler, a.Asking = h.Description, question
+	if a.Stopped.By != "" {
+		a.Stopped = execution.Stop{}
+	}
 	_, err := h.chain.Reconcile(ctx, a)
 	a.Asking = 0
 	return err == nil && a.Stopped.By == "", err

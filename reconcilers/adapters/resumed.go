@@ -12,14 +12,11 @@ func resumed(h *Handler) Adapter {
 		return nil
 	}
 	evenIfDeleted := h.Description.EvenIfDeleted
-	return deciding(h, "Resumed", func(c *cause.Cause) execution.Stop {
-		switch {
-		case c.Resumed(evenIfDeleted):
-			return execution.Stop{}
-		case c.Initial:
+	fits := func(c *cause.Cause) bool { return c.Resumed(evenIfDeleted) }
+	return deciding(h, "Resumed", fits, func(c *cause.Cause) execution.Stop {
+		if c.Initial {
 			return execution.Stop{Why: execution.BeingDeleted}
-		default:
-			return execution.Stop{Why: execution.NotInitial}
 		}
+		return execution.Stop{Why: execution.NotInitial}
 	})
 }

@@ -1,16 +1,11 @@
 package adapters
 
-import (
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-)
+import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
 // updated lets update handlers run for objects whose essence differs from the last-handled one.
 func updated(h *Handler) Adapter {
 	if h.Description.Reason != cause.Update {
 		return nil
 	}
-	return deciding(h, "Updated", func(c *cause.Cause) execution.Stop {
-		return otherReason(c.Updated(), cause.Update, c)
-	})
+	return deciding(h, "Updated", (*cause.Cause).Updated, otherReason(cause.Update))
 }
