@@ -65,7 +65,7 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 		reconcilersOf(o.Registrations, metrics), discovery.API{Client: lister.RESTClient()}, own, watcher,
 	)
 	own.controllers = &controller.Dependencies{
-		Settings: o.settings(), Cluster: m, Log: own.log, Metrics: metrics,
+		Settings: o.settings(), Cluster: m, Defaults: m.GetControllerOptions(), Log: own.log, Metrics: metrics,
 		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		Events: own.poster, Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
 	}

@@ -34,6 +34,8 @@ type Dependencies struct {
 	Settings Settings
 	// Cluster is where the objects are.
 	Cluster Cluster
+	// Defaults are the manager's, for its controllers.
+	Defaults config.Controller
 	// Log is the operator's logger.
 	Log logr.Logger
 	// Metrics measure the attempts, and what happens in the queues; nil measures nothing.
@@ -57,7 +59,6 @@ type Cluster interface {
 	GetConfig() *rest.Config
 	GetHTTPClient() *http.Client
 	GetScheme() *runtime.Scheme
-	GetControllerOptions() config.Controller
 }
 
 // Settings are those of the controllers of one operator. All are set: defaults are the operator's matter.

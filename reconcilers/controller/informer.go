@@ -56,7 +56,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 			return waiting
 		},
 	}
-	options.DefaultFromConfig(c.deps.Cluster.GetControllerOptions())
+	options.DefaultFromConfig(c.deps.Defaults)
 	// Handlers have timeouts of their own; the end of a pass's context means that the operator exits.
 	options.ReconciliationTimeout = 0
 	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
