@@ -126,7 +126,7 @@ func unavailable() error {
 // world is one kind with its one object, its cache, and its handlers.
 type world struct {
 	*api
-	t          *testing.T
+	t          testing.TB
 	controller *Controller
 	cache      toolscache.Indexer
 
@@ -138,7 +138,7 @@ type world struct {
 var request = source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
 
 // newWorld has the object on the server and in the cache. The handlers only note their calls, until the test sets more.
-func newWorld(t *testing.T, own ...*handlers.Handler) *world {
+func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	t.Helper()
 	w := &world{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
 	for _, h := range own {
