@@ -1,6 +1,7 @@
 package patching_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
+
+// observed is what an observer was told.
+type observed struct{ fields []diff.Path }
+
+func (o *observed) Dropped(_ context.Context, fields []diff.Path) { o.fields = append(o.fields, fields...) }
 
 // A server that has a schema takes what it does not know for nothing.
 func TestDropped(t *testing.T) {
@@ -30,12 +36,17 @@ func TestDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.change(func(r *memapi.Resource) { r.StatusFields = tc.knows })
-			result, err := engineWriter(t, api).Apply(
+			writer, seen := engineWriter(t, api), &observed{}
+			writer.Observer = seen
+			result, err := writer.Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
 				patching.Patch{Merge: m{"status": tc.status}},
 			)
 			if d := cmp.Diff(tc.want, result.Dropped); d != "" || err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, err, d)
+			}
+			if d := cmp.Diff(tc.want, seen.fields); d != "" {
+				t.Errorf("%s: the observer: -want, +got:\n%s", tc.reason, d)
 			}
 		})
 	}

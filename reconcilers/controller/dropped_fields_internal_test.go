@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// A field that the schema of a CRD does not have is logged once for each kind, however many objects have it.
+func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
+	var logged []string
+	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+	ctx := logf.IntoContext(t.Context(), log)
+	deps := &Dependencies{}
+	gadgets := widgets
+	gadgets.Kind, gadgets.Plural = "Gadget", "gadgets"
+	for range 2 {
+		deps.writerFor(widgets).Observer.Dropped(ctx, []diff.Path{{"status", "a"}, {"status", "b"}})
+		deps.writerFor(gadgets).Observer.Dropped(ctx, []diff.Path{{"status", "a"}})
+	}
+	if len(logged) != 3 || !strings.Contains(logged[0], "status.a") || !strings.Contains(logged[0], "Kind=Widget") {
+		t.Errorf("want a line for each of three fields: %q", logged)
+	}
+}
+
+// Kinds of the API server's own leave zeros out, and have fields that are only written.
+func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {
+	for group, custom := range map[string]bool{"": false, "apps": false, "batch.k8s.io": false, "example.org": true} {
+		r := widgets
+		r.Group = group
+		if observes := (&Dependencies{}).writerFor(r).Observer != nil; observes != custom {
+			t.Errorf("group %q: dropped fields are looked at: %v", group, observes)
+		}
+	}
+}
