@@ -1,11 +1,6 @@
 package adapters
 
 import (
-	"context"
-
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -101,26 +96,3 @@ type listed struct {
 
 // around lists an adapter that every handler needs.
 func around(a Adapter) func(*Handler) Adapter { return func(*Handler) Adapter { return a } }
-
-// answer ends the way of questions: nothing has stopped them, so the function would be called.
-func answer(*Handler) Adapter {
-	return func(next Reconciler) Reconciler {
-		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-			if a.Asking != 0 {
-				return reconcile.Result{}, nil
-			}
-			return next.Reconcile(ctx, a)
-		})
-	}
-}
-
-// call is the innermost step: the user's function itself.
-func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-	return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
-}
-
-// index is the innermost step of an index function: what it says stays in the attempt.
-func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
-	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
-	return reconcile.Result{}, err
-}

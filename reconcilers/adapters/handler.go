@@ -129,3 +129,14 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 
 // Run is Start, and waits for the end.
 func (h *Handler) Run(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
+
+// call is the innermost step: the user's function itself.
+func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+	return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
+}
+
+// index is the innermost step of an index function: what it says stays in the attempt.
+func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
+	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
+	return reconcile.Result{}, err
+}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -112,4 +114,98 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 		}
 	}
 	return found, nil
+}
+
+// deciding makes the adapter of a pure decision on the facts of a cause: an attempt that does not fit is stopped. What
+// has happened does not matter to the questions whether the handler would ever be called, and whether the object must
+// be held for it: so it is for handlers of deletions, unless they are optional.
+func deciding(
+	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
+) Adapter {
+	held := h.Description.Reason == cause.Delete && !h.Description.Optional
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			switch {
+			case a.Asking == execution.Deletion && !held:
+				return stopped(a, name, execution.Stop{Why: execution.NotHeld})
+			case decidesOnCause(a) && !fits(a.Call.Cause):
+				return stopped(a, name, why(a.Call.Cause))
+			default:
+				return next.Reconcile(ctx, a)
+			}
+		})
+	}
+}
+
+// decidesOnCause is false for attempts that do not depend on what has happened: the handler was selected before, or is
+// asked whether it would ever be called.
+func decidesOnCause(a *execution.Attempt) bool {
+	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
+}
+
+// stopped ends an attempt.
+func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
+	stop.By = by
+	a.Stopped = stop
+	return reconcile.Result{}, nil
+}
+
+// otherReason tells both reasons.
+func otherReason(expected cause.Reason) func(c *cause.Cause) execution.Stop {
+	stop := execution.Stop{Why: execution.OtherReason, Expected: expected}
+	return func(c *cause.Cause) execution.Stop {
+		stop := stop
+		stop.Found = reasonValue(c.Reason)
+		return stop
+	}
+}
+
+// reasonValue boxes a reason for a Stop. Constants need no allocation, so asking costs no memory.
+func reasonValue(r cause.Reason) any {
+	switch r {
+	case cause.Create:
+		return cause.Create
+	case cause.Update:
+		return cause.Update
+	case cause.Delete:
+		return cause.Delete
+	case cause.Resume:
+		return cause.Resume
+	case cause.Noop:
+		return cause.Noop
+	default:
+		return r
+	}
+}
+
+// progress goes on from the account of the attempts before: a handler that is finished is not called again, one that
+// sleeps not yet. The attempt gets their number, and the time since the first one.
+func progress(*Handler) Adapter {
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Asking != 0 && a.Asking != execution.Due {
+				return next.Reconcile(ctx, a)
+			}
+			now := a.Now()
+			if stop := a.Account.Waits(now); stop.Why != "" {
+				return stopped(a, "Progress", stop)
+			}
+			if a.Asking == 0 {
+				a.Continue(now)
+			}
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
+
+// answer ends the way of questions: nothing has stopped them, so the function would be called.
+func answer(*Handler) Adapter {
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Asking != 0 {
+				return reconcile.Result{}, nil
+			}
+			return next.Reconcile(ctx, a)
+		})
+	}
 }

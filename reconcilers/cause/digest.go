@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -44,13 +43,6 @@ func (d digests) match(digest string, at diff.Path, value any) bool {
 	return false
 }
 
-// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than
-// differences are told is one value, as a list is: a digest includes its path.
-func descend(value any, at diff.Path) (map[string]any, bool) {
-	mapping, ok := value.(map[string]any)
-	return mapping, ok && len(at) < diff.MaxDepth
-}
-
 func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	raw, err := json.Marshal([]any{d.uid, []string(at), canonical(value)})
 	if err != nil {
@@ -85,23 +77,6 @@ func canonical(value any) any {
 		return map[string]any{wholeKey: value.digest}
 	}
 	return value
-}
-
-// isWhole tells whether what is stored is one digest, and whether it is that of the present essence.
-func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
-	if len(stored) != 1 {
-		return false, false
-	}
-	if digest, ok := stored[wholeKey].(string); ok {
-		return true, d.match(digest, nil, present)
-	}
-	digest, ok := stored[legacyKey].(string)
-	if !ok {
-		return false, false
-	}
-	raw, err := json.Marshal(present)
-	sum := sha256.Sum256(raw)
-	return true, err == nil && hex.EncodeToString(sum[:]) == digest
 }
 
 // Fingerprint recognises an essence as it was remembered: those that have no difference have the same one, and nil has

@@ -7,10 +7,14 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"cmp"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // observation is what a round makes of the object, by comparison with what is remembered of it.
@@ -94,4 +98,148 @@ func (p *pass) handlersOf(fields []diff.Path) []string {
 		}
 	}
 	return ids
+}
+
+// annotationsLimit is how many bytes of keys and values the API server takes.
+const annotationsLimit = 256 * 1024
+
+// storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
+func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
+	lens := o.handling.Lens
+	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
+	large, measured := lens.Redaction.Exceeded(handled)
+	if measured == nil && (large || size > annotationsLimit) {
+		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it "+
+			"changed, not what it was",
+			"handlers", o.handling.IDs(), "annotations", size, "limit", annotationsLimit)
+	}
+	return err
+}
+
+// fits tells whether all that ends the cause can be stored. An object that is going needs no memory: rather than to be
+// refused with it, the finalizer is removed without it.
+func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
+	trial := patch.Clone()
+	if trial.Merge == nil {
+		trial.Merge = map[string]any{}
+	}
+	if o.bind(&trial) != nil {
+		return false
+	}
+	if _, err := o.storeFitting(&trial, handled, o.handling.Lens.Diffbase.Store); err != nil {
+		return false
+	}
+	return annotationsSize(o.body, trial.Merge) <= annotationsLimit
+}
+
+// storing adds a form of an essence to a merge-patch.
+type storing func(patch, body map[string]any, form diffbase.Essence) error
+
+// storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
+func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {
+	for form, err := range o.handling.Lens.Redaction.Forms(o.body, essence) {
+		if err != nil {
+			return first, err
+		}
+		if err := store(patch.Merge, o.body, form); err != nil {
+			return first, err
+		}
+		size := annotationsSize(o.body, patch.Merge)
+		first = cmp.Or(first, size)
+		if size <= annotationsLimit {
+			break
+		}
+	}
+	return first, nil
+}
+
+// annotationsSize is what the annotations will weigh with the patch applied, as the API server counts it.
+func annotationsSize(body, merge map[string]any) int {
+	old, changed := annotationsOf(body), annotationsOf(merge)
+	size := 0
+	for key, value := range changed {
+		if text, ok := value.(string); ok {
+			size += len(key) + len(text)
+		}
+	}
+	for key, value := range old {
+		text, ok := value.(string)
+		if _, replaced := changed[key]; ok && !replaced {
+			size += len(key) + len(text)
+		}
+	}
+	return size
+}
+
+// storeInterim stores the essence with its precondition.
+func (o *object) storeInterim(patch *patching.Patch, essence diffbase.Essence, valid precondition) error {
+	_, err := o.storeFitting(patch, essence, func(patch, body map[string]any, form diffbase.Essence) error {
+		return o.handling.Interim.storeUnder(patch, body, form, valid)
+	})
+	return err
+}
+
+// storeInterimBeside stores what some handlers have seen beside what the patch stores as handled last.
+func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Essence) error {
+	after, err := o.merged(patch)
+	if err != nil {
+		return err
+	}
+	lens := o.handling.Lens
+	stored, err := lens.Old(after, lens.Diffbase)
+	if err != nil {
+		return err
+	}
+	handled, err := cause.Fingerprint(stored)
+	if err != nil {
+		return err
+	}
+	return o.storeInterim(patch, essence, precondition{handled: handled})
+}
+
+// merged is the object with the merge-patch alone.
+func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
+	merging := patching.Patch{Merge: patch.Merge}
+	return merging.ApplyTo(o.body)
+}
+
+// storeInterimOf stores what the first successful handler saw, for as long as the cause is open; nothing if there is no
+// success.
+func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) error {
+	found, err := o.findSuccess(ctx, handled.state)
+	if err != nil || found == nil {
+		return err
+	}
+	fingerprint, err := cause.Fingerprint(handled.seen.stored)
+	if err != nil {
+		return err
+	}
+	return o.storeInterim(patch, handled.interim, precondition{handled: fingerprint, success: found})
+}
+
+// hasInterimOf tells whether the object has just that one, of the open cause, with the patch applied: it may have a
+// stale one, or one of no open cause; and the patch may take the record that it is valid beside.
+func (o *object) hasInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) bool {
+	stored, condition, err := o.handling.Interim.read(o.body)
+	if err != nil || stored == nil || condition != nil && condition.success == nil {
+		return false
+	}
+	after, err := o.merged(patch)
+	if err != nil {
+		return false
+	}
+	read := func(id string) (*progress.Record, error) { return o.handling.Progress.Fetch(after, id) }
+	if valid, err := o.holds(ctx, condition, handled.seen, read); err != nil || !valid {
+		return false
+	}
+	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
+	return diff.Equal(asValue(recalled), asValue(handled.interim))
+}
+
+// asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
+func asValue(e diffbase.Essence) any {
+	if e == nil {
+		return nil
+	}
+	return e
 }

@@ -1,9 +1,13 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 
 	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -123,4 +127,59 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 		}
 	}
 	return ids, until
+}
+
+// Idle is true if there is nothing to remember: the memory can be dropped.
+func (m *Memory) Idle() bool {
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
+		m.logged == nil && m.records == nil
+}
+
+// Reconcile makes one pass over the object. The body is shared and not modified.
+// A *BlockedError says that the object must change first; any other error is to be tried again later.
+func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
+	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
+	for range rounds {
+		verdict, err := p.containedRound(ctx)
+		if err != nil || verdict != startOver || p.object.gone {
+			p.logLongDelays(ctx)
+			return p.next(), err
+		}
+	}
+	return p.next(), errUnsettled
+}
+
+// IDs are those of all handlers of the kind, in the order of registration: their records are ours.
+func (h *Handling) IDs() []string { return idsOf(h.Handlers) }
+
+func idsOf(all []*adapters.Handler) []string {
+	ids := make([]string, 0, len(all))
+	for _, handler := range all {
+		ids = append(ids, handler.Description.ID)
+	}
+	return ids
+}
+
+func (h *Handling) now() time.Time {
+	if h.Now != nil {
+		return h.Now().Truncate(time.Microsecond)
+	}
+	return time.Now().UTC().Truncate(time.Microsecond)
+}
+
+func (h *Handling) writeTimeout() time.Duration { return cmp.Or(h.WriteTimeout, DefaultWriteTimeout) }
+
+func (h *Handling) checkpoint() time.Duration {
+	if h.Checkpoint > 0 {
+		return h.Checkpoint
+	}
+	return DefaultCheckpoint
+}
+
+// filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
+func filterError(err error) error {
+	if execution.Undecodable(err) {
+		return &BlockedError{Err: err}
+	}
+	return err
 }

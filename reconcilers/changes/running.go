@@ -2,105 +2,16 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
-
-// outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
-// fails, Memory keeps them as they are, and the next pass writes them.
-type outcomes struct {
-	cause   *cause.Cause
-	seen    *observation     // what the object remembers, as the pass that writes has found it
-	state   *execution.State // the progress of the handlers
-	interim diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
-	purging bool             // records of former causes are to be removed with the next write
-	busy    bool             // the object is being deleted, and something in the background still runs for it
-
-	attempts []*execution.Attempt // those with something that is not written yet
-	pending  time.Time            // since when an outcome waits for its write; zero if none does
-}
-
-// restoreProgress selects the handlers of the cause, and takes up their progress where it was left. What former
-// outcomes have left to be written goes along.
-func (p *pass) restoreProgress(
-	ctx context.Context, seen *observation, busy bool, left *outcomes,
-) ([]*adapters.Handler, error) {
-	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause)
-	if err != nil {
-		return nil, filterError(err)
-	}
-	state, err := execution.Restore(
-		p.object.recordReader(ctx), p.handling.IDs(), idsOf(selected), string(seen.cause.Reason), p.handling.now(),
-	)
-	if err != nil {
-		return nil, &BlockedError{Err: err}
-	}
-	state.Compact = p.handling.CompactSubs
-	restored := &outcomes{cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy}
-	if left != nil {
-		restored.attempts = left.attempts
-	}
-	p.outcomes = restored
-	if state.Superseding() {
-		restored.purging = supersede(ctx, state, seen.cause.Reason)
-	}
-	found, err := p.object.findSuccess(ctx, state)
-	if err != nil {
-		return nil, &BlockedError{Err: err}
-	}
-	if found == nil {
-		restored.interim = nil
-	}
-	return selected, nil
-}
-
-// supersede moves the handlers that both causes have to the new one; the rest of the former cause is dropped. It tells
-// whether there is such a rest.
-func supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
-	present, extras := state.Counts()
-	log := logf.FromContext(ctx)
-	for former, counts := range extras {
-		log.Info("Progress of a former cause is superseded", "former", storage.Excerpt(former), "reason", reason,
-			"succeeded", counts.Success,
-			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-	}
-	return state.Repurpose(string(reason))
-}
-
-// conclude takes the outcome of an attempt into account.
-func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
-	id := a.Call.Handler.ID
-	a.Previous = *o.state.Handler(id)
-	if err := o.state.Conclude(id, a.Outcome, now); err != nil {
-		return err
-	}
-	o.attempts = append(o.attempts, a)
-	if o.pending.IsZero() {
-		o.pending = now
-	}
-	if o.interim == nil && a.Outcome.Final && a.Outcome.Err == nil {
-		o.interim = o.cause.New
-	}
-	return nil
-}
-
-// written notes that the API server has all of it.
-func (o *outcomes) written() {
-	o.state.Written()
-	o.attempts, o.pending, o.purging = nil, time.Time{}, false
-}
-
-// done tells whether the cause can be closed.
-func (o *outcomes) done() bool { return o.state.Done() && !o.busy }
 
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
 var ErrDeleted = execution.ErrDeleted
@@ -193,4 +104,193 @@ func withChanges(object map[string]any, a *execution.Attempt, transforms []patch
 		return object
 	}
 	return changed
+}
+
+// longestCheckpoint is how long at most to wait for another try after checkpoints that could not be written.
+const longestCheckpoint = time.Minute
+
+var errEnded = errors.New("the attempt has ended: nothing can be flushed any more")
+
+// invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
+// outcomes must be written, for its own wish to write, and for the exit of the operator.
+type invocation struct {
+	runner   *runner
+	handler  *adapters.Handler
+	attempt  *execution.Attempt
+	interval time.Duration // how long outcomes wait; longer if writes fail
+	cancel   context.CancelCauseFunc
+	requests chan func()   // what the function's goroutine wants to be done on ours
+	over     chan struct{} // closed when nobody waits for them any more
+}
+
+func (i *invocation) run(ctx context.Context) error {
+	pass := i.runner.pass
+	i.requests, i.over = make(chan func()), make(chan struct{})
+	defer close(i.over)
+	i.interval = pass.handling.checkpoint()
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	i.cancel = cancel
+	i.prepare(i.handler, i.attempt, nil)
+	// Apart from the loop below, which may be busy with a write.
+	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
+	i.wait(ctx, i.handler.Start(running, i.attempt))
+	pass.exiting = pass.exiting || ctx.Err() != nil // the function may have heard of it first
+	return i.runner.conclude(i.attempt)
+}
+
+// prepare gives a call what it needs to write, and to run sub-handlers.
+func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
+	a.Call.Subs = &subHandlers{
+		invocation: i, runner: i.runner, handler: handler, parent: a,
+		ancestors: append(slices.Clip(ancestors), handler.Description.ID),
+	}
+	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
+}
+
+func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
+	exit := ctx.Done()
+	due, stopTimer := i.checkpointTimer()
+	defer func() { stopTimer() }()
+	for {
+		select {
+		case <-done:
+			return
+		case <-due:
+			i.writeCheckpoint(ctx)
+		case act := <-i.requests:
+			act()
+		case <-exit:
+			exit, i.runner.pass.exiting = nil, true
+			i.writeCheckpoint(ctx)
+		}
+		stopTimer()
+		due, stopTimer = i.checkpointTimer()
+	}
+}
+
+// checkpointTimer fires when the oldest outcome must be written; never, if none waits.
+func (i *invocation) checkpointTimer() (<-chan time.Time, func() bool) {
+	pending := i.runner.outcomes.pending
+	if pending.IsZero() || i.runner.pass.object.gone {
+		return nil, func() bool { return true }
+	}
+	timer := time.NewTimer(max(0, i.interval-i.runner.pass.handling.now().Sub(pending)))
+	return timer.C, timer.Stop
+}
+
+// writeCheckpoint saves the outcomes of former handlers while another one is running. If that fails, the handler is
+// not disturbed: the last write of the pass takes it all, or fails visibly.
+func (i *invocation) writeCheckpoint(ctx context.Context) {
+	pass, handled := i.runner.pass, i.runner.outcomes
+	if handled.pending.IsZero() || pass.object.gone {
+		return
+	}
+	if err := pass.save(ctx, handled); err != nil {
+		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; trying again later")
+		handled.pending, i.interval = pass.handling.now(), min(2*i.interval, longestCheckpoint)
+	}
+	if pass.object.gone {
+		i.cancel(ErrDeleted)
+	}
+}
+
+// onPass runs act on the goroutine of the pass, which waits for the function; it is called on the function's goroutine.
+// It returns errEnded if the function has returned meanwhile.
+func (i *invocation) onPass(act func() error) (err error) {
+	finished := make(chan struct{})
+	select {
+	case i.requests <- func() { defer close(finished); err = act() }:
+		<-finished
+		return err
+	case <-i.over:
+		return errEnded
+	}
+}
+
+// flushNow runs on the function's goroutine: the pass does the writing, so that nothing is written twice.
+func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return i.onPass(func() error { return i.flush(ctx, a) })
+}
+
+// flush writes what the running function has remembered so far, together with all that waits. If that is refused, those
+// before it are judged without it; it is told, and keeps what it remembered: the judgement is at its end.
+func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
+	pass, handled := i.runner.pass, i.runner.outcomes
+	if pass.object.gone {
+		return ErrDeleted
+	}
+	err := pass.saveOnce(ctx, handled, a)
+	if contentRefused(err) && len(handled.attempts) > 0 {
+		if err = pass.save(ctx, handled); err == nil && !pass.object.gone {
+			err = pass.saveOnce(ctx, handled, a)
+		}
+	}
+	if pass.object.gone {
+		i.cancel(ErrDeleted)
+		return ErrDeleted
+	}
+	if err == nil {
+		err = pass.object.refusal // the rest is written, but the function was promised all
+	}
+	return err
+}
+
+// Run calls those that are due, as the lifecycle picks them. Those that do not match are not waited for; those that are
+// finished are not called again.
+func (s *subHandlers) Run(ctx context.Context) error {
+	declared, err := s.begin()
+	if err != nil || len(declared) == 0 {
+		return err
+	}
+	defer s.end()
+	all, err := s.restore(ctx, declared)
+	if err != nil {
+		return err
+	}
+	var picked []*execution.HandlerState
+	if err := s.invocation.onPass(func() error {
+		if err := s.reserveForNew(ctx, all); err != nil {
+			return err
+		}
+		due, err := s.due(ctx, all)
+		picked = s.runner.pass.handling.Lifecycle.Pick(due)
+		return err
+	}); err != nil {
+		return err
+	}
+	byState := make(map[*execution.HandlerState]*adapters.Handler, len(all))
+	for _, sub := range all {
+		byState[sub.state] = sub.handler
+	}
+	for _, state := range picked {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.call(ctx, state, byState[state]); err != nil {
+			return err
+		}
+	}
+	return s.invocation.onPass(func() error { return s.pending(ctx, all) })
+}
+
+// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
+// mistake must not wait for ever.
+func (s *subHandlers) begin() ([]*adapters.Handler, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil, errRunning
+	}
+	s.running, s.remeasured = len(s.declared) > 0, false
+	return slices.Clone(s.declared), nil
+}
+
+func (s *subHandlers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
 }

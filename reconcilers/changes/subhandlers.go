@@ -69,62 +69,6 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// Run calls those that are due, as the lifecycle picks them. Those that do not match are not waited for; those that are
-// finished are not called again.
-func (s *subHandlers) Run(ctx context.Context) error {
-	declared, err := s.begin()
-	if err != nil || len(declared) == 0 {
-		return err
-	}
-	defer s.end()
-	all, err := s.restore(ctx, declared)
-	if err != nil {
-		return err
-	}
-	var picked []*execution.HandlerState
-	if err := s.invocation.onPass(func() error {
-		if err := s.reserveForNew(ctx, all); err != nil {
-			return err
-		}
-		due, err := s.due(ctx, all)
-		picked = s.runner.pass.handling.Lifecycle.Pick(due)
-		return err
-	}); err != nil {
-		return err
-	}
-	byState := make(map[*execution.HandlerState]*adapters.Handler, len(all))
-	for _, sub := range all {
-		byState[sub.state] = sub.handler
-	}
-	for _, state := range picked {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := s.call(ctx, state, byState[state]); err != nil {
-			return err
-		}
-	}
-	return s.invocation.onPass(func() error { return s.pending(ctx, all) })
-}
-
-// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
-// mistake must not wait for ever.
-func (s *subHandlers) begin() ([]*adapters.Handler, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return nil, errRunning
-	}
-	s.running, s.remeasured = len(s.declared) > 0, false
-	return slices.Clone(s.declared), nil
-}
-
-func (s *subHandlers) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = false
-}
-
 // dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
 // declared it.
 func (s *subHandlers) dropFinished(all []subHandler) {

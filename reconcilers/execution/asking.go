@@ -65,52 +65,6 @@ const (
 	Exceeded Why = "limit exceeded"
 )
 
-// Account is what is known of the attempts that a handler has made before. The zero value is none.
-type Account struct {
-	// Retries counts them.
-	Retries int
-	// Started is when the first one was due; zero is now.
-	Started time.Time
-	// Until is until when the handler sleeps; zero or past is not at all.
-	Until time.Time
-	// Finished is true after a success, or a failure for good.
-	Finished bool
-	// Blocked is true if the handler waits until the object changes.
-	Blocked bool
-}
-
-// Waits gives the reason to make no attempt now; the zero value if there is none.
-func (c Account) Waits(now time.Time) Stop {
-	switch {
-	case c.Finished:
-		return Stop{Why: Finished}
-	case c.Blocked:
-		return Stop{Why: Blocked}
-	case c.Until.After(now):
-		return Stop{Why: Asleep, Until: c.Until}
-	default:
-		return Stop{}
-	}
-}
-
-// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
-// wrong, is now.
-func (c Account) Runtime(now time.Time) time.Duration {
-	if c.Started.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(c.Started))
-}
-
-// Account is what the adapters need to know of the handler.
-func (e *HandlerState) Account() Account {
-	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
-	if e.Delayed != nil {
-		account.Until = *e.Delayed
-	}
-	return account
-}
-
 // Place is what an attempt occupies while it runs, such as a worker that others wait for.
 type Place interface {
 	Enter(a *Attempt)

@@ -18,13 +18,6 @@ var (
 	ErrPaused    = errors.New("the operator is paused")
 )
 
-// Undecodable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
-// that does not decode into its Go type: no use to try again until somebody changes the object.
-func Undecodable(err error) bool {
-	var bad interface{ Undecodable() bool }
-	return errors.As(err, &bad) && bad.Undecodable()
-}
-
 // ErrTimeout is the cancellation cause of a running function at the deadline of its handler.
 var ErrTimeout = errors.New("the handler has timed out")
 

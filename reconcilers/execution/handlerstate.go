@@ -176,3 +176,107 @@ func (e *HandlerState) Record() progress.Record {
 func (e *HandlerState) changed() bool {
 	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }
+
+// Account is what is known of the attempts that a handler has made before. The zero value is none.
+type Account struct {
+	// Retries counts them.
+	Retries int
+	// Started is when the first one was due; zero is now.
+	Started time.Time
+	// Until is until when the handler sleeps; zero or past is not at all.
+	Until time.Time
+	// Finished is true after a success, or a failure for good.
+	Finished bool
+	// Blocked is true if the handler waits until the object changes.
+	Blocked bool
+}
+
+// Waits gives the reason to make no attempt now; the zero value if there is none.
+func (c Account) Waits(now time.Time) Stop {
+	switch {
+	case c.Finished:
+		return Stop{Why: Finished}
+	case c.Blocked:
+		return Stop{Why: Blocked}
+	case c.Until.After(now):
+		return Stop{Why: Asleep, Until: c.Until}
+	default:
+		return Stop{}
+	}
+}
+
+// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
+// wrong, is now.
+func (c Account) Runtime(now time.Time) time.Duration {
+	if c.Started.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(c.Started))
+}
+
+// Account is what the adapters need to know of the handler.
+func (e *HandlerState) Account() Account {
+	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
+	if e.Delayed != nil {
+		account.Until = *e.Delayed
+	}
+	return account
+}
+
+// Recorded is true if the handler has, or is to have, a record of its own.
+func (e *HandlerState) Recorded() bool {
+	switch fresh := e.Retries == 0 && e.loaded == nil; {
+	case !e.sub:
+		return true
+	case e.named, e.Postponed && fresh:
+		return false
+	default:
+		return !e.compact || !fresh || e.Timed || e.parts != nil
+	}
+}
+
+// references are the sub-handlers with records, which are to be purged with its own.
+func (e *HandlerState) references() []string {
+	if e.parts == nil {
+		return e.Subrefs
+	}
+	var ids []string
+	for _, id := range e.Subrefs {
+		if e.parts.all[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	for id, met := range e.parts.all {
+		if met.Recorded() {
+			ids = append(ids, id)
+		}
+	}
+	return distinct(ids)
+}
+
+// done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it
+// matters at most whether there are any.
+func (e *HandlerState) done() []string {
+	all := e.allDone()
+	switch {
+	case e.Success:
+		return nil
+	case e.Failure && len(all) > 0:
+		return all[:1]
+	default:
+		return all
+	}
+}
+
+func (e *HandlerState) allDone() []string {
+	if e.parts == nil {
+		return e.Succeeded
+	}
+	ids := slices.Clone(e.Succeeded)
+	for _, met := range e.parts.direct {
+		if met.named {
+			ids = append(ids, e.relative(met.ID))
+		}
+	}
+	return distinct(ids)
+}

@@ -162,3 +162,10 @@ func isPermanent(err error) bool {
 	}
 	return errors.Is(err, reconcile.TerminalError(nil))
 }
+
+// Undecodable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
+// that does not decode into its Go type: no use to try again until somebody changes the object.
+func Undecodable(err error) bool {
+	var bad interface{ Undecodable() bool }
+	return errors.As(err, &bad) && bad.Undecodable()
+}

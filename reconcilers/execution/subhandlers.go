@@ -37,64 +37,6 @@ func (e *HandlerState) meet(met *HandlerState, direct bool) {
 // Sub is true for sub-handlers.
 func (e *HandlerState) Sub() bool { return e.sub }
 
-// Recorded is true if the handler has, or is to have, a record of its own.
-func (e *HandlerState) Recorded() bool {
-	switch fresh := e.Retries == 0 && e.loaded == nil; {
-	case !e.sub:
-		return true
-	case e.named, e.Postponed && fresh:
-		return false
-	default:
-		return !e.compact || !fresh || e.Timed || e.parts != nil
-	}
-}
-
-// references are the sub-handlers with records, which are to be purged with its own.
-func (e *HandlerState) references() []string {
-	if e.parts == nil {
-		return e.Subrefs
-	}
-	var ids []string
-	for _, id := range e.Subrefs {
-		if e.parts.all[id] == nil {
-			ids = append(ids, id)
-		}
-	}
-	for id, met := range e.parts.all {
-		if met.Recorded() {
-			ids = append(ids, id)
-		}
-	}
-	return distinct(ids)
-}
-
-// done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it
-// matters at most whether there are any.
-func (e *HandlerState) done() []string {
-	all := e.allDone()
-	switch {
-	case e.Success:
-		return nil
-	case e.Failure && len(all) > 0:
-		return all[:1]
-	default:
-		return all
-	}
-}
-
-func (e *HandlerState) allDone() []string {
-	if e.parts == nil {
-		return e.Succeeded
-	}
-	ids := slices.Clone(e.Succeeded)
-	for _, met := range e.parts.direct {
-		if met.named {
-			ids = append(ids, e.relative(met.ID))
-		}
-	}
-	return distinct(ids)
-}
-
 func (e *HandlerState) relative(id string) string {
 	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
 }

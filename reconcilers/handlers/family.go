@@ -23,14 +23,6 @@ const (
 	Admitting
 )
 
-// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
-func (h *Handler) ErrorsByDefault() ErrorsMode {
-	if h.Family == Watching || h.Family == Indexing {
-		return ErrorsIgnored
-	}
-	return ErrorsTemporary
-}
-
 // Writes tells whether something is remembered on the objects for handlers of the family.
 func (h *Handler) Writes() bool { return h.Family != Watching }
 

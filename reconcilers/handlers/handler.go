@@ -125,3 +125,11 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	after, _ = diff.Resolve(after, h.Field)
 	return before, after, cause.Veil(changes, h.Field, c.Veiled)
 }
+
+// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
+func (h *Handler) ErrorsByDefault() ErrorsMode {
+	if h.Family == Watching || h.Family == Indexing {
+		return ErrorsIgnored
+	}
+	return ErrorsTemporary
+}

@@ -3,6 +3,11 @@ package adapters
 import (
 	"context"
 	"errors"
+	"runtime/debug"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -52,4 +57,40 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 func mustEnd(cause error) bool {
 	return errors.Is(cause, execution.ErrPaused) || errors.Is(cause, execution.ErrUnmatched) ||
 		errors.Is(cause, execution.ErrDeleted)
+}
+
+// Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.
+func Recovery(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = &panics.Error{Value: value, Stack: debug.Stack()}
+			}
+		}()
+		return next.Reconcile(ctx, a)
+	})
+}
+
+// contained logs or measures an attempt. A panic there neither ends the process nor changes the outcome: it is logged,
+// if the logger can do that.
+func contained(ctx context.Context, act func()) {
+	err := panics.Contain(func() error { act(); return nil })
+	if err == nil {
+		return
+	}
+	_ = panics.Contain(func() error {
+		logf.FromContext(ctx).Error(err, "An attempt could not be logged or measured", panics.Stack(err)...)
+		return nil
+	})
+}
+
+// SubHandlers runs what the function has declared, once it has returned without an error.
+func SubHandlers(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, a)
+		if err == nil && a.Call.Subs != nil {
+			err = a.Call.Subs.Run(ctx)
+		}
+		return result, err
+	})
 }
