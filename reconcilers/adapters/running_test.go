@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // A function that calls t.FailNow, or runtime.Goexit itself, takes its goroutine along, and all adapters with it.
@@ -120,5 +121,22 @@ func TestOccupation(t *testing.T) {
 		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
 			t.Errorf("%s: %d are in it, %d at most", one.Description.ID, p.in, p.most)
 		}
+	}
+}
+
+// A record may say anything: one that claims a start in the year 1 has its handler time out.
+func TestProgressOfForgedStarts(t *testing.T) {
+	h := adapters.New(&handlers.Handler{
+		ID: "fn", Call: returning(nil), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
+	}, nil)
+	read := func(string) (*progress.Record, error) { return &progress.Record{Started: &time.Time{}}, nil }
+	state, err := execution.Restore(read, []string{"fn"}, []string{"fn"}, "create", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := execution.New(h.Description, updated(), nil)
+	a.Account, a.Now = state.Handler("fn").Account(), func() time.Time { return noon }
+	if h.Run(t.Context(), a); a.Stopped.Why != execution.Exceeded || a.Outcome.Err == nil {
+		t.Errorf("got %+v by %+v", a.Outcome, a.Stopped)
 	}
 }

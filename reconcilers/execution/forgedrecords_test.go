@@ -48,7 +48,7 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 			}
 			state := restore(t, records{"a": {Started: &started}}, []string{"a"}, []string{"a"}, "create")
 			limits := execution.Limits{
-				ID: "a", Runtime: state.Handler("a").Runtime(epoch),
+				ID: "a", Runtime: state.Handler("a").Account().Runtime(epoch),
 				Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 			}
 			if late := limits.Exceeded() != nil; late != tc.late {

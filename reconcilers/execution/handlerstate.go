@@ -78,13 +78,6 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 // Finished is true after a success or a failure.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
-// Awakened is true if the handler may be called now.
-func (e *HandlerState) Awakened(now time.Time) bool { return e.Account().Waits(now).Why == "" }
-
-// Runtime is the time since the first selection, waits included. A start in the future, by a clock that was wrong, is
-// now.
-func (e *HandlerState) Runtime(now time.Time) time.Duration { return max(0, now.Sub(e.Started)) }
-
 // delay is how long the handler still sleeps.
 func (e *HandlerState) delay(now time.Time) time.Duration {
 	if e.Delayed == nil {
@@ -219,6 +212,9 @@ func (e *HandlerState) Account() Account {
 	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
 	if e.Delayed != nil {
 		account.Until = *e.Delayed
+	}
+	if account.Started.IsZero() { // by a record of the year 1: an account takes that for none
+		account.Started = account.Started.Add(1)
 	}
 	return account
 }

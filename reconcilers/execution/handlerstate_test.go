@@ -122,7 +122,7 @@ func TestHandlerStateRuntime(t *testing.T) {
 	for id, want := range map[string]time.Duration{
 		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
 	} {
-		if got := state.Handler(id).Runtime(at(1)); got != want {
+		if got := state.Handler(id).Account().Runtime(at(1)); got != want {
 			t.Errorf("the time of %q runs from its first selection, or else from now: got %v, want %v", id, got, want)
 		}
 	}

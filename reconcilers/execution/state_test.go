@@ -55,7 +55,7 @@ func accounts(state *execution.State, now time.Time) []account {
 	var all []account
 	for _, e := range state.Handlers() {
 		a := account{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
-			Awakened: e.Awakened(now), Retries: e.Retries}
+			Awakened: e.Account().Waits(now).Why == "", Retries: e.Retries}
 		if e.Message != nil {
 			a.Message = *e.Message
 		}

@@ -125,11 +125,11 @@ func snapshot(state *execution.State, now time.Time) map[string]any {
 	for _, e := range state.Handlers() {
 		record := e.Record().Fields()
 		maps.DeleteFunc(record, func(_ string, value any) bool { return value == nil })
-		records[e.ID], runtimes[e.ID] = record, rounded(e.Runtime(now))
+		records[e.ID], runtimes[e.ID] = record, rounded(e.Account().Runtime(now))
 		if e.Active {
 			active = append(active, e.ID)
 		}
-		if e.Awakened(now) {
+		if e.Account().Waits(now).Why == "" {
 			awakened = append(awakened, e.ID)
 		}
 		if e.Finished() {

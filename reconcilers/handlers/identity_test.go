@@ -1,0 +1,78 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+func TestHandlersUnderOneID(t *testing.T) {
+	one := handlers.Handler{ID: "fn", Reason: cause.Create, Function: 1}
+	tests := map[string]struct {
+		reason                 string
+		change                 func(h *handlers.Handler)
+		twin, repeats, clashes bool
+	}{
+		"Twin": {
+			reason: "the same registration, such as by two selections",
+			change: func(*handlers.Handler) {}, twin: true, repeats: true,
+		},
+		"OtherReason": {
+			reason:  "one function for two reasons is called once",
+			change:  func(h *handlers.Handler) { h.Reason = cause.Update },
+			repeats: true,
+		},
+		"OtherFunction": {
+			reason:  "two functions would take each other's progress for their own",
+			change:  func(h *handlers.Handler) { h.Function = 2 },
+			clashes: true,
+		},
+		"UnknownFunction": {
+			reason:  "functions that are not known are not the same",
+			change:  func(h *handlers.Handler) { h.Function = nil },
+			clashes: true,
+		},
+		"OtherFamily": {
+			reason:  "families keep no progress together",
+			change:  func(h *handlers.Handler) { h.Family = handlers.Watching },
+			repeats: true,
+		},
+		"OtherID": {reason: "nothing is shared", change: func(h *handlers.Handler) { h.ID = "other" }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			other := one
+			tc.change(&other)
+			want := []bool{tc.twin, tc.repeats, tc.clashes}
+			got := []bool{one.Twin(&other), one.Repeats(&other), one.Clashes(&other)}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: twin, repeats, clashes: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// What differs by family is asked of the handler.
+func TestFamilies(t *testing.T) {
+	type facts struct {
+		Errors        handlers.ErrorsMode
+		Writes, Field bool
+	}
+	for family, want := range map[handlers.Family]facts{
+		handlers.Changing:  {handlers.ErrorsTemporary, true, true},
+		handlers.Watching:  {handlers.ErrorsIgnored, false, true},
+		handlers.Spawning:  {handlers.ErrorsTemporary, true, true},
+		handlers.Indexing:  {handlers.ErrorsIgnored, true, false},
+		handlers.Admitting: {handlers.ErrorsTemporary, true, false},
+	} {
+		h := handlers.Handler{Family: family, Field: diff.Path{"spec"}}
+		got := facts{h.ErrorsByDefault(), h.Writes(), h.EssenceField() != nil}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("family %d: -want, +got:\n%s", family, d)
+		}
+	}
+}
