@@ -98,7 +98,10 @@ func Detect(o Observation) *Cause {
 		Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
-	c.Diff = Veil(diff.Compute(asValue(o.Old), asValue(o.New)), nil, o.Veiled)
+	c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
+	if len(o.Veiled) > 0 {
+		c.Diff = Veil(c.Diff, nil, o.Veiled)
+	}
 	c.Changed = len(c.Diff) > 0
 	c.Initial = o.Initial && !c.Created()
 	c.Reason = c.reason()

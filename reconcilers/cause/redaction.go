@@ -67,6 +67,51 @@ func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	return len(text) > r.Limit, nil
 }
 
+// Bare is a JSON value without what is hidden in it, fit for those who copy JSON: the keys are left out. It shares what
+// has nothing hidden with the value, which is not modified.
+func Bare(value map[string]any) map[string]any {
+	// One look at everything, instead of one at each level: values may be nested deeply.
+	bare, _ := bared(value)
+	return bare
+}
+
+// bared tells whether anything was left out: if not, the mapping is the given one.
+func bared(value map[string]any) (bare map[string]any, changed bool) {
+	bare = value
+	leave := func() {
+		if !changed {
+			bare, changed = maps.Clone(value), true
+		}
+	}
+	for key, inner := range value {
+		switch inner := inner.(type) {
+		case Hidden:
+			leave()
+			delete(bare, key)
+		case map[string]any:
+			if without, differs := bared(inner); differs {
+				leave()
+				bare[key] = without
+			}
+		}
+	}
+	return bare, changed
+}
+
+func holdsHidden(value any) bool {
+	switch value := value.(type) {
+	case Hidden:
+		return true
+	case map[string]any:
+		for _, inner := range value {
+			if holdsHidden(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 	digest, err := d.of(nil, essence)
 	if err != nil {
@@ -86,6 +131,9 @@ type sealing struct {
 // seal gives the essence as it is stored: pure JSON again.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	s := &sealing{digests: d, hidden: holdsHidden(essence)}
+	if len(paths) == 0 && !s.hidden {
+		return essence, nil
+	}
 	sealed, _ := s.value(essence, make(diff.Path, 0, diff.MaxDepth), within(paths), false).(map[string]any)
 	if s.err != nil || len(s.paths) == 0 {
 		return sealed, s.err

@@ -1,13 +1,10 @@
 package controller
 
 import (
-	"context"
 	"slices"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -96,30 +93,10 @@ func newEventHandling(
 
 // add runs on the informer's goroutine.
 func (e *eventHandling) add(kind string, obj source.Object) {
-	if e == nil || !e.waiting.Add(events.Event{Type: kind, Object: obj}) {
+	if !e.waiting.Add(events.Event{Type: kind, Object: obj}) {
 		return
 	}
 	e.dropped()
 	e.log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
 		"namespace", obj.GetNamespace(), "name", obj.GetName(), "limit", events.Limit)
-}
-
-// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.
-func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName, cached *unstructured.Unstructured) {
-	if c.events == nil {
-		return
-	}
-	handling := &c.events.handling
-	patch := handling.Deliver(ctx, c.events.waiting.Take(key))
-	if cached == nil || patch.Empty() {
-		return
-	}
-	uid := cached.GetUID()
-	o := c.objects.Take(uid)
-	if o.Past(cached) || c.goneMeanwhile(key, uid) {
-		return
-	}
-	result := handling.Write(ctx, o.Newest(cached), patch)
-	o.Wrote(result.Body, result.Released)
-	c.objects.Put(uid, o)
 }

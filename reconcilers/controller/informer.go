@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -47,7 +46,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 	skip := true
 	options := controller.TypedOptions[source.Request]{
 		Reconciler: c, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
-		LogConstructor: func(*source.Request) logr.Logger { return c.log },
+		LogConstructor: c.logger,
 		NewQueue: func(
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {

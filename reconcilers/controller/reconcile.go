@@ -101,6 +101,29 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) reconci
 	return result
 }
 
+// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.
+func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName, cached *unstructured.Unstructured) {
+	if c.events == nil {
+		return
+	}
+	handling := &c.events.handling
+	patch := handling.Deliver(ctx, c.events.waiting.Take(key))
+	if cached == nil || patch.Empty() {
+		return
+	}
+	uid := cached.GetUID()
+	o := c.objects.Take(uid)
+	if o.Past(cached) || c.goneMeanwhile(key, uid) {
+		return
+	}
+	result := handling.Write(ctx, o.Newest(cached), patch)
+	o.Wrote(result.Body, result.Released)
+	c.objects.Put(uid, o)
+}
+
+// logger is that of the controller, for all requests.
+func (c *Controller) logger(*source.Request) logr.Logger { return c.log }
+
 // cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.
 func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured {
 	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.

@@ -22,7 +22,9 @@ func (c *Controller) Seen(kind string, obj source.Object) {
 	if c.indexer != nil {
 		c.indexer.Seen(kind, obj)
 	}
-	c.events.add(kind, obj)
+	if c.events != nil {
+		c.events.add(kind, obj)
+	}
 }
 
 // Deleted forgets what is kept for passes over the object, and stops its background handlers. The next pass delivers

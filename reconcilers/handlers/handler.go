@@ -123,7 +123,10 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	changes = c.Diff.Reduce(h.Field, before, after)
 	before, _ = diff.Resolve(before, h.Field)
 	after, _ = diff.Resolve(after, h.Field)
-	return before, after, cause.Veil(changes, h.Field, c.Veiled)
+	if len(c.Veiled) > 0 {
+		changes = cause.Veil(changes, h.Field, c.Veiled)
+	}
+	return before, after, changes
 }
 
 // ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.

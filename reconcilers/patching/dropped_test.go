@@ -14,7 +14,9 @@ import (
 // observed is what an observer was told.
 type observed struct{ fields []diff.Path }
 
-func (o *observed) Dropped(_ context.Context, fields []diff.Path) { o.fields = append(o.fields, fields...) }
+func (o *observed) Dropped(_ context.Context, fields []diff.Path) {
+	o.fields = append(o.fields, fields...)
+}
 
 // A server that has a schema takes what it does not know for nothing.
 func TestDropped(t *testing.T) {
