@@ -87,7 +87,7 @@ var _ = Describe("Kinds of all kinds", func() {
 			),
 		).To(Succeed())
 		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
-		Eventually(running.logs).Should(gbytes.Say("kind is not served.*robustness.example.org"))
+		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector.*robustness.example.org"))
 
 		installed(crd("Comet", true))
 		again := comet(ns, "hale-bopp")

@@ -75,7 +75,7 @@ var _ = Describe("Many kinds at once", func() {
 					config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
 				),
 			).To(Succeed())
-			Eventually(running.logs).Should(gbytes.Say("is no more.*Kind=Meteor"))
+			Eventually(running.logs).Should(gbytes.Say("changed or disappeared.*Kind=Meteor"))
 			Eventually(func() error {
 				return api.Get(ctx, client.ObjectKeyFromObject(definition), &apiextensionsv1.CustomResourceDefinition{})
 			}).ShouldNot(Succeed())

@@ -75,7 +75,9 @@ var _ = Describe("What the cluster withholds", func() {
 			})
 		facade.For(op, &v1.Gadget{}).OnCreate("c", func(context.Context, *gadgetChange) error { return nil })
 		running := start(op)
-		Eventually(running.logs).Should(gbytes.Say(`kind is not served.*late.example.org/v1 latecomers`))
+		Eventually(running.logs).Should(
+			gbytes.Say(`Cannot find the resource of a selector.*late.example.org/v1 latecomers`),
+		)
 		othersAreServed(ctx, ns, "late.example.org")
 		_, err := envtest.InstallCRDs(
 			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "late.yaml")}},
@@ -84,7 +86,7 @@ var _ = Describe("What the cluster withholds", func() {
 		create(ctx, raw("late.example.org/v1", "Latecomer", ns, "at-last", map[string]any{"size": int64(1)}))
 		Eventually(seen.list).Should(Equal([]string{"late at-last"}))
 		Expect(
-			strings.Count(string(running.logs.Contents()), "kind is not served"),
+			strings.Count(string(running.logs.Contents()), "Cannot find the resource of a selector"),
 		).To(BeNumerically("<=", 2), "said once for each reason")
 	})
 })
