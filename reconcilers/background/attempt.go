@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -34,6 +36,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 
 // deliver repeats the write until it succeeds, the object is gone, or the API server refuses it for good.
 func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
+	log := logf.FromContext(ctx).WithValues("handler", t.id())
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := t.write(ctx, a)
 		if err == nil {
@@ -43,10 +46,10 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 			return
 		}
 		if patching.Hopeless(err) || t.isStopping() {
-			t.logFailedWrite(ctx, err, "Changes of the handler cannot be written, and are lost")
+			log.Error(err, "Failed to write the changes of a handler; they are lost")
 			return
 		}
-		t.logFailedWrite(ctx, err, "Changes of the handler cannot be written now; it will be tried again")
+		log.Error(err, "Failed to write the changes of a handler; trying again", "after", pause.String())
 		t.sleep(pause)
 	}
 }

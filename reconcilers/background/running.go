@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
@@ -106,11 +104,6 @@ func (t *task) isStopping() bool {
 	default:
 		return false
 	}
-}
-
-// logFailedWrite names the handler whose changes could not be written.
-func (t *task) logFailedWrite(ctx context.Context, err error, what string) {
-	logf.FromContext(ctx).Error(err, what, "handler", t.id())
 }
 
 // Limit bounds how many functions run at once. Further ones wait, in order. The zero value bounds nothing.

@@ -1,0 +1,110 @@
+package calltrace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
+)
+
+// Summary is what a story passes through.
+type Summary struct {
+	// Functions are those that were called, by package and file, sorted.
+	Functions map[string]map[string][]string
+	// Entered is how often each package was called from another one, or from outside of the product.
+	Entered map[string]int
+	// First is when a function was called for the first time, by its name with its package: 0 for the first of all.
+	First map[string]int
+}
+
+// Summarize puts calls in order.
+func Summarize(calls []record.Call) Summary {
+	s := Summary{Functions: map[string]map[string][]string{}, Entered: map[string]int{}, First: map[string]int{}}
+	for _, call := range calls {
+		folder, file := path.Dir(call.File), path.Base(call.File)
+		if s.Functions[folder] == nil {
+			s.Functions[folder] = map[string][]string{}
+		}
+		if call.Caller == "" || path.Dir(call.Caller) != folder {
+			s.Entered[folder]++
+		}
+		name := path.Base(folder) + "." + call.Function
+		if _, known := s.First[name]; !known && call.Function != "" {
+			s.First[name] = len(s.First)
+		}
+		if call.Function != "" && !slices.Contains(s.Functions[folder][file], call.Function) {
+			s.Functions[folder][file] = append(s.Functions[folder][file], call.Function)
+		}
+	}
+	for _, files := range s.Functions {
+		for _, functions := range files {
+			slices.Sort(functions)
+		}
+	}
+	return s
+}
+
+// Files is how many files under the folder have a function that was called.
+func (s Summary) Files(under string) (files int) {
+	for folder, inside := range s.Functions {
+		if folder == under || strings.HasPrefix(folder, under+"/") {
+			files += len(inside)
+		}
+	}
+	return files
+}
+
+// step is a line of a tour: a function with its package, and what it does.
+var step = regexp.MustCompile(`(?m)^//\t(\S+) +\S`)
+
+// Mistakes compares a tour with what was called: all of its functions, in its order.
+func (s Summary) Mistakes(tour string) (mistakes []string) {
+	last := ""
+	for _, found := range step.FindAllStringSubmatch(tour, -1) {
+		name := found[1]
+		first, called := s.First[name]
+		switch {
+		case !called:
+			mistakes = append(mistakes, name+" is not called")
+			continue
+		case last != "" && first < s.First[last]:
+			mistakes = append(mistakes, name+" is called before "+last)
+		}
+		last = name
+	}
+	if last == "" && mistakes == nil {
+		mistakes = []string{"it names no function"}
+	}
+	return mistakes
+}
+
+// String is the form in testdata: a line for each file, under its package.
+func (s Summary) String() string {
+	functions := 0
+	var text strings.Builder
+	for _, folder := range slices.Sorted(maps.Keys(s.Functions)) {
+		fmt.Fprintf(&text, "\n%s, entered %s\n", folder, times(s.Entered[folder]))
+		for _, file := range slices.Sorted(maps.Keys(s.Functions[folder])) {
+			called := s.Functions[folder][file]
+			functions += len(called)
+			fmt.Fprintf(&text, "  %s: %s\n", file, cmp.Or(strings.Join(called, " "), "(literals of variables)"))
+		}
+	}
+	head := fmt.Sprintf(
+		"One created object with one handler: %d files of the engine, %d of the storages, %d of the facade; "+
+			"%d functions.\n", s.Files("reconcilers"), s.Files("storage"), s.Files("facade"), functions,
+	)
+	return head + text.String()
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

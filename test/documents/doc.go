@@ -1,0 +1,8 @@
+// Package documents compares what documents say with the sources: the table of log messages, and the functions that
+// CONTRIBUTING.md names.
+//
+// It stands apart because documents go out of date in silence: nothing else fails when a function is renamed. It reads
+// the sources as text and never runs them.
+//
+// Neighbours: test/layers looks at the shape of the sources; test/calltrace at the tour through them.
+package documents
