@@ -34,11 +34,11 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	var pending *execution.PendingError
 	switch {
 	case o.Blocked:
-		log.Error(o.Err, "Handler cannot be called with this object; it waits until the object changes")
+		log.Error(o.Err, "Cannot call the handler with this object; waiting until the object changes")
 	case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
 		log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
 	case o.Aborted:
-		log.Info("Handler was interrupted; it will be called again", "error", o.Err.Error())
+		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
 	case errors.As(o.Err, &pending) && !o.Final:
 		log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
 	case o.Ignored != nil:
@@ -52,9 +52,9 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	case o.Final:
 		log.Error(o.Err, "Handler failed for good")
 	case o.Delay != nil:
-		log.Error(o.Err, "Handler failed temporarily; it will be tried again", "after", o.Delay.String())
+		log.Error(o.Err, "Handler failed temporarily; retrying", "after", o.Delay.String())
 	default:
-		log.Error(o.Err, "Handler failed temporarily; it will be tried again at once")
+		log.Error(o.Err, "Handler failed temporarily; retrying at once")
 	}
 }
 

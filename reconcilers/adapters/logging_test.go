@@ -51,25 +51,25 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 		"Later": {
 			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
 			want: map[string]any{
-				"msg": "Handler failed temporarily; it will be tried again", "error": "boo", "after": "1m30s",
+				"msg": "Handler failed temporarily; retrying", "error": "boo", "after": "1m30s",
 			},
 		},
 		"AtOnce": {
 			reason: "and when is now", outcome: execution.Outcome{Err: errBoo},
-			want: map[string]any{"msg": "Handler failed temporarily; it will be tried again at once", "error": "boo"},
+			want: map[string]any{"msg": "Handler failed temporarily; retrying at once", "error": "boo"},
 		},
 		"Blocked": {
 			reason: "it waits for the object, so somebody must look at it", outcome: execution.Outcome{
 				Aborted: true, Blocked: true, Err: errBoo,
 			},
 			want: map[string]any{
-				"msg": "Handler cannot be called with this object; it waits until the object changes", "error": "boo",
+				"msg": "Cannot call the handler with this object; waiting until the object changes", "error": "boo",
 			},
 		},
 		"Aborted": {
 			reason: "the exit of the operator is no error", outcome: execution.Outcome{Aborted: true, Err: errBoo},
 			want: map[string]any{
-				"msg": "Handler was interrupted; it will be called again", "error": "boo", "level": 0.0,
+				"msg": "Handler was interrupted; calling it again later", "error": "boo", "level": 0.0,
 			},
 		},
 		"Ignored": {
@@ -79,7 +79,7 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 		"Panic": {
 			reason: "the place of a panic is in the log only", outcome: execution.Outcome{Err: panicked},
 			want: map[string]any{
-				"msg": "Handler failed temporarily; it will be tried again at once", "error": "panic: boo",
+				"msg": "Handler failed temporarily; retrying at once", "error": "panic: boo",
 				"stack": "goroutine 1",
 			},
 		},

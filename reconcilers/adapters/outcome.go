@@ -79,7 +79,7 @@ func contained(ctx context.Context, act func()) {
 		return
 	}
 	_ = panics.Contain(func() error {
-		logf.FromContext(ctx).Error(err, "An attempt could not be logged or measured", panics.Stack(err)...)
+		logf.FromContext(ctx).Error(err, "Failed to log or measure an attempt of a handler", panics.Stack(err)...)
 		return nil
 	})
 }

@@ -157,7 +157,7 @@ func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
 		if called != 1 || !o.Final || o.Err != nil {
 			t.Errorf("the function was called %d times, and came to %+v", called, o)
 		}
-		want := strings.Repeat("An attempt could not be logged or measured ", 2)
+		want := strings.Repeat("Failed to log or measure an attempt of a handler ", 2)
 		if values {
 			want = "" // nobody can be told
 		}

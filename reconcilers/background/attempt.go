@@ -46,10 +46,10 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 			return
 		}
 		if patching.Hopeless(err) || t.isStopping() {
-			log.Error(err, "Failed to write the changes of a handler; they are lost")
+			log.Error(err, "Failed to write the changes of a handler; dropping them")
 			return
 		}
-		log.Error(err, "Failed to write the changes of a handler; trying again", "after", pause.String())
+		log.Error(err, "Failed to write the changes of a handler; retrying", "after", pause.String())
 		t.sleep(pause)
 	}
 }

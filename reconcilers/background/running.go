@@ -27,7 +27,7 @@ func (t *task) endRun() {
 // launch runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
 func (t *task) launch() {
 	if waits, after := t.object.supervisor.Daemons.Go(t.daemon); waits {
-		t.log().Info("Daemon waits for others to end: as many are running as may",
+		t.log().Info("Daemon waits for others to end: the limit of running daemons is reached",
 			"limit", t.object.supervisor.Daemons.Most, "ahead", after)
 	}
 }

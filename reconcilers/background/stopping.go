@@ -91,7 +91,7 @@ func (t *task) remind() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
 	}
-	t.log().Info("Handler does not end, and its object waits for it; a cancellation timeout would limit that",
+	t.log().Info("Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
 		"reason", t.reason.String())
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
@@ -99,7 +99,7 @@ func (t *task) remind() {
 // abandon ends the waiting for a handler that has not ended in time. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
-	t.log().Info("Handler did not end in time; it is not waited for any more, though it may still be running",
+	t.log().Info("Handler did not stop in time; abandoning it, though it may still be running",
 		"reason", t.reason.String())
 	t.stopWaiting()
 	t.requestReconcile()

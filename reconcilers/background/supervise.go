@@ -60,7 +60,7 @@ func (s *Supervisor) superviseDeletion(
 		matches, err := h.Matches(ctx, what)
 		if err != nil {
 			logf.FromContext(ctx).Error(
-				err, "Filter failed; the background handler does not hold the object, which is being deleted",
+				err, "Filter of a background handler failed; not blocking the deletion of the object for it",
 				"handler", h.Description.ID,
 			)
 		}

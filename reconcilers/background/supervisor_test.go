@@ -66,7 +66,7 @@ func TestWritesInTheBackground(t *testing.T) {
 		w.attend()
 		w.want(30*time.Second, "0s call 0", "0s refused", "1s refused", "3s wrote map[h:first]")
 		w.want(time.Minute, "1m3s call 0", "1m3s refused")
-		if said := strings.Join(w.said, "\n"); strings.Count(said, "changes of a handler; they are lost") != 1 {
+		if said := strings.Join(w.said, "\n"); strings.Count(said, "dropping them") != 1 {
 			t.Errorf("that it is lost is said once: %s", said)
 		}
 		w.want(time.Minute, "2m3s call 0", "2m3s wrote map[h:third]")

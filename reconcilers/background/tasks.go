@@ -103,7 +103,7 @@ func (t *task) initialDelay() time.Duration {
 	body := t.object.latest()
 	delay, err := t.background().InitialDelay(body)
 	if err != nil {
-		t.log().Error(err, "Initial delay of the handler failed; it starts without one", panics.Stack(err)...)
+		t.log().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.Stack(err)...)
 	}
 	return max(delay, 0)
 }

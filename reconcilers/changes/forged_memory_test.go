@@ -56,7 +56,7 @@ func TestForgedRecords(t *testing.T) {
 			w.start(onCreate("a", ok)).settle()
 			w.wantCalls("all", "0s create a")
 			w.wantClean("all")
-			w.want("told", true, w.hasLogged("superseded", "pppp"))
+			w.want("told", true, w.hasLogged("Superseding", "pppp"))
 			w.wantShortLines()
 		}},
 		"Timestamp": {"what is wrong with it is told without all of it", func(w *world) {

@@ -164,7 +164,7 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 	}
 	if text := err.Error(); !o.memory.logged[text] {
 		logf.FromContext(ctx).Error(
-			err, "Ignoring an error in the memory of an object that is being deleted", panics.Stack(err)...,
+			err, "Ignoring malformed progress of an object that is being deleted", panics.Stack(err)...,
 		)
 		o.memory.noteLogged(text)
 	}

@@ -83,7 +83,7 @@ func (p *pass) logMissingFields(ctx context.Context) {
 	}
 	p.memory.missingFields = said
 	if said != "" {
-		logf.FromContext(ctx).Info("The object cannot have the field of a handler, as a value on its path is not a "+
+		logf.FromContext(ctx).Info("Object cannot have the field of a handler, as a value on its path is not a "+
 			"mapping; calling the other handlers", "fields", names, "handlers", p.handlersOf(fields))
 	}
 }
@@ -109,8 +109,8 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
 	large, measured := lens.Redaction.Exceeded(handled)
 	if measured == nil && (large || size > annotationsLimit) {
-		logf.FromContext(ctx).Info("The object is too large to remember it as a whole: handlers will see that it "+
-			"changed, not what it was",
+		logf.FromContext(ctx).Info("Object is too large to remember its last-handled state; storing a digest: "+
+			"handlers will see that the object changed, not what it was",
 			"handlers", o.handling.IDs(), "annotations", size, "limit", annotationsLimit)
 	}
 	return err

@@ -118,12 +118,12 @@ func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attem
 	for _, a := range attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logf.FromContext(ctx).Error(p.object.refusal, "Status refused by the API server; the rest is written, "+
-		"what these handlers had for the status is lost", "handlers", ids)
+	logf.FromContext(ctx).Error(p.object.refusal, "API server refused the status; writing the rest, and "+
+		"dropping what the handlers set in the status", "handlers", ids)
 }
 
 func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
-	logf.FromContext(ctx).Error(refusal, "Changes of a handler refused by the API server", "handler", a.Call.Handler.ID)
+	logf.FromContext(ctx).Error(refusal, "API server refused the changes of a handler", "handler", a.Call.Handler.ID)
 }
 
 // reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: counted, delayed and limited
@@ -195,7 +195,7 @@ func supersede(ctx context.Context, state *execution.State, reason cause.Reason)
 	present, extras := state.Counts()
 	log := logf.FromContext(ctx)
 	for former, counts := range extras {
-		log.Info("Progress of a former cause is superseded", "former", storage.Excerpt(former), "reason", reason,
+		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
 	}

@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 			w.wantWrites("all, the update to the label included", "status 422", "main 200", "main 200")
 			w.wantAt("all", "x", "metadata", "labels", "id")
 			w.wantHandled("all", "one")
-			if !w.hasLogged("Status refused", `"handlers"=["a"]`) {
+			if !w.hasLogged("refused the status", `"handlers"=["a"]`) {
 				w.t.Errorf("the refusal is not logged: %v", w.logged)
 			}
 		}},
@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 				w.t.Error("the flush said that all was written")
 			}
 			w.wantAt("all", "x", "metadata", "labels", "id")
-			if !w.hasLogged("Status refused", `"handlers"=["a"]`) {
+			if !w.hasLogged("refused the status", `"handlers"=["a"]`) {
 				w.t.Errorf("it is not said whose status it was: %v", w.logged)
 			}
 		}},

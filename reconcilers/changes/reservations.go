@@ -167,7 +167,7 @@ func (s *subHandlers) logTooMany(ctx context.Context, err error) {
 	if err != nil && !s.logged {
 		s.logged = true
 		logf.FromContext(ctx).Error(
-			err, "The object cannot remember the progress of all sub-handlers; calling those that fit",
+			err, "Handler has too many sub-handlers; calling those whose progress fits on the object",
 		)
 	}
 }

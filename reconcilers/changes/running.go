@@ -187,7 +187,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 		return
 	}
 	if err := pass.save(ctx, handled); err != nil {
-		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; trying again later")
+		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
 		handled.pending, i.interval = pass.handling.now(), min(2*i.interval, longestCheckpoint)
 	}
 	if pass.object.gone {

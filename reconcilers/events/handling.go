@@ -54,7 +54,7 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 			patch.Transforms = append(patch.Transforms, a.Made()...)
 			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
 				logf.FromContext(ctx).Error(
-					err, "Result of the handler cannot be written", "handler", a.Call.Handler.ID,
+					err, "Cannot write the result of a handler; dropping it", "handler", a.Call.Handler.ID,
 				)
 			}
 		}
@@ -68,7 +68,7 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 		// One by one: a filter that fails concerns no other handler.
 		switch matches, err := handler.Matches(ctx, c); {
 		case err != nil:
-			logf.FromContext(ctx).Error(err, "Filter failed; the handler does not get the event",
+			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			attempts = append(attempts, h.call(ctx, handler, c))
@@ -99,7 +99,7 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
-			err, "Changes of event handlers cannot be written, and are lost", "handlers", ids(h.Handlers),
+			err, "Failed to write the changes of event handlers; dropping them", "handlers", ids(h.Handlers),
 		)
 	}
 	return result

@@ -96,7 +96,7 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 	x.question.Call.Cause = nil
 	switch {
 	case err != nil:
-		log.Error(err, "Filter failed; the object keeps its entries in the index", panics.Stack(err)...)
+		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.Stack(err)...)
 		return
 	case !due:
 		h.Description.Index.Into.Remove(uid)
@@ -107,7 +107,7 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 	began := time.Now()
 	h.Run(logf.IntoContext(ctx, log), a)
 	if took := time.Since(began); took > slow {
-		log.Info("Index function is slow, and all events of the kind wait for it", "took", took.String())
+		log.Info("Index function is slow; all events of its resource wait for it", "took", took.String())
 	}
 	x.conclude(log, a, began, uid)
 }
@@ -120,14 +120,14 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 	}
 	switch {
 	case outcome.Ignored != nil:
-		log.Error(outcome.Ignored, "Index function failed; the object keeps its entries in the index",
+		log.Error(outcome.Ignored, "Index function failed; keeping the entries of the object",
 			panics.Stack(outcome.Ignored)...)
 	case outcome.Err != nil:
 		x.accounts[key] = excluded(a.Account, began, outcome)
 		into.Remove(uid)
 		log.Error(
-			outcome.Err, "Index function failed; the object is left out of the index",
-			append(panics.Stack(outcome.Err), "for good", outcome.Final)...,
+			outcome.Err, "Index function failed; removing the entries of the object",
+			append(panics.Stack(outcome.Err), "permanent", outcome.Final)...,
 		)
 	case a.Keep:
 	default:

@@ -93,7 +93,7 @@ func (r *Readiness) remind(ctx context.Context) {
 			waiting := slices.Clone(r.waiting)
 			r.mu.Unlock()
 			reminder.Reset(time.Minute)
-			logf.FromContext(ctx).Info("Handlers wait for indices: their kinds are not listed yet", "kinds", waiting)
+			logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", waiting)
 		}
 	}
 }

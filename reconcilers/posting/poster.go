@@ -52,7 +52,8 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, kind, reason, me
 	select {
 	case p.queue <- event:
 	default:
-		logf.FromContext(ctx).Info("Too many events are waiting; one is dropped", "reason", reason, "message", message)
+		logf.FromContext(ctx).Info("Dropped a Kubernetes event: too many wait to be posted",
+			"reason", reason, "message", message)
 	}
 }
 
@@ -92,7 +93,7 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
 		p.judge(ctx, event, p.client.Create(ctx, event))
 	}
 	if left := len(p.queue); left > 0 {
-		logf.FromContext(ctx).Info("Events are lost: there was no time left to post them", "count", left)
+		logf.FromContext(ctx).Info("Dropped Kubernetes events: operator exits before they are posted", "count", left)
 	}
 }
 
@@ -100,7 +101,7 @@ func (p *Poster) judge(ctx context.Context, event *corev1.Event, err error) {
 	if err == nil {
 		return
 	}
-	logf.FromContext(ctx).Info("An event could not be posted", "object", event.InvolvedObject.Name,
+	logf.FromContext(ctx).Info("Failed to post a Kubernetes event; dropping it", "object", event.InvolvedObject.Name,
 		"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
 }
 

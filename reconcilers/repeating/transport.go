@@ -46,7 +46,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		delay := t.delay(attempt, response)
 		logf.FromContext(
 			request.Context(),
-		).Info("A request failed; it will be repeated", "method", request.Method, "path", request.URL.Path,
+		).Info("Request to the API server failed; repeating it", "method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
 		if !wait(request, delay) {
 			return response, err

@@ -107,7 +107,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		bad := gadget(ns, "bad", map[string]any{"size": "three"})
 		create(ctx, bad)
 		Eventually(running.logs).Should(
-			gbytes.Say(`cannot be called with this object.*"name":"bad".*"handler":"on-create".*size`),
+			gbytes.Say(`Cannot call the handler with this object.*"name":"bad".*"handler":"on-create".*size`),
 		)
 		good := gadget(ns, "good", map[string]any{"size": int64(3)})
 		create(ctx, good)
