@@ -1,10 +1,10 @@
-// Package queue decides which request of a kind is served next, and when there is a place for it.
+// Package queue is the priority queue of a controller: it decides which request a worker serves next.
 //
-// It is apart because this is what tenants compete for: one whose handlers hang must not stop the deletions of others,
-// and one who edits without an end must not stop their retries. A request is handed out together with a place; so what
-// waits for one waits in the queue, where it is merged with what comes later, and costs no goroutine. It knows requests
-// only, never objects, and calls nobody but its observer.
+// It is apart because tenants compete for workers: a tenant whose handlers hang must not stop the deletions of others,
+// and a tenant who edits without end must not stop the retries of others. A queue hands out a request only when a
+// worker's place is free; so waiting requests stay in the queue, where later requests are merged with them, and cost no
+// goroutine. It never reads objects, and calls nothing but its observer.
 //
-// Neighbours: package source says what requests there are, and of which priority; package controller runs what is
-// handed out.
+// Neighbours: package source defines the requests and their priorities; package controller serves what it gets from
+// the queue, and releases it.
 package queue

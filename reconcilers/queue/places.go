@@ -8,10 +8,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
-// Patience is how long requests wait for a place, with none of them getting one, before that is told.
+// Patience is how long the requests of one side may wait while none of them gets a place: after that, Places reports a
+// stall.
 const Patience = 10 * time.Second
 
-// class is what a request is for, by its priority. The more urgent ones come first.
+// class groups requests by their priority, the most urgent class first.
 type class int
 
 const (
@@ -23,9 +24,9 @@ const (
 	classes
 )
 
-// shares are how many turns each class gets in a round, if it has that much to do. A round is over when nobody who
-// waits has turns left. So the urgent ones go first, but the others always go on: with an age at which they go first
-// instead, a long listing that waits since the start would come before every edit of now.
+// shares are the turns of each class in one round. A round ends when no waiting class has turns left. So urgent classes
+// go first, but the others always make progress. Promoting requests by age instead would put the whole first listing,
+// which waits since the start, before every edit made now.
 var shares = [classes]int{tick: 16, deletion: 8, change: 4, retry: 2, resume: 1}
 
 func classOf(r source.Request, priority int) class {
@@ -50,7 +51,7 @@ func (c class) priority() int {
 	}[c]
 }
 
-// side is one of the two who cannot take each other's last places.
+// side is one of two groups of classes, neither of which can take all places: deletions, and the others.
 type side int
 
 const (
@@ -66,50 +67,53 @@ func (c class) side() side {
 	return others
 }
 
-// Places are where the requests of one kind are served: as many at once as there are places, in all namespaces. One in
-// ten, and at least one, is kept for deletions, and as many for the rest; with a single place, nothing is kept. Ticks
-// need none, as they run elsewhere. Places serves the queues made with it, and is the lock of all of them.
+// Places limit how many requests for the objects of one resource are served at once, in all namespaces together. A
+// tenth of them, and at least one, is reserved for deletions, and as many for other requests; a single place is
+// reserved for neither. Ticks of timers need no place, as package background runs them. The queues made with the same
+// Places share its lock.
 type Places struct {
-	size, kept int
-	observer   Observer
+	size, reserved int
+	observer       Observer
 
 	mu       sync.Mutex
 	queues   []*Queue
 	taken    [sides]int
 	waiting  [sides]int
-	left     [classes]int // turns of this round
-	arrivals uint64
-	stalls   [sides]stall
+	left     [classes]int // turns left in this round
+	arrivals uint64       // numbers requests in the order in which they became ready
+	stalls   [sides]stallState
 }
 
-// Observer is told what becomes of the places. Its functions may be nil.
+// Observer holds the callbacks of Places, each of which may be nil.
 type Observer struct {
-	// Waiting is told how many more, or fewer, requests wait for their turn. It must be quick.
-	Waiting func(more int)
-	// Stalled is told once that requests have been waiting without any of them getting a place for Patience, and once
-	// that none waits any more. It has a goroutine of its own.
+	// Waiting reports by how much the number of requests that wait for their turn has changed. Places calls it with
+	// its lock held, so it must be quick.
+	Waiting func(change int)
+	// Stalled reports once that requests wait, and none of them got a place for Patience; and once that none waits any
+	// more. Places calls it on a goroutine of its own.
 	Stalled func(Stall)
 }
 
-// NewPlaces makes as many places. There must be one at least.
+// NewPlaces makes as many places as size says, which must be positive.
 func NewPlaces(size int, observer Observer) *Places {
 	p := &Places{size: size, observer: observer}
 	if size > 1 {
-		p.kept = max(1, size/10)
+		p.reserved = max(1, size/10)
 	}
 	return p
 }
 
-// admits tells whether there is a place. The lock is held.
+// admits tells whether a request of the class could be served now. The caller holds the lock.
 func (p *Places) admits(c class) bool {
-	return c == tick || p.room(c.side())
+	return c == tick || p.hasRoom(c.side())
 }
 
-func (p *Places) room(s side) bool {
-	return p.taken[s] < p.size-p.kept && p.taken[deletions]+p.taken[others] < p.size
+func (p *Places) hasRoom(s side) bool {
+	return p.taken[s] < p.size-p.reserved && p.taken[deletions]+p.taken[others] < p.size
 }
 
-// next is the queue whose turn it is, and with what; nil if nobody's. The lock is held.
+// next gives the queue that may hand out a request, and the class of that request; a nil queue if none may. The caller
+// holds the lock.
 func (p *Places) next() (whose *Queue, with class) {
 	for c := range classes {
 		q := p.first(c)
@@ -120,16 +124,16 @@ func (p *Places) next() (whose *Queue, with class) {
 			return q, c
 		}
 		if whose == nil {
-			whose, with = q, c // if the round is over
+			whose, with = q, c // unless a less urgent class has turns left in this round
 		}
 	}
 	return whose, with
 }
 
-// first is the queue in which a request of the class came first, among those that are asked for one.
+// first gives the queue with the oldest ready request of the class, among the queues that a worker waits at.
 func (p *Places) first(c class) (first *Queue) {
 	for _, q := range p.queues {
-		if q.asking == 0 || q.ready[c].Len() == 0 {
+		if q.getters == 0 || q.ready[c].Len() == 0 {
 			continue
 		}
 		if first == nil || q.head(c).arrival < first.head(c).arrival {
@@ -139,7 +143,7 @@ func (p *Places) first(c class) (first *Queue) {
 	return first
 }
 
-// take gives a place and a turn away.
+// take uses up a turn of the class and, unless it is for ticks, a place. A class without turns begins a new round.
 func (p *Places) take(c class) {
 	if p.left[c] == 0 {
 		p.left = shares
@@ -150,25 +154,26 @@ func (p *Places) take(c class) {
 	}
 }
 
-// release takes a place back.
+// release frees the place of a request of the class.
 func (p *Places) release(c class) {
 	if c != tick {
 		p.taken[c.side()]--
 	}
 }
 
-// waits counts those that wait for a turn.
-func (p *Places) waits(c class, more int) {
+// countWaiting changes the number of requests of the class that wait for a turn.
+func (p *Places) countWaiting(c class, change int) {
 	if c == tick {
 		return
 	}
-	p.waiting[c.side()] += more
+	p.waiting[c.side()] += change
 	if p.observer.Waiting != nil {
-		p.observer.Waiting(more)
+		p.observer.Waiting(change)
 	}
 }
 
-// changed is after every change: whose turn it is may be somebody else's now. The lock is held.
+// changed follows every change of the places or of a queue: it wakes the queue whose turn it is now, and begins or ends
+// stalls. The caller holds the lock.
 func (p *Places) changed() {
 	if q, _ := p.next(); q != nil {
 		q.turn.Signal()
@@ -178,39 +183,39 @@ func (p *Places) changed() {
 	}
 }
 
-// leave is when a queue is shut down. What waited in it is dropped, so that is no relief worth telling.
-func (p *Places) leave(gone *Queue) {
+// remove takes out a queue that is shut down. It was dropped, not served: so Places reports no end of a stall.
+func (p *Places) remove(gone *Queue) {
 	p.queues = slices.DeleteFunc(p.queues, func(q *Queue) bool { return q == gone })
 	for s := range sides {
 		if p.waiting[s] == 0 {
-			p.stalls[s].told = false
+			p.stalls[s].reported = false
 		}
 	}
 	p.changed()
 }
 
-// Stall is that requests wait because all places for them are taken, and nobody leaves.
+// Stall reports requests that wait because all places open to them are taken, and none becomes free.
 type Stall struct {
-	// Deletions is true if it is those that wait, and false for all the rest.
+	// Deletions is true if requests of objects that are being deleted wait, and false if others do.
 	Deletions bool
-	// Waiting is how many do; none when it is over.
+	// Waiting is the number of requests that wait; zero when the stall is over.
 	Waiting int
 	// Since is when the last place was taken.
 	Since time.Time
 }
 
-// stall is what is known of one side.
-type stall struct {
-	alarm  *time.Timer // while it is full, and somebody waits
-	number int         // of the alarm
-	since  time.Time
-	told   bool
+// stallState tracks whether one side is stalled.
+type stallState struct {
+	alarm    *time.Timer // runs while the side is full, and requests wait
+	number   int         // of the alarm
+	since    time.Time
+	reported bool
 }
 
-// observe is after every change. The lock is held.
+// observe starts or stops the alarm of a side, and reports the end of a stall. The caller holds the lock.
 func (p *Places) observe(s side) {
 	known := &p.stalls[s]
-	full := p.waiting[s] > 0 && !p.room(s)
+	full := p.waiting[s] > 0 && !p.hasRoom(s)
 	switch {
 	case full && known.alarm == nil:
 		known.number++
@@ -221,26 +226,26 @@ func (p *Places) observe(s side) {
 		known.alarm.Stop()
 		known.alarm = nil
 	}
-	if known.told && p.waiting[s] == 0 {
-		known.told = false
-		go p.tell(Stall{Deletions: s == deletions})
+	if known.reported && p.waiting[s] == 0 {
+		known.reported = false
+		go p.report(Stall{Deletions: s == deletions})
 	}
 }
 
-// stalled is when the alarm goes off.
+// stalled reports a stall when the alarm goes off, unless a place became free just before.
 func (p *Places) stalled(s side, number int) {
 	p.mu.Lock()
 	known := &p.stalls[s]
-	now := known.alarm != nil && known.number == number && !known.told // a place may have been left at the last moment
-	known.told = known.told || now
+	now := known.alarm != nil && known.number == number && !known.reported
+	known.reported = known.reported || now
 	found := Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: known.since}
 	p.mu.Unlock()
 	if now {
-		p.tell(found)
+		p.report(found)
 	}
 }
 
-func (p *Places) tell(found Stall) {
+func (p *Places) report(found Stall) {
 	if p.observer.Stalled != nil {
 		p.observer.Stalled(found)
 	}

@@ -12,28 +12,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
-// Queue holds the requests of one controller until there are a turn and a place for them. A request is in it once: what
-// is added while it waits is merged with it, to the earlier time and the more urgent class; what is added while it is
-// being served waits until then. It has no goroutines.
+// Queue holds the requests of one controller until each has a turn and a place. It holds a request once: Queue merges a
+// request that is added again while it waits, to the earlier time and the more urgent class, and delays one that is
+// added while it is being served until its release. It has no goroutines.
 type Queue struct {
 	places  *Places
 	limiter workqueue.TypedRateLimiter[source.Request]
 
-	// All the rest is guarded by the lock of the places.
+	// The lock of the places guards all the rest.
 	entries map[source.Request]*entry
 	served  map[source.Request]class
 	ready   [classes]*list.List // of *entry, in the order of arrival
 	delayed delayed
 	timer   *time.Timer
-	fires   time.Time // when the timer does; zero if it does not
-	asking  int       // how many wait in Get
+	fires   time.Time // when the timer fires; zero if it is not set
+	getters int       // number of callers that wait in GetWithPriority
 	turn    *sync.Cond
 	closed  bool
 }
 
 var _ priorityqueue.PriorityQueue[source.Request] = (*Queue)(nil)
 
-// New makes a queue for these places. The limiter is for requests that are added with AddRateLimited.
+// New makes a queue for these places. The limiter delays the requests that are added with AddRateLimited.
 func New(places *Places, limiter workqueue.TypedRateLimiter[source.Request]) *Queue {
 	q := &Queue{
 		places: places, limiter: limiter, turn: sync.NewCond(&places.mu),
@@ -71,11 +71,11 @@ func (q *Queue) AddWithOpts(o priorityqueue.AddOpts, requests ...source.Request)
 	q.places.changed()
 }
 
-// GetWithPriority waits for a request whose turn it is, and for a place for it. Both are given back with Release.
+// GetWithPriority waits until a request has its turn and a place. The caller must give the request back with Release.
 func (q *Queue) GetWithPriority() (r source.Request, priority int, shutdown bool) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
-	q.asking++
+	q.getters++
 	whose, c := q.places.next()
 	for !q.closed && whose != q {
 		if whose != nil {
@@ -84,7 +84,7 @@ func (q *Queue) GetWithPriority() (r source.Request, priority int, shutdown bool
 		q.turn.Wait()
 		whose, c = q.places.next()
 	}
-	q.asking--
+	q.getters--
 	if q.closed {
 		return source.Request{}, 0, true
 	}
@@ -102,7 +102,8 @@ func (q *Queue) serve(c class) source.Request {
 	return e.request
 }
 
-// Release is when a request has been served.
+// Release ends the serving of a request: it frees the place, and the same request can be served again. It ignores
+// requests that are not being served.
 func (q *Queue) Release(r source.Request) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
@@ -118,11 +119,12 @@ func (q *Queue) Release(r source.Request) {
 	q.places.changed()
 }
 
-// Done does nothing: the controller hands requests over to those who serve them, and has not served them itself. See
-// Release.
+// Done does nothing: controller-runtime calls it as soon as Reconcile has handed the request over to a worker of its
+// own. The worker calls Release.
 func (q *Queue) Done(source.Request) {}
 
-// ShutDown drops all that waits, and gives nothing out any more. What is being served is still to be released.
+// ShutDown drops all waiting requests, and wakes the callers of Get. Requests that are being served must still be
+// released.
 func (q *Queue) ShutDown() {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
@@ -131,7 +133,7 @@ func (q *Queue) ShutDown() {
 	}
 	q.closed = true
 	q.drop()
-	q.places.leave(q)
+	q.places.remove(q)
 	q.turn.Broadcast()
 }
 
@@ -145,7 +147,7 @@ func (q *Queue) ShuttingDown() bool {
 	return q.closed
 }
 
-// Len is how many requests wait for a turn: not those that wait for their time, or for themselves.
+// Len counts the requests that wait for a turn: neither delayed ones, nor those that are being served at the moment.
 func (q *Queue) Len() (waiting int) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
@@ -174,20 +176,20 @@ func (q *Queue) Get() (r source.Request, shutdown bool) {
 	return r, shutdown
 }
 
-// Forget is that of the limiter.
+// Forget resets the limiter's delay of the request.
 func (q *Queue) Forget(r source.Request) { q.limiter.Forget(r) }
 
-// NumRequeues is that of the limiter.
+// NumRequeues gives the limiter's count of the request.
 func (q *Queue) NumRequeues(r source.Request) int { return q.limiter.NumRequeues(r) }
 
-// entry is a request that waits: for its time, then for its turn. In between, it waits for the end of its own serving.
+// entry is a waiting request: it waits for its delay, then until the same request is released, then for its turn.
 type entry struct {
 	request source.Request
 	class   class
-	at      time.Time     // its time, if that has not come yet
-	index   int           // among the delayed ones
-	arrival uint64        // when its turn began to be waited for
-	listed  *list.Element // while its turn is waited for
+	at      time.Time     // end of the delay; zero if it is over
+	index   int           // in the heap of delayed requests
+	arrival uint64        // orders the requests that wait for a turn
+	listed  *list.Element // in the list of its class; nil unless it waits for a turn
 }
 
 func (e *entry) due() bool { return e.at.IsZero() }
@@ -201,14 +203,14 @@ func (d delayed) Len() int           { return len(d) }
 func (d delayed) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
 func (d delayed) Swap(i, j int)      { d[i], d[j] = d[j], d[i]; d[i].index, d[j].index = i, j }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (d *delayed) Push(x any) {
 	e, _ := x.(*entry)
 	e.index = len(*d)
 	*d = append(*d, e)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (d *delayed) Pop() any {
 	last := len(*d) - 1
 	e := (*d)[last]
@@ -217,7 +219,7 @@ func (d *delayed) Pop() any {
 	return e
 }
 
-// add merges the request with what is there of it. The lock is held, as in all that follows.
+// add merges the request with its entry, or makes one. The caller holds the lock, as for all functions below.
 func (q *Queue) add(r source.Request, after time.Duration, c class) {
 	at := time.Now().Add(after)
 	e := q.entries[r]
@@ -245,7 +247,7 @@ func (q *Queue) add(r source.Request, after time.Duration, c class) {
 	}
 }
 
-// raise lets a request wait for its turn in a more urgent class, behind those that are there.
+// raise moves a request to the end of a more urgent class.
 func (q *Queue) raise(e *entry, c class) {
 	if c >= e.class {
 		return
@@ -259,7 +261,7 @@ func (q *Queue) raise(e *entry, c class) {
 	q.list(e)
 }
 
-// arrive is when the time of a request has come.
+// arrive lets a request wait for its turn when its delay is over, unless the same request is being served.
 func (q *Queue) arrive(e *entry) {
 	e.at = time.Time{}
 	if _, busy := q.served[e.request]; !busy {
@@ -271,16 +273,16 @@ func (q *Queue) list(e *entry) {
 	q.places.arrivals++
 	e.arrival = q.places.arrivals
 	e.listed = q.ready[e.class].PushBack(e)
-	q.places.waits(e.class, 1)
+	q.places.countWaiting(e.class, 1)
 }
 
 func (q *Queue) unlist(e *entry) {
 	q.ready[e.class].Remove(e.listed)
 	e.listed = nil
-	q.places.waits(e.class, -1)
+	q.places.countWaiting(e.class, -1)
 }
 
-// head is the first that waits for a turn of the class; there must be one.
+// head gives the request of the class that waits longest; there must be one.
 func (q *Queue) head(c class) *entry {
 	e, _ := q.ready[c].Front().Value.(*entry)
 	return e
@@ -298,15 +300,15 @@ func (q *Queue) schedule() {
 	case first.IsZero():
 		q.timer.Stop()
 	case q.timer == nil:
-		q.timer = time.AfterFunc(time.Until(first), q.ripen)
+		q.timer = time.AfterFunc(time.Until(first), q.endDelays)
 	default:
 		q.timer.Reset(time.Until(first))
 	}
 	q.fires = first
 }
 
-// ripen is when the time of the first delayed requests has come.
-func (q *Queue) ripen() {
+// endDelays lets the requests whose delay is over wait for their turn. The timer calls it.
+func (q *Queue) endDelays() {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
 	q.fires = time.Time{}
@@ -322,11 +324,11 @@ func (q *Queue) ripen() {
 	q.places.changed()
 }
 
-// drop forgets all that waits.
+// drop removes all waiting requests.
 func (q *Queue) drop() {
 	for c, all := range q.ready {
 		if all.Len() > 0 {
-			q.places.waits(class(c), -all.Len())
+			q.places.countWaiting(class(c), -all.Len())
 		}
 		all.Init()
 	}
