@@ -67,8 +67,8 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	s, command, err := parse("controlplane run",
 		`controlplane run -- command … runs a control plane for as long as the command runs.
 
-The command finds KUBECONFIG and KUBEBUILDER_ASSETS in its environment and kubectl in its PATH. Its exit code is
-passed on.
+The command finds KUBECONFIG and KUBEBUILDER_ASSETS in its environment and kubectl in its PATH. Its
+exit code is passed on.
 `, args, stderr, true)
 	if err != nil {
 		return err
