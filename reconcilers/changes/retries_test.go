@@ -130,6 +130,36 @@ func TestRetries(t *testing.T) {
 			w.want("delay", 10*time.Second, *next.After)
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
+		"ClockSetBack": {"a handler that was found due is called, whatever the clock says when it is its turn",
+			func(w *world) {
+				var back time.Duration
+				first := fails(1, later)
+				slow := func(ctx context.Context, c *handlers.Call) error {
+					err := first(ctx, c)
+					if err == nil {
+						back = time.Hour
+					}
+					return err
+				}
+				p := w.start(onCreate("a", slow), onCreate("b", fails(1, later), retries(2)))
+				p.handling.Now = func() time.Time { return time.Now().UTC().Add(-back) }
+				p.settle()
+				w.wantCalls("all", "0s create a", "0s create b", "10s create a", "10s create b")
+				w.wantHandled("all", "one")
+			}},
+		"SameSubHandlerID": {"two sub-handlers of one id, by different ways, are both called as they were found due",
+			func(w *world) {
+				var calls []string
+				noted := func(name string) handlers.Func {
+					return func(context.Context, *handlers.Call) error { calls = append(calls, name); return nil }
+				}
+				inner := &handlers.Handler{ID: "t", Call: noted("inner")}
+				w.start(onCreate("a", runs(
+					&handlers.Handler{ID: "s", Call: runs(inner)}, &handlers.Handler{ID: "s/t", Call: noted("outer")},
+				))).settle()
+				w.want("sub-handlers", []string{"inner", "outer"}, calls)
+				w.wantCalls("all", "0s create a")
+			}},
 		"LongMessage": {"an error that quotes a whole response does not outgrow the annotations", func(w *world) {
 			long := fmt.Errorf("answer: %s", strings.Repeat("x", annotationsLimit))
 			p := w.start(onCreate("a", fails(1, long)))
