@@ -1,7 +1,8 @@
 // Package posting posts Kubernetes events about objects, one by one and in order, as Kopf does.
 //
-// It is apart because the manager's recorder folds messages and drops types; and because posting must neither delay
-// nor fail a handler. It never decides what is worth an event, and a lost event is only a line in the log.
+// It is apart because the manager's event recorder aggregates messages and takes only the types Normal and Warning; and
+// because posting must neither delay nor fail a handler. It never decides what is worth an event, never retries, and
+// only logs an event that it drops.
 //
-// Neighbours: handlers post through handlers.Poster; package reconcilers runs the queue.
+// Neighbours: handlers post through handlers.Poster; package reconcilers gives the Poster to the manager to run.
 package posting

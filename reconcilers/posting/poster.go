@@ -11,41 +11,40 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// backlog is how many events may wait. Beyond, new ones are dropped and counted in the log: a handler never waits.
+// backlog is how many events may wait. Poster drops and logs further ones, so that a handler never waits.
 const backlog = 1000
 
-// exitPatience is how long the exit of the operator may take for the events that still wait.
-const exitPatience = 2 * time.Second
+// drainTimeout limits how long the exit of the operator takes to post the events that still wait.
+const drainTimeout = 2 * time.Second
 
-// What Kopf's events have, for those who select them: the names begin alike, and the action and the instance are
-// constant.
+// These values are the same in all events of Kopf; users may select events by them.
 const (
 	namePrefix = "kopf-event-"
 	action     = "Action?"
 	instance   = "dev"
 )
 
-// Creator is the part of a client that posts.
+// Creator is the part of a client that posts events.
 type Creator interface {
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 }
 
-// Poster posts events in the background. It is a Runnable: before Start and after its end, events only wait.
+// Poster posts events in the background. It is a Runnable of a manager; events wait until Start runs.
 type Poster struct {
 	client    Creator
 	component string
 	queue     chan *corev1.Event
 }
 
-// New makes a poster; the component is named in the events as their source.
+// New makes a poster, which names the component as the source of its events.
 func New(client Creator, component string) *Poster {
 	return &Poster{client: client, component: component, queue: make(chan *corev1.Event, backlog)}
 }
 
-// Post puts an event about the object into the queue. The kind is Normal, Warning, or any other. Events about events
-// are dropped.
-func (p *Poster) Post(ctx context.Context, body map[string]any, kind, reason, message string) {
-	event := p.event(&unstructured.Unstructured{Object: body}, kind, reason, message)
+// Post queues an event about the object. The type is Normal, Warning, or any other text. Post drops events about
+// events.
+func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
+	event := p.event(&unstructured.Unstructured{Object: body}, eventType, reason, message)
 	if event == nil {
 		return
 	}
@@ -57,7 +56,7 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, kind, reason, me
 	}
 }
 
-// Start posts until the context ends, and then what is left, as far as it can be done in a moment.
+// Start posts events until the context ends, and then drains the queue.
 func (p *Poster) Start(ctx context.Context) error {
 	for {
 		select {
@@ -70,14 +69,15 @@ func (p *Poster) Start(ctx context.Context) error {
 				p.drain(ctx, event)
 				return nil
 			}
-			p.judge(ctx, event, err)
+			p.logFailure(ctx, event, err)
 		}
 	}
 }
 
-// drain posts what waits when the operator exits: a handler's last word is often why it failed.
+// drain posts the waiting events when the operator exits, as the last event of a handler often says why it failed. The
+// event whose request was interrupted comes first.
 func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exitPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		var event *corev1.Event
@@ -90,14 +90,14 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
 				return
 			}
 		}
-		p.judge(ctx, event, p.client.Create(ctx, event))
+		p.logFailure(ctx, event, p.client.Create(ctx, event))
 	}
 	if left := len(p.queue); left > 0 {
 		logf.FromContext(ctx).Info("Dropped Kubernetes events: operator exits before they are posted", "count", left)
 	}
 }
 
-func (p *Poster) judge(ctx context.Context, event *corev1.Event, err error) {
+func (p *Poster) logFailure(ctx context.Context, event *corev1.Event, err error) {
 	if err == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (p *Poster) judge(ctx context.Context, event *corev1.Event, err error) {
 		"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
 }
 
-func (p *Poster) event(about *unstructured.Unstructured, kind, reason, message string) *corev1.Event {
+func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {
 	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (p *Poster) event(about *unstructured.Unstructured, kind, reason, message s
 			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: namespace,
 			Name: about.GetName(), UID: about.GetUID(),
 		},
-		Type: kind, Reason: reason, Message: shorten(message), Action: action,
+		Type: eventType, Reason: reason, Message: shorten(message), Action: action,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
 		Source:              corev1.EventSource{Component: p.component},
 		ReportingController: p.component, ReportingInstance: instance,

@@ -1,7 +1,7 @@
 // Package source turns what an informer sees into requests of a priority queue.
 //
-// It is apart because it runs on the informer's goroutine, synchronously, before anything is queued: what must be known
-// before an object is handled is noted here. It never calls the API, never blocks, and decides on nothing.
+// It is apart because it runs on the informer's goroutine, before it adds the request: so the indices and the memory of
+// an object are up to date when a worker handles the object. It never calls the API and never blocks.
 //
-// Neighbours: package controller owns the informers and the queues.
+// Neighbours: package queue orders the requests; package controller owns the informers and is the Watcher.
 package source

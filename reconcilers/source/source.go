@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// Request asks for one look at one object: at its changes, or, with a handler's id, at a due tick of its timer.
+// Request asks for one pass over an object; or, with the id of a timer, for one tick of that timer.
 type Request struct {
 	types.NamespacedName
-	// Handler is the id of the timer; empty means that the object changed.
+	// Handler is the id of the timer; empty is a pass.
 	Handler string
 }
 
-// The priorities of requests. Higher ones come first; within one, the order is that of arrival.
+// The priorities of requests: package queue serves higher ones first, and equal ones in the order of arrival.
 const (
 	PriorityDeletion = 200
 	PriorityChange   = 100
@@ -27,43 +27,43 @@ const (
 	PriorityTimer    = -200
 )
 
-// Object is the raw object, as cached: it is shared, and nobody modifies it.
+// Object is the raw object in the informer's cache. It is shared: callers must not modify it.
 type Object = *unstructured.Unstructured
 
-// Queue is where the requests go.
+// Queue takes the requests.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
-// Watcher is told what must be known before a request is made.
+// Watcher observes each event before Events adds its request.
 type Watcher interface {
-	// Listed is called for every object of the first listing.
+	// Listed gets every object of the first listing.
 	Listed(obj Object)
-	// Deleted is called with the last known state of an object that is no more.
+	// Deleted gets the last known state of an object that does not exist any more.
 	Deleted(obj Object)
-	// Seen is called for every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED.
-	Seen(kind string, obj Object)
+	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED.
+	Seen(eventType string, obj Object)
 }
 
-// Events is the handler of an informer's events.
+// Events turns the events of an informer into requests.
 type Events struct{ Watcher Watcher }
 
 var _ handler.TypedEventHandler[Object, Request] = Events{}
 
-// Create asks for a look at a new object; those of the first listing come last, unless they are being deleted.
+// Create requests a pass over a new object. Objects of the first listing come last, unless they are being deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
-	priority, kind := priorityOf(ev.Object), "ADDED"
+	priority, eventType := priorityOf(ev.Object), "ADDED"
 	if ev.IsInInitialList {
 		e.Watcher.Listed(ev.Object)
-		kind = ""
+		eventType = ""
 		if priority == PriorityChange {
 			priority = PriorityResume
 		}
 	}
-	e.Watcher.Seen(kind, ev.Object)
+	e.Watcher.Seen(eventType, ev.Object)
 	add(q, ev.Object, priority)
 }
 
-// Update asks for a look at a changed object. One that was only synchronized again is looked at last, as it may have
-// been left with something that nobody needs any more; but that is no event.
+// Update requests a pass over a changed object. A periodic resync of an unchanged object is no event, but requests a
+// pass of the lowest priority of all passes, as the object may carry progress or a finalizer that is obsolete.
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
 	if ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID() {
 		e.Watcher.Deleted(ev.ObjectOld)
@@ -78,7 +78,7 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
 }
 
-// Delete asks for the end of an object.
+// Delete requests the last pass over an object, which delivers the deletion to event handlers.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
 	e.Watcher.Deleted(ev.Object)
 	e.Watcher.Seen("DELETED", ev.Object)
