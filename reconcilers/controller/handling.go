@@ -92,8 +92,8 @@ func newEventHandling(
 }
 
 // add runs on the informer's goroutine.
-func (e *eventHandling) add(kind string, obj source.Object) {
-	if !e.waiting.Add(events.Event{Type: kind, Object: obj}) {
+func (e *eventHandling) add(eventType string, obj source.Object) {
+	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
 		return
 	}
 	e.dropped()

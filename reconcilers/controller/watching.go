@@ -18,12 +18,12 @@ var _ source.Watcher = (*Controller)(nil)
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
 // Seen updates the indices, then queues the event for the handlers of events, if there are any.
-func (c *Controller) Seen(kind string, obj source.Object) {
+func (c *Controller) Seen(eventType string, obj source.Object) {
 	if c.indexer != nil {
-		c.indexer.Seen(kind, obj)
+		c.indexer.Seen(eventType, obj)
 	}
 	if c.events != nil {
-		c.events.add(kind, obj)
+		c.events.add(eventType, obj)
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package events calls the handlers of raw events: for each event of an object, in order, once.
+// Package events calls event handlers once for each raw event of an object, in order.
 //
-// It is apart from the handling of changes because nothing is kept of it: no progress, no retries, no diff. It never
-// decides what an event means, and never holds up the changes of the object.
+// It is apart from package changes because it stores nothing on the object and computes no diff: it never retries a
+// handler, never interprets an event, and never delays the handling of changes after an error.
 //
 // Neighbours: reconcilers/adapters below it select the handlers and call them; package controller above it fills the
 // queue from the informers, and empties it before each pass over the object.

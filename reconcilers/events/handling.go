@@ -22,23 +22,23 @@ type Writer interface {
 	) (patching.Result, error)
 }
 
-// Handling is how the events of one kind are handled. It is shared, and never changed.
+// Handling calls the event handlers of one resource. Workers share it, and never modify it.
 type Handling struct {
-	// Handlers are those of events, in the order of registration.
+	// Handlers are the event handlers, in the order of registration.
 	Handlers []*adapters.Handler
-	// Place is what the calls occupy; nil is nothing.
+	// Place is the worker's place that a call occupies; nil is none.
 	Place execution.Place
-	// Writer sends what the handlers wrote; StatusSubresource says whether the status has a URL of its own.
+	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
-	// WriteTimeout limits a write, which does not end with the operator.
+	// WriteTimeout limits a write, which goes on while the operator exits.
 	WriteTimeout time.Duration
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 }
 
-// Deliver calls the handlers for the events, one after another. Their errors are logged, and end nothing. What they
-// wrote to an object that is still there is the patch that comes back.
+// Deliver calls the handlers for each of the events, in order. An error of a handler is logged, and stops neither other
+// handlers nor other events. The patch has the handlers' changes to the object, without those to a deleted one.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	var patch patching.Patch
 	for _, e := range waiting {
@@ -65,7 +65,7 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
 	for _, handler := range h.Handlers {
-		// One by one: a filter that fails concerns no other handler.
+		// Matching one handler at a time keeps the error of one filter from the other handlers.
 		switch matches, err := handler.Matches(ctx, c); {
 		case err != nil:
 			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
@@ -87,7 +87,7 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 	return a
 }
 
-// Write sends what handlers of events wrote. They are not called again if that fails: it is logged, and lost.
+// Write sends the handlers' changes. It logs and drops them if that fails: event handlers are not called again.
 func (h *Handling) Write(ctx context.Context, body map[string]any, patch patching.Patch) patching.Result {
 	if patch.Empty() {
 		return patching.Result{}

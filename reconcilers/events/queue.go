@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The types of events. A listing has none.
+// The types of events. Objects of the first listing have the empty one.
 const (
 	Listed   = ""
 	Added    = "ADDED"
@@ -19,21 +19,22 @@ const (
 // Limit is how many events of one object may wait at once.
 const Limit = 256
 
-// Event is one raw event: what happened, and the object as it was then. The object is shared: nobody modifies it.
+// Event is one raw event: its type, and the object as it was then. The object is shared: callers must not modify it.
 type Event struct {
 	Type   string
 	Object *unstructured.Unstructured
 }
 
-// Queue keeps the events of the objects of one kind until they are handled, in the order in which they came. Those of
-// an object that was replaced under its name come before those of the new one. The zero value is ready to use.
+// Queue keeps the events of the objects of one resource until a pass delivers them, in the order of their arrival. If
+// an object was replaced by another one of its name, the events of the old object come first. The zero value is ready
+// to use.
 type Queue struct {
 	mu      sync.Mutex
 	waiting map[types.NamespacedName][]Event
 }
 
-// Add puts an event at the end. If too many of the object wait, the oldest one that only tells of a change is dropped:
-// true then. What begins and what ends an object is never dropped.
+// Add appends an event. If more than Limit events of the object wait then, Add drops the oldest one of type MODIFIED,
+// and returns true; it never drops events of other types.
 func (q *Queue) Add(e Event) (dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +53,7 @@ func (q *Queue) Add(e Event) (dropped bool) {
 	return dropped
 }
 
-// Take gives all that wait for one object, and forgets them.
+// Take removes and returns all waiting events of one object.
 func (q *Queue) Take(key types.NamespacedName) []Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,34 +7,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Index maps keys to values, each of which belongs to an object. It may be used concurrently.
+// Index maps keys to values, each of which comes from an object: its origin. It may be used concurrently.
 type Index struct {
 	mu       sync.RWMutex
 	byKey    map[any]*bucket
-	byOrigin map[types.UID][]place
+	byOrigin map[types.UID][]position
 }
 
-// bucket is all values under one key.
+// bucket holds all values under one key.
 type bucket struct {
 	key      any
 	values   []any
 	origins  []types.UID
-	snapshot []any // of the values, never modified; nil if it has to be made
+	snapshot []any // copy of the values for callers, never modified; nil until Get makes it
 }
 
-// place is where one value of an object is.
-type place struct {
+// position locates one value of an object.
+type position struct {
 	bucket *bucket
 	at     int
 }
 
 // New makes an empty index.
 func New() *Index {
-	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]place{}}
+	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]position{}}
 }
 
-// Get gives the values under a key, in no order; nil if there is none. What it gives never changes, and is shared:
-// nobody modifies it.
+// Get gives the values under a key, in no order; nil if there is none. The index does not change a list that it has
+// returned. The list is shared: callers must not modify it.
 func (i *Index) Get(key any) []any {
 	i.mu.RLock()
 	b := i.byKey[key]
@@ -71,7 +71,7 @@ func (i *Index) Len() int {
 	return len(i.byKey)
 }
 
-// Keys are all keys as they are now, in no order.
+// Keys gives all keys, in no order.
 func (i *Index) Keys() []any {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -82,14 +82,14 @@ func (i *Index) Keys() []any {
 	return keys
 }
 
-// Replace makes these all values of the object.
+// Replace makes these entries the only ones of the object.
 func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var kept []place
+	var kept []position
 	for _, p := range i.byOrigin[origin] {
-		value, still := entries[p.bucket.key]
-		if !still {
+		value, wanted := entries[p.bucket.key]
+		if !wanted {
 			i.drop(p)
 			continue
 		}
@@ -97,7 +97,7 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 		kept = append(kept, p)
 	}
 	for key, value := range entries {
-		if i.placed(kept, key) || isNaN(key) {
+		if hasKey(kept, key) || isNaN(key) {
 			continue
 		}
 		kept = append(kept, i.add(origin, key, value))
@@ -109,7 +109,7 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	i.byOrigin[origin] = kept
 }
 
-// Remove takes all values of the object away.
+// Remove removes all values of the object.
 func (i *Index) Remove(origin types.UID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -119,7 +119,7 @@ func (i *Index) Remove(origin types.UID) {
 	delete(i.byOrigin, origin)
 }
 
-// isNaN tells a key that is not even equal to itself: nobody could find it, or remove it again.
+// isNaN tells whether the key is unequal to itself: the map could neither find nor remove it.
 func isNaN(key any) bool {
 	switch number := key.(type) {
 	case float64:
@@ -131,8 +131,8 @@ func isNaN(key any) bool {
 	}
 }
 
-func (i *Index) placed(places []place, key any) bool {
-	for _, p := range places {
+func hasKey(positions []position, key any) bool {
+	for _, p := range positions {
 		if p.bucket.key == key {
 			return true
 		}
@@ -140,18 +140,18 @@ func (i *Index) placed(places []place, key any) bool {
 	return false
 }
 
-func (i *Index) add(origin types.UID, key, value any) place {
+func (i *Index) add(origin types.UID, key, value any) position {
 	b := i.byKey[key]
 	if b == nil {
 		b = &bucket{key: key}
 		i.byKey[key] = b
 	}
 	b.values, b.origins, b.snapshot = append(b.values, value), append(b.origins, origin), nil
-	return place{b, len(b.values) - 1}
+	return position{b, len(b.values) - 1}
 }
 
-// drop puts the last value in the place of the dropped one.
-func (i *Index) drop(p place) {
+// drop removes a value, and moves the last value of the bucket to its position.
+func (i *Index) drop(p position) {
 	b, last := p.bucket, len(p.bucket.values)-1
 	if p.at != last {
 		moved := b.origins[last]

@@ -16,30 +16,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slow is from when on a call is worth a warning: all events of the kind wait for it.
+// slow is the duration of a call from which Indexer warns: all events of the resource wait for the call.
 const slow = 100 * time.Millisecond
 
 const deleted = "DELETED"
 
-// Indexer fills the indices from the events of one kind.
+// Indexer fills the indices from the events of one resource.
 type Indexer struct {
 	mu       sync.Mutex
 	handlers []*adapters.Handler
 	backoff  time.Duration
 	log      logr.Logger
-	listing  int                           // counts the first listings
-	known    map[types.UID]int             // in which one, or after which one, an object was seen last
-	accounts map[account]execution.Account // of handlers that failed
-	question execution.Attempt             // that handlers are asked with
+	listing  int                              // counts the calls of Begin
+	known    map[types.UID]int                // value of listing when the object was seen last
+	accounts map[accountKey]execution.Account // of failed attempts
+	question execution.Attempt                // reused to ask handlers whether they are due
 }
 
-type account struct {
+type accountKey struct {
 	uid     types.UID
 	handler string
 }
 
-// Begin is before the first listing of a service of the kind. The handlers are those that index, in the order of
-// registration; the backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the kind.
+// Begin prepares for the first listing of a run of the controller. The handlers are the index functions, in the order
+// of registration; the backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the
+// resource.
 func (x *Indexer) Begin(own []*adapters.Handler, backoff time.Duration, log logr.Logger) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -47,7 +48,7 @@ func (x *Indexer) Begin(own []*adapters.Handler, backoff time.Duration, log logr
 	x.listing++
 }
 
-// Listed is after it: what it does not have is gone.
+// Listed ends the first listing: it removes objects of earlier listings that this one did not have.
 func (x *Indexer) Listed() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,22 +59,23 @@ func (x *Indexer) Listed() {
 	}
 }
 
-// Seen brings the indices up to date with an event, on the goroutine of the informer.
-func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
+// Seen updates the indices for an event, on the goroutine of the informer. The type of the event is empty in the first
+// listing.
+func (x *Indexer) Seen(eventType string, object *unstructured.Unstructured) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	uid := object.GetUID()
-	if kind == deleted {
+	if eventType == deleted {
 		x.forget(uid)
 		return
 	}
 	if x.known == nil {
-		x.known, x.accounts = map[types.UID]int{}, map[account]execution.Account{}
+		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
 	x.known[uid] = x.listing
 	log := x.log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
 	ctx := logf.IntoContext(context.Background(), log)
-	c := &cause.Cause{Type: kind, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
+	c := &cause.Cause{Type: eventType, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
 	for _, h := range x.handlers {
 		x.index(ctx, h, c, uid)
 	}
@@ -82,7 +84,7 @@ func (x *Indexer) Seen(kind string, object *unstructured.Unstructured) {
 func (x *Indexer) forget(uid types.UID) {
 	for _, h := range x.handlers {
 		h.Description.Index.Into.Remove(uid)
-		delete(x.accounts, account{uid, h.Description.ID})
+		delete(x.accounts, accountKey{uid, h.Description.ID})
 	}
 	delete(x.known, uid)
 }
@@ -90,7 +92,7 @@ func (x *Indexer) forget(uid types.UID) {
 // index calls one index function for one object, if it matches and is due, and updates the index.
 func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx).WithValues("handler", h.Description.ID)
-	past := x.accounts[account{uid, h.Description.ID}]
+	past := x.accounts[accountKey{uid, h.Description.ID}]
 	x.question.Call.Cause, x.question.Account = c, past
 	due, err := h.Ask(ctx, &x.question, execution.Due)
 	x.question.Call.Cause = nil
@@ -114,7 +116,7 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 
 // conclude puts the entries of the function into the index, or removes the object from it.
 func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
-	key, into, outcome := account{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
+	key, into, outcome := accountKey{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
 	if outcome.Final && outcome.Err == nil {
 		delete(x.accounts, key)
 	}
@@ -123,7 +125,7 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 		log.Error(outcome.Ignored, "Index function failed; keeping the entries of the object",
 			panics.Stack(outcome.Ignored)...)
 	case outcome.Err != nil:
-		x.accounts[key] = excluded(a.Account, began, outcome)
+		x.accounts[key] = afterFailure(a.Account, began, outcome)
 		into.Remove(uid)
 		log.Error(
 			outcome.Err, "Index function failed; removing the entries of the object",
@@ -135,8 +137,8 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 	}
 }
 
-// excluded is the account of a handler that failed: the object is left out of the index until the next attempt.
-func excluded(past execution.Account, began time.Time, o execution.Outcome) execution.Account {
+// afterFailure gives the account of a handler that failed. The object stays out of the index until the next attempt.
+func afterFailure(past execution.Account, began time.Time, o execution.Outcome) execution.Account {
 	if past.Started.IsZero() {
 		past.Started = began
 	}

@@ -9,10 +9,10 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reminderAfter is when it is said what the handlers wait for.
+// reminderAfter is the wait after which Readiness logs, the first time, which listings handlers wait for.
 const reminderAfter = 10 * time.Second
 
-// Readiness holds all handlers back until the first listings of the indexed kinds are through their index functions. It
+// Readiness lets all handlers wait until the index functions have seen the first listings of the indexed resources. It
 // opens once, and stays open.
 type Readiness struct {
 	mu      sync.Mutex
@@ -21,11 +21,11 @@ type Readiness struct {
 	open    chan struct{}
 }
 
-// NewReadiness holds everybody back until Begin.
+// NewReadiness makes a closed one.
 func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 
-// Begin says what is to be waited for, at the first time. Kinds that are served later are not waited for, nor those
-// that are not any more.
+// Begin names the kinds to wait for. Later calls only take out kinds that are not served any more: handlers do not wait
+// for kinds that are served later.
 func (r *Readiness) Begin(ctx context.Context, kinds []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *Readiness) Begin(ctx context.Context, kinds []string) {
 	go r.remind(ctx)
 }
 
-// Done ticks a kind off: it is indexed, or cannot be.
+// Done takes out a kind that is indexed, or cannot be. Nil does nothing.
 func (r *Readiness) Done(kind string) {
 	if r == nil {
 		return
@@ -53,7 +53,7 @@ func (r *Readiness) Done(kind string) {
 	r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(other string) bool { return other == kind }))
 }
 
-// waitFor goes on with those of the kinds that are left. The lock is held.
+// waitFor replaces the kinds to wait for, and opens if none is left. The caller holds the lock.
 func (r *Readiness) waitFor(left []string) {
 	if len(r.waiting) > 0 && len(left) == 0 {
 		close(r.open)
@@ -61,7 +61,7 @@ func (r *Readiness) waitFor(left []string) {
 	r.waiting = left
 }
 
-// Wait is false if the context ends before. Nil is open.
+// Wait waits until the indices are filled; it returns false if the context ends before that. Nil is open.
 func (r *Readiness) Wait(ctx context.Context) bool {
 	if r == nil {
 		return true
