@@ -37,7 +37,8 @@ type Transport struct {
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := t.Next.RoundTrip(request)
-		if !transient(response, err) || request.Context().Err() != nil || request.Body != nil && request.GetBody == nil {
+		repeatable := request.Body == nil || request.GetBody != nil
+		if !repeatable || !transient(response, err) || request.Context().Err() != nil {
 			return response, err
 		}
 		if attempt >= len(t.Backoffs) {
