@@ -12,10 +12,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// goneDelay is how long a task waits for the informer to report the deletion of an object that the cache has lost.
+// goneDelay is how long a task waits for the informer to report the deletion of an object that the cache lacks.
 const goneDelay = time.Second
 
-// attempt calls the function once, and writes the changes that it made.
+// attempt calls the function once, and writes its changes to the object.
 func (t *task) attempt(ctx context.Context) execution.Outcome {
 	settings, _ := t.object.supervisor.current()
 	t.object.mu.Lock()
@@ -54,7 +54,7 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 	}
 }
 
-// write sends the changes that the attempt remembers; after its end, also its result.
+// write sends the changes that the attempt has collected; after its end, also its result.
 func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	t.writing <- struct{}{}
 	defer func() { <-t.writing }()
@@ -90,27 +90,27 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	return err
 }
 
-// live shows a running function the newest state of its object, and whether it has to end.
+// live gives a running function the newest state of its object, and tells it to stop.
 type live struct{ task *task }
 
-// Object is the newest state.
+// Object gives the newest state of the object.
 func (l live) Object() map[string]any {
 	l.task.object.mu.Lock()
 	defer l.task.object.mu.Unlock()
 	return l.task.object.latest()
 }
 
-// Stopping is closed when the function has to end.
+// Stopping is closed when the function has to stop.
 func (l live) Stopping() <-chan struct{} { return l.task.stopping }
 
-// StopReason is why; nil before.
+// StopReason says why it has to stop; nil before that.
 func (l live) StopReason() error {
 	l.task.object.mu.Lock()
 	defer l.task.object.mu.Unlock()
 	return l.task.reason.Err()
 }
 
-// Flags are the reason as Kopf has it.
+// Flags gives the reason as Kopf's flags.
 func (l live) Flags() Reason {
 	l.task.object.mu.Lock()
 	defer l.task.object.mu.Unlock()

@@ -1,8 +1,9 @@
-// Package background runs the handlers that go on beside the changes of their objects: daemons and timers.
+// Package background runs daemons and timers, which live beside the handling of their object's changes.
 //
-// It is apart because these have a life of their own: nothing of it is remembered on the objects, and what runs is
-// asked to stop, cancelled, and at last not waited for any more. An idle timer is an entry in the queue of its
-// controller, and costs no goroutine. It never decides on finalizers, and never calls handlers of changes.
+// It is apart because background handlers run across many passes, and store no progress on the object. To stop one, the
+// package asks it to stop, then cancels its context, and at last abandons it. An idle timer is an entry in the queue of
+// its controller, and costs no goroutine. It never sets or removes finalizers, and never calls change handlers.
 //
-// Neighbours: package changes asks what it needs to know of an object in a pass; package controller owns the queues.
+// Neighbours: package changes starts and stops handlers in a pass by Supervise, and decides on the finalizer by its
+// result; package controller owns the queue.
 package background

@@ -8,16 +8,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// beginRun prepares a run of the function. The caller holds the lock.
+// beginRun prepares a run: a daemon's whole life, or one tick. The caller holds the lock.
 func (t *task) beginRun() context.Context {
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
-	t.running, t.stopping, t.cancel, t.released, t.pressing = true, make(chan struct{}), cancel, false, false
+	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.writing = make(chan struct{}, 1)
 	t.object.supervisor.running.Add(1)
 	return ctx
 }
 
-// endRun cleans up after it. The caller holds the lock.
+// endRun ends what beginRun began. The caller holds the lock.
 func (t *task) endRun() {
 	t.running = false
 	t.cancel(nil)
@@ -26,16 +26,16 @@ func (t *task) endRun() {
 
 // launch runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
 func (t *task) launch() {
-	if waits, after := t.object.supervisor.Daemons.Go(t.daemon); waits {
+	if waits, ahead := t.object.supervisor.Daemons.Go(t.daemon); waits {
 		t.log().Info("Daemon waits for others to end: the limit of running daemons is reached",
-			"limit", t.object.supervisor.Daemons.Most, "ahead", after)
+			"limit", t.object.supervisor.Daemons.Most, "ahead", ahead)
 	}
 }
 
 // daemon runs a daemon from its initial delay to its end.
 func (t *task) daemon() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // somebody stopped it while it waited for its turn, and removed it
+	if t.reason != 0 { // Supervisor stopped and removed the task while it waited for its turn
 		t.object.mu.Unlock()
 		return
 	}
@@ -49,7 +49,7 @@ func (t *task) daemon() {
 	t.end()
 }
 
-// attempts calls the function until it has returned for good, or has to end.
+// attempts calls the function until it is finished, or has to stop.
 func (t *task) attempts(ctx context.Context, delay time.Duration) {
 	if !t.sleep(delay) {
 		return
@@ -69,8 +69,8 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// delayOf is how long to wait for the next attempt. A function that cannot be called with its object is tried again
-// from time to time.
+// delayOf gives the delay before the next attempt. A function that cannot be called with its object as it is waits for
+// the default backoff.
 func delayOf(o execution.Outcome) time.Duration {
 	switch {
 	case o.Delay != nil:
@@ -82,7 +82,7 @@ func delayOf(o execution.Outcome) time.Duration {
 	}
 }
 
-// sleep is false if the task has to end.
+// sleep waits for the delay; it returns false if the task has to stop.
 func (t *task) sleep(delay time.Duration) bool {
 	if delay <= 0 {
 		return !t.isStopping()
@@ -106,9 +106,9 @@ func (t *task) isStopping() bool {
 	}
 }
 
-// Limit bounds how many functions run at once. Further ones wait, in order. The zero value bounds nothing.
+// Limit limits how many functions run at once. Further functions wait, in order. The zero value has no limit.
 type Limit struct {
-	// Most is how many may run; zero is any number.
+	// Most is how many functions may run at once; zero is any number.
 	Most int
 
 	mu      sync.Mutex
@@ -116,9 +116,9 @@ type Limit struct {
 	waiting []func()
 }
 
-// Go runs the function on a goroutine of its own, as soon as it may. It tells whether that has to wait, after how many
-// others.
-func (l *Limit) Go(run func()) (waits bool, after int) {
+// Go runs the function on a goroutine as soon as the limit allows. It returns at once, and tells whether the function
+// has to wait, and how many waiting functions are ahead of it.
+func (l *Limit) Go(run func()) (waits bool, ahead int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.Most > 0 && l.running >= l.Most {
@@ -130,7 +130,7 @@ func (l *Limit) Go(run func()) (waits bool, after int) {
 	return false, 0
 }
 
-// runAll runs those that wait on the same goroutine, one after another.
+// runAll runs the function, and then waiting ones on the same goroutine, one after another.
 func (l *Limit) runAll(run func()) {
 	for run != nil {
 		run()

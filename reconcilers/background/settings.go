@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// DefaultPolling is how often a log line reminds of a handler that does not end. Kopf:
+	// DefaultPolling is the interval of the log lines about a handler that does not stop. Kopf:
 	// background.cancellation_polling.
 	DefaultPolling = 60 * time.Second
-	// DefaultTicks is how many ticks of timers of one kind run at once.
+	// DefaultTicks is how many ticks of timers of one resource run at once.
 	DefaultTicks = 1000
-	// DefaultInstantExit is how long a handler may take to end by itself before its context is cancelled.
+	// DefaultInstantExit is how long a handler may take to stop by itself before the cancellation backoff begins.
 	DefaultInstantExit = 10 * time.Millisecond
-	// exitTimeout is how long an operator that exits waits for cancelled handlers without a cancellation timeout.
+	// exitTimeout is how long an exiting operator waits for cancelled handlers without a cancellation timeout.
 	exitTimeout = 5 * time.Second
 )
 
@@ -31,20 +31,20 @@ type Writer interface {
 	) (patching.Result, error)
 }
 
-// Service is what the supervisor needs of the controller of the kind while that runs.
+// Service is what the supervisor needs of a running controller.
 type Service interface {
-	// Latest is the newest state of the object that is known; nil if there is none. It is shared.
+	// Latest gives the newest known state of the object; nil if there is none. It is shared.
 	Latest(key types.NamespacedName, uid types.UID) map[string]any
 	// Enqueue requests a call of Fire after a delay; or, without a handler, a pass over the object.
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
-// Settings are those of all background handlers of one kind.
+// Settings hold for all background handlers of one resource.
 type Settings struct {
 	// Handlers are the daemons and timers, in the order of registration.
 	Handlers []*adapters.Handler
-	// Writer sends what handlers wrote, within WriteTimeout; StatusSubresource says whether the status has a URL of its
-	// own.
+	// Writer sends the handlers' patches, within WriteTimeout; StatusSubresource says whether the status has a URL of
+	// its own.
 	Writer            Writer
 	WriteTimeout      time.Duration
 	StatusSubresource bool
@@ -52,16 +52,16 @@ type Settings struct {
 	Events handlers.Poster
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
-	// Polling is the default of the handlers; zero is DefaultPolling.
+	// Polling is the interval of log lines about handlers that do not stop; zero is DefaultPolling.
 	Polling time.Duration
 	// LeaveFinalizers requests no pass over an object whose handler has ended by itself: as in Kopf, the object keeps
 	// its finalizer until its next event.
 	LeaveFinalizers bool
-	// InstantExit is how long a handler that is asked to stop may take to end by itself; zero is DefaultInstantExit.
+	// InstantExit is how long a handler that is asked to stop may take to stop by itself; zero is DefaultInstantExit.
 	// Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
-	// Forgotten is called for an object that is gone, when its last handler has ended; it must be quick. Nil is nobody.
+	// Forgotten gets the uid of a deleted object when its last handler has ended; it must be quick. It may be nil.
 	Forgotten func(types.UID)
-	// Log names the kind.
+	// Log names the resource.
 	Log logr.Logger
 }

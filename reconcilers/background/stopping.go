@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// stop asks the handler to end by itself; after the cancellation backoff, it cancels the context; after the
-// cancellation timeout, nobody waits for the handler any more. The caller holds the lock.
+// stop asks the handler to stop by itself; after the cancellation backoff, it cancels the context; after the
+// cancellation timeout, it abandons the handler. The caller holds the lock.
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
-		if (was^t.reason)&(Exiting|Pausing) != 0 && t.pressing && t.running && !t.released {
-			t.cancelContext() // an operator that exits or pauses does not wait as long as others do
+		if (was^t.reason)&(Exiting|Pausing) != 0 && t.cancelDue && t.running && !t.released {
+			t.cancelContext() // an exiting or pausing operator waits for a shorter time
 		}
 		return
 	}
@@ -27,7 +27,7 @@ func (t *task) stop(reason Reason) {
 	time.AfterFunc(t.instantExit(), t.beginBackoff)
 }
 
-// whileRunning calls the next stage of stopping unless the task has ended.
+// whileRunning makes a function that takes the lock, and calls the next stage of stopping unless the task has ended.
 func (t *task) whileRunning(stage func()) func() {
 	return func() {
 		t.object.mu.Lock()
@@ -38,7 +38,7 @@ func (t *task) whileRunning(stage func()) func() {
 	}
 }
 
-// beginBackoff begins the cancellation backoff.
+// beginBackoff begins the cancellation backoff, or cancels at once if there is none.
 func (t *task) beginBackoff() {
 	t.whileRunning(func() {
 		backoff := t.background().CancelBackoff
@@ -59,7 +59,7 @@ func (t *task) instantExit() time.Duration {
 // cancelContext cancels a daemon; a tick, which ends by itself, only if the operator exits or pauses. Then it waits for
 // the cancellation timeout. The caller holds the lock.
 func (t *task) cancelContext() {
-	t.pressing = true
+	t.cancelDue = true
 	operator := t.reason&(Exiting|Pausing) != 0
 	timeout := t.background().CancelTimeout
 	if t.background().Daemon || operator {
@@ -96,7 +96,7 @@ func (t *task) remind() {
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
 
-// abandon ends the waiting for a handler that has not ended in time. The caller holds the lock.
+// abandon stops waiting for a handler that has not stopped in time. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
 	t.log().Info("Handler did not stop in time; abandoning it, though it may still be running",
@@ -113,27 +113,28 @@ func (t *task) stopWaiting() {
 	}
 }
 
-// Reason is why a handler has to end, and which stage of stopping it has reached: flags. Kopf: stoppers'
-// DaemonStoppingReason.
+// Reason is a set of flags: why a handler has to stop, and which stages of stopping it has reached. Kopf:
+// DaemonStoppingReason of stoppers.
 type Reason uint8
 
 // The flags, with Kopf's names in String.
 const (
-	// Unmatched: the object left the filters.
+	// Unmatched: the object does not match the filters any more.
 	Unmatched Reason = 1 << iota
 	// Deleted: the object is being deleted, or is gone.
 	Deleted
 	// Pausing and Exiting: the operator pauses or exits.
 	Pausing
 	Exiting
-	// Signalled: the cancellation backoff is running.
+	// Signalled: the cancellation backoff has begun.
 	Signalled
-	// Cancelled: the context has ended.
+	// Cancelled: the context is cancelled.
 	Cancelled
-	// Abandoned: nobody waits any more.
+	// Abandoned: the supervisor does not wait for the handler any more.
 	Abandoned
 )
 
+// names are Kopf's names of the flags, in their order.
 var names = []string{
 	"FILTERS_MISMATCH", "RESOURCE_DELETED", "OPERATOR_PAUSING", "OPERATOR_EXITING", "DAEMON_SIGNALLED",
 	"DAEMON_CANCELLED", "DAEMON_ABANDONED",
@@ -150,7 +151,7 @@ func (r Reason) String() string {
 	return strings.Join(all, ",")
 }
 
-// Err is the reason as a cancellation cause; nil if there is none yet.
+// Err gives the reason as a cancellation cause; nil if there is none yet.
 func (r Reason) Err() error {
 	switch {
 	case r&Deleted != 0:

@@ -12,42 +12,42 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Supervise starts the background handlers that match the object and stops the others. The object holds its finalizer
-// as long as any handler matches that has not ended by itself, whether it runs or not. A deletion is busy as long as
-// any handler has not ended yet. An error is that of a filter.
-func (s *Supervisor) Supervise(ctx context.Context, what *cause.Cause) (holds, busy bool, err error) {
+// Supervise starts the background handlers that match the object, and stops the others. It holds the object, by a
+// finalizer, while any handler matches that has not ended by itself, whether or not it runs. It is busy while handlers
+// of an object that is being deleted have not ended yet. The error is that of a filter.
+func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error) {
 	settings, service := s.current()
 	if len(settings.Handlers) == 0 {
 		return false, false, nil
 	}
-	if what.Deleting {
-		holds, busy = s.superviseDeletion(ctx, settings.Handlers, what)
+	if c.Deleting {
+		holds, busy = s.superviseDeletion(ctx, settings.Handlers, c)
 		return holds, busy, nil
 	}
-	matching, err := adapters.Matching(ctx, settings.Handlers, what)
+	matching, err := adapters.Matching(ctx, settings.Handlers, c)
 	if err != nil {
 		return false, false, err
 	}
-	o := s.tasksOf(what, len(matching) > 0 && service != nil)
+	o := s.tasksOf(c, len(matching) > 0 && service != nil)
 	if o == nil {
 		return len(matching) > 0, false, nil
 	}
-	if idling(settings.Handlers) {
-		o.noteChange(what)
+	if anyIdle(settings.Handlers) {
+		o.noteChange(c)
 	}
 	holds = o.startAndStop(matching, service != nil)
-	if !holds && !idling(settings.Handlers) {
+	if !holds && !anyIdle(settings.Handlers) {
 		s.forgetIdle(o)
 	}
 	return holds, false, nil
 }
 
-// superviseDeletion stops all handlers of an object that is being deleted. A filter that fails for such an object does
-// not hold it.
+// superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold
+// such an object.
 func (s *Supervisor) superviseDeletion(
-	ctx context.Context, own []*adapters.Handler, what *cause.Cause,
+	ctx context.Context, own []*adapters.Handler, c *cause.Cause,
 ) (holds, busy bool) {
-	o := s.tasksOf(what, false)
+	o := s.tasksOf(c, false)
 	if o != nil {
 		o.stop(Deleted)
 		busy = o.anyRunning()
@@ -57,7 +57,7 @@ func (s *Supervisor) superviseDeletion(
 		if holds {
 			break
 		}
-		matches, err := h.Matches(ctx, what)
+		matches, err := h.Matches(ctx, c)
 		if err != nil {
 			logf.FromContext(ctx).Error(
 				err, "Filter of a background handler failed; not blocking the deletion of the object for it",
@@ -69,7 +69,8 @@ func (s *Supervisor) superviseDeletion(
 	return holds, busy
 }
 
-func idling(all []*adapters.Handler) bool {
+// anyIdle tells whether any handler waits for its object to be idle.
+func anyIdle(all []*adapters.Handler) bool {
 	for _, h := range all {
 		if h.Description.Background.Idle > 0 {
 			return true
@@ -79,8 +80,8 @@ func idling(all []*adapters.Handler) bool {
 }
 
 // noteChange restarts the idle time of timers if the essence of the object has changed.
-func (o *objectTasks) noteChange(what *cause.Cause) {
-	data, err := json.Marshal(what.New)
+func (o *objectTasks) noteChange(c *cause.Cause) {
+	data, err := json.Marshal(c.New)
 	if err != nil {
 		return // an essence is JSON
 	}
@@ -97,8 +98,8 @@ func (o *objectTasks) noteChange(what *cause.Cause) {
 	o.digest = sum.Sum64()
 }
 
-// startAndStop starts the handlers that match and do not run, and stops the others. It tells whether any of them would
-// have to be stopped on deletion.
+// startAndStop starts the matching handlers that do not run, and stops the others. It holds the object if a deletion
+// would have to stop any handler.
 func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (holds bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

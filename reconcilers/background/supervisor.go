@@ -10,22 +10,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Supervisor runs the background handlers of the objects of one kind. It outlives the controllers of the kind, as it
-// knows which handlers are finished, and which still run and must not run twice.
+// Supervisor runs the background handlers of the objects of one resource. It outlives the controllers of the resource,
+// as it knows which handlers are finished, and which ones still run and must not run twice.
 type Supervisor struct {
-	// Ticks bound the ticks of timers that run at once, Daemons the daemons.
+	// Ticks limits the ticks of timers that run at once, Daemons the daemons.
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
 	settings Settings
 	service  Service
-	open     bool // while a controller of the kind runs
+	open     bool // while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
-	ending   map[*objectTasks]bool // those of objects that are gone, until they have ended
+	ending   map[*objectTasks]bool // tasks of deleted objects that have not ended yet
 	running  sync.WaitGroup        // runs that End waits for
 }
 
-// Begin starts handlers from now on, with these settings.
+// Begin lets Supervise start handlers, with these settings.
 func (s *Supervisor) Begin(settings Settings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,13 +35,13 @@ func (s *Supervisor) Begin(settings Settings, service Service) {
 	}
 }
 
-// End stops all handlers, and waits for them as long as their settings say. It starts no more of them.
+// End stops all handlers, waits for them as long as their settings say, and starts no more of them.
 func (s *Supervisor) End(reason Reason) {
 	s.Stop(reason)
 	s.running.Wait()
 }
 
-// Stop stops all handlers, and does not wait for them.
+// Stop stops all handlers without waiting for them, and starts no more of them.
 func (s *Supervisor) Stop(reason Reason) {
 	s.mu.Lock()
 	s.open = false
@@ -58,7 +58,7 @@ func (s *Supervisor) Stop(reason Reason) {
 	}
 }
 
-// Fire begins the tick of a timer whose request has come up in the queue.
+// Fire begins the tick of a timer if it is due. The worker calls it for a timer's request of the queue.
 func (s *Supervisor) Fire(uid types.UID, handler string) {
 	s.mu.Lock()
 	o := s.byUID[uid]
@@ -68,7 +68,7 @@ func (s *Supervisor) Fire(uid types.UID, handler string) {
 	}
 }
 
-// Forget stops the handlers of an object that is gone.
+// Forget stops the handlers of a deleted object, and forgets it when they have ended.
 func (s *Supervisor) Forget(uid types.UID) {
 	s.mu.Lock()
 	o := s.byUID[uid]
@@ -114,7 +114,7 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	}
 }
 
-// current gives the settings and the service in force; no service while no controller of the kind runs.
+// current gives the present settings and service; a nil service while no controller of the resource runs.
 func (s *Supervisor) current() (Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,20 +124,21 @@ func (s *Supervisor) current() (Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService is the service that was in force last: tasks that end after it still read their objects there.
+// lastService gives the last service, even after its end: tasks that end later still read their objects from it.
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.service
 }
 
-// tasksOf gives the tasks of an object. If it has none, they are made if they are wanted, and nil otherwise.
-func (s *Supervisor) tasksOf(what *cause.Cause, wanted bool) *objectTasks {
-	object := unstructured.Unstructured{Object: what.Body}
+// tasksOf gives the tasks of an object. If there are none, it makes an empty set if create is true, and returns nil
+// otherwise.
+func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
+	object := unstructured.Unstructured{Object: c.Body}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.byUID[object.GetUID()]
-	if o == nil && wanted {
+	if o == nil && create {
 		o = &objectTasks{
 			supervisor: s, uid: object.GetUID(),
 			key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, reset: time.Now(),

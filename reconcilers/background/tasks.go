@@ -23,13 +23,13 @@ type objectTasks struct {
 	uid        types.UID
 
 	mu      sync.Mutex
-	list    []*task // that run, or wait for their time; abandoned ones, too, while they run
-	done    []string
-	reset   time.Time      // since when the essence has not changed
+	list    []*task        // tasks that have not ended, even if abandoned
+	done    []string       // ids of handlers that have ended by themselves
+	reset   time.Time      // last change of the essence
 	digest  uint64         // of the essence
-	written map[string]any // our own last write, which the cache may not have yet
+	written map[string]any // answer to our last write, until the cache has it
 
-	forgotten bool // the object is gone
+	forgotten bool // the object is deleted
 }
 
 // task is one background handler of one object. The lock of the object guards its fields.
@@ -39,16 +39,16 @@ type task struct {
 
 	started time.Time // when the first attempt of this run was due
 	retries int
-	due     time.Time // of a timer: its next tick, idling aside; zero if that is not known
-	ended   time.Time // of a timer that only idles: when the last tick was over
+	due     time.Time // next tick of a timer, not counting the idle time; zero if unknown
+	ended   time.Time // end of the last tick of a timer that has an idle time only
 
-	writing  chan struct{} // has room for one write at a time
-	running  bool
-	reason   Reason
-	stopping chan struct{}
-	cancel   context.CancelCauseFunc
-	released bool // nobody waits for it any more: it has ended, or was abandoned
-	pressing bool // the cancellation backoff is over
+	writing   chan struct{} // has room for one write at a time
+	running   bool
+	reason    Reason
+	stopping  chan struct{}
+	cancel    context.CancelCauseFunc
+	released  bool // End does not wait for it any more: it has ended, or was abandoned
+	cancelDue bool // the cancellation backoff is over
 }
 
 func (t *task) id() string { return t.handler.Description.ID }
@@ -81,7 +81,7 @@ func (o *objectTasks) isDoneUnlocked(id string) bool {
 	return o.isDone(id)
 }
 
-// start begins a new task. The caller holds the lock.
+// start makes and starts a new task. The caller holds the lock.
 func (o *objectTasks) start(h *adapters.Handler) {
 	t := &task{object: o, handler: h}
 	o.list = append(o.list, t)
@@ -124,7 +124,8 @@ func (o *objectTasks) anyRunning() bool {
 	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released })
 }
 
-// latest is the newest that is known of the object.
+// latest gives the newest known state of the object: that of the cache, or the answer to our last write. The caller
+// holds the lock.
 func (o *objectTasks) latest() map[string]any {
 	var cached map[string]any
 	if service := o.supervisor.lastService(); service != nil {
@@ -139,7 +140,7 @@ func (o *objectTasks) latest() map[string]any {
 	}
 }
 
-// noteWritten keeps the answer to our own write if it is newer than those before. The caller holds the lock.
+// noteWritten keeps the answer to our own write if it is newer than the last one. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
 	if o.written == nil || older(o.written, body) {
 		o.written = body
@@ -150,7 +151,7 @@ func older(a, b map[string]any) bool {
 	return patching.Newer(patching.VersionOf(b), patching.VersionOf(a))
 }
 
-// end removes the task. The caller holds the lock.
+// end removes the task, and marks its handler as done unless it was stopped. The caller holds the lock.
 func (t *task) end() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {
@@ -162,7 +163,7 @@ func (t *task) end() {
 	}
 }
 
-// requestReconcile requests a pass over the object, which may wait for the end of the task: to remove the finalizer, or
+// requestReconcile requests a pass over the object, which may wait for the end of the task to remove the finalizer, or
 // to start another task.
 func (t *task) requestReconcile() {
 	settings, service := t.object.supervisor.current()

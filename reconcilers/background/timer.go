@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fire begins a tick if it is due. The queue can neither drop nor postpone requests, so fire ignores or renews those
-// that are out of date.
+// fire begins a tick if it is due. The queue can neither drop nor postpone requests, so fire ignores obsolete requests,
+// and renews early ones.
 func (o *objectTasks) fire(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -26,7 +26,7 @@ func (o *objectTasks) fire(id string) {
 	t.object.supervisor.Ticks.Go(t.tick)
 }
 
-// next is when the tick is due, with the idle time. The caller holds the lock.
+// next gives the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
 func (t *task) next() time.Time {
 	if idle := t.background().Idle; idle > 0 {
 		if rested := t.object.reset.Add(idle); rested.After(t.due) {
@@ -36,7 +36,7 @@ func (t *task) next() time.Time {
 	return t.due
 }
 
-// enqueue requests the tick for when it is due. The caller holds the lock.
+// enqueue requests the next tick. The caller holds the lock.
 func (t *task) enqueue(now time.Time) {
 	if _, service := t.object.supervisor.current(); service != nil {
 		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
@@ -46,7 +46,7 @@ func (t *task) enqueue(now time.Time) {
 // tick calls the function once and schedules the next tick.
 func (t *task) tick() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // somebody stopped it while it waited for its turn
+	if t.reason != 0 { // Supervisor stopped and removed the task while it waited for its turn
 		t.object.mu.Unlock()
 		return
 	}
@@ -64,7 +64,7 @@ func (t *task) tick() {
 	t.schedule(o, called, time.Now())
 }
 
-// schedule decides on the next tick. The caller holds the lock.
+// schedule decides when the next tick is due, or ends the task. The caller holds the lock.
 func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	b := t.background()
 	switch {
@@ -74,7 +74,7 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 		}
 		t.due = now.Add(delayOf(o))
 	case o.Err != nil, b.Interval <= 0 && b.Idle <= 0:
-		t.end() // for good
+		t.end()
 		return
 	case b.Interval <= 0:
 		t.awaitChange(called, now)
@@ -85,7 +85,7 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	t.enqueue(now)
 }
 
-// startAnew resets retries and start for the next run.
+// startAnew begins a new run with the next tick: without retries.
 func (t *task) startAnew(due time.Time) { t.due, t.started, t.retries = due, due, 0 }
 
 // awaitChange lets a timer without an interval wait for the next change of the essence.
@@ -96,8 +96,8 @@ func (t *task) awaitChange(called, now time.Time) {
 	}
 }
 
-// wakeIdle schedules a timer without an interval after a change. In Kopf such a timer polls for changes in steps of its
-// idle time; so its next run begins with such a step. The caller holds the lock.
+// wakeIdle schedules a timer without an interval after a change. Kopf polls for changes in steps of the idle time; so
+// the next tick is at the end of such a step. The caller holds the lock.
 func (t *task) wakeIdle() {
 	idle := t.background().Idle
 	if t.background().Daemon || t.running || !t.due.IsZero() || t.ended.IsZero() || idle <= 0 {
@@ -109,7 +109,7 @@ func (t *task) wakeIdle() {
 	t.enqueue(time.Now())
 }
 
-// pause is the time until the next tick.
+// pause gives the time until the next tick of a timer with an interval.
 func pause(b *handlers.Background, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {
