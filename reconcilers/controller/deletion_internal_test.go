@@ -134,3 +134,19 @@ func during(h *handlers.Handler, happen func()) {
 		return err
 	}
 }
+
+// The informer notifies of a deletion after it has removed the object from the cache: later, if it waits for a slow
+// index function. Handlers of events may take as long.
+func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
+	watch := &handlers.Handler{ID: "e", Family: handlers.Watching}
+	w := newWorld(t, watch, creating("c"))
+	cached := w.controller.cached(request.NamespacedName)
+	during(watch, func() {
+		if err := w.cache.Delete(cached); err != nil {
+			t.Error(err)
+		}
+	})
+	w.controller.Seen("ADDED", cached)
+	w.pass()
+	w.wantCalls("the cache does not have it any more", "e")
+}

@@ -135,9 +135,9 @@ func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured
 // goneMeanwhile tells whether the object has gone since it was found in the cache. The informer removes an object from
 // the cache first, and from the memory second: if it was in the cache before its memory was taken, or put back, that
 // may be the memory of nothing, or stay for ever. An older list may bring it back under its uid, so the cache is asked,
-// too.
+// too. Handlers of events take their time, as the informer may between the two: then the cache alone is asked.
 func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool {
-	if !c.objects.Deleted(key, uid) {
+	if c.events == nil && !c.objects.Deleted(key, uid) {
 		return false
 	}
 	cached := c.cached(key)
