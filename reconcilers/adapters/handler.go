@@ -19,14 +19,6 @@ type Func = reconcile.TypedFunc[*execution.Attempt]
 // Adapter adds one concern to a Reconciler.
 type Adapter func(next Reconciler) Reconciler
 
-// Chain wraps the reconciler in the adapters, the first of them outermost.
-func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
-	for i := len(adapters) - 1; i >= 0; i-- {
-		inner = adapters[i](inner)
-	}
-	return inner
-}
-
 // Handler is a registered handler as a Reconciler of attempts: its function inside of the adapters that it needs.
 type Handler struct {
 	// Description is the handler as it was registered.
@@ -38,6 +30,12 @@ type Handler struct {
 }
 
 var _ Reconciler = (*Handler)(nil)
+
+// Families are the handlers of one resource by their families, each in the order of registration.
+type Families struct{ Changing, Watching, Spawning, Indexing []*Handler }
+
+// errGoexit is what a function fails with that ends its goroutine instead of returning.
+var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // New makes the Reconciler of a handler, out of the chain of its family. The description must not change afterwards.
 // Nil metrics measure nothing.
@@ -54,8 +52,18 @@ func New(description *handlers.Handler, metrics *Metrics) *Handler {
 	return h
 }
 
-// Families are the handlers of one resource by their families, each in the order of registration.
-type Families struct{ Changing, Watching, Spawning, Indexing []*Handler }
+// Chain wraps the reconciler in the adapters, the first of them outermost.
+func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
+	for i := len(adapters) - 1; i >= 0; i-- {
+		inner = adapters[i](inner)
+	}
+	return inner
+}
+
+// Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
+func (h *Handler) Sub(declared *handlers.Handler) *Handler {
+	return New(declared.Sub(h.Description), h.metrics)
+}
 
 // ByFamily takes them apart.
 func ByFamily(all []*Handler) (found Families) {
@@ -75,19 +83,8 @@ func ByFamily(all []*Handler) (found Families) {
 	return found
 }
 
-// Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
-func (h *Handler) Sub(declared *handlers.Handler) *Handler {
-	return New(declared.Sub(h.Description), h.metrics)
-}
-
 // Adapters are the names of the handler's adapters, the outermost one first.
 func (h *Handler) Adapters() []string { return h.names }
-
-// Reconcile makes an attempt, or answers the question that the attempt carries. What came of it is in the attempt: the
-// result is always empty. An error is that of a filter.
-func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-	return h.chain.Reconcile(ctx, a)
-}
 
 // Ask asks the handler's chain whether the function would be called; it is not. The attempt carries the cause, and what
 // the question is about: whether the handler was selected, its account, the clock. It may be used again for the next
@@ -101,9 +98,6 @@ func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execut
 	a.Asking = 0
 	return err == nil && a.Stopped.By == "", err
 }
-
-// errGoexit is what a function fails with that ends its goroutine instead of returning.
-var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // Start makes the attempt on a goroutine of its own, which the function may end. The channel is closed when that is
 // over and the attempt has an outcome.
@@ -129,6 +123,12 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 
 // Run is Start, and waits for the end.
 func (h *Handler) Run(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
+
+// Reconcile makes an attempt, or answers the question that the attempt carries. What came of it is in the attempt: the
+// result is always empty. An error is that of a filter.
+func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+	return h.chain.Reconcile(ctx, a)
+}
 
 // call is the innermost step: the user's function itself.
 func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {

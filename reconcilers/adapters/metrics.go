@@ -26,6 +26,26 @@ type Metrics struct {
 	waiting  *prometheus.GaugeVec
 }
 
+// Occupation knows which handlers of a kind are running in places for requests, and since when.
+type Occupation struct {
+	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; nil is nobody.
+	Gauge func(handler string, more float64)
+
+	mu      sync.Mutex
+	running map[*execution.Attempt]time.Time
+}
+
+var _ execution.Place = (*Occupation)(nil)
+
+// Holder is a handler that holds places.
+type Holder struct {
+	Handler string
+	// Objects are how many of them it holds: one for each object.
+	Objects int
+	// Longest is for how long it has held one of them.
+	Longest time.Duration
+}
+
 // NewMetrics registers, or finds, the metrics shared by all operators of the process:
 // kopf_handler_attempts_total{operator,kind,handler,reason,outcome},
 // kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}. The
@@ -55,12 +75,20 @@ func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, erro
 	return m, m.registerPlaces(registry)
 }
 
-// Dropped gives what counts a raw event of the kind that was dropped.
-func (m *Metrics) Dropped(kind string) func() {
-	if m == nil || m.dropped == nil {
-		return func() {}
+// registerPlaces registers, or finds, kopf_active_workers{operator,kind,handler} and
+// kopf_workqueue_depth{operator,kind}.
+func (m *Metrics) registerPlaces(registry prometheus.Registerer) (err error) {
+	m.occupied, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kopf_active_workers",
+		Help: "Workers that are busy with a handler now: as many as the objects it is running for.",
+	}, []string{"operator", "kind", "handler"}))
+	if err != nil {
+		return err
 	}
-	return m.dropped.WithLabelValues(m.operator, kind).Inc
+	m.waiting, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kopf_workqueue_depth", Help: "Objects that wait for a worker.",
+	}, []string{"operator", "kind"}))
+	return err
 }
 
 // register finds what another operator of this process has registered already.
@@ -76,6 +104,31 @@ func register[C prometheus.Collector](registry prometheus.Registerer, collector 
 		return collector, fmt.Errorf("registering the metrics of handlers: %w", err)
 	}
 	return collector, nil
+}
+
+// Dropped gives what counts a raw event of the kind that was dropped.
+func (m *Metrics) Dropped(kind string) func() {
+	if m == nil || m.dropped == nil {
+		return func() {}
+	}
+	return m.dropped.WithLabelValues(m.operator, kind).Inc
+}
+
+// Occupied gives what counts the places of a kind that a handler holds.
+func (m *Metrics) Occupied(kind string) func(handler string, more float64) {
+	if m == nil || m.occupied == nil {
+		return nil
+	}
+	return func(handler string, more float64) { m.occupied.WithLabelValues(m.operator, kind, handler).Add(more) }
+}
+
+// Waiting gives what counts the requests of a kind that wait for a place.
+func (m *Metrics) Waiting(kind string) func(more int) {
+	if m == nil || m.waiting == nil {
+		return nil
+	}
+	gauge := m.waiting.WithLabelValues(m.operator, kind)
+	return func(more int) { gauge.Add(float64(more)) }
 }
 
 // measured is for operators that measure anything.
@@ -128,26 +181,6 @@ func outcomeLabel(o execution.Outcome) string {
 	default:
 		return "retry"
 	}
-}
-
-// Occupation knows which handlers of a kind are running in places for requests, and since when.
-type Occupation struct {
-	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; nil is nobody.
-	Gauge func(handler string, more float64)
-
-	mu      sync.Mutex
-	running map[*execution.Attempt]time.Time
-}
-
-var _ execution.Place = (*Occupation)(nil)
-
-// Holder is a handler that holds places.
-type Holder struct {
-	Handler string
-	// Objects are how many of them it holds: one for each object.
-	Objects int
-	// Longest is for how long it has held one of them.
-	Longest time.Duration
 }
 
 // occupation notes the attempts that run in a place. Sub-handlers run in those of their parents.
@@ -209,37 +242,4 @@ func (o *Occupation) Holders() (all []Holder) {
 		return strings.Compare(a.Handler, b.Handler)
 	})
 	return all
-}
-
-// registerPlaces registers, or finds, kopf_active_workers{operator,kind,handler} and
-// kopf_workqueue_depth{operator,kind}.
-func (m *Metrics) registerPlaces(registry prometheus.Registerer) (err error) {
-	m.occupied, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kopf_active_workers",
-		Help: "Workers that are busy with a handler now: as many as the objects it is running for.",
-	}, []string{"operator", "kind", "handler"}))
-	if err != nil {
-		return err
-	}
-	m.waiting, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kopf_workqueue_depth", Help: "Objects that wait for a worker.",
-	}, []string{"operator", "kind"}))
-	return err
-}
-
-// Occupied gives what counts the places of a kind that a handler holds.
-func (m *Metrics) Occupied(kind string) func(handler string, more float64) {
-	if m == nil || m.occupied == nil {
-		return nil
-	}
-	return func(handler string, more float64) { m.occupied.WithLabelValues(m.operator, kind, handler).Add(more) }
-}
-
-// Waiting gives what counts the requests of a kind that wait for a place.
-func (m *Metrics) Waiting(kind string) func(more int) {
-	if m == nil || m.waiting == nil {
-		return nil
-	}
-	gauge := m.waiting.WithLabelValues(m.operator, kind)
-	return func(more int) { gauge.Add(float64(more)) }
 }

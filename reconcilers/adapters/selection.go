@@ -13,26 +13,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// Interest is what the handlers of one kind want of an object.
+type Interest struct {
+	// Changing is true if any changing handler matches, whatever the reason: otherwise the object is left alone.
+	Changing bool
+	// Finalizer is true if the object must be held on its deletion.
+	Finalizer bool
+}
+
+// questions are used again: there are some for each event of each object.
+var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
+
 // Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
 // same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
 // only inform, too: whoever calls handlers asks [cause.Reason.Handled] first. An error is that of a filter.
 func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
 	return choose(ctx, all, c, true)
-}
-
-// Matches asks one handler for its Selection.
-func (h *Handler) Matches(ctx context.Context, c *cause.Cause) (bool, error) {
-	question := about(c)
-	defer answered(question)
-	return h.Ask(ctx, question, execution.Selection)
-}
-
-// IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
-func (h *Handler) IsDue(ctx context.Context, account execution.Account, now func() time.Time) (bool, error) {
-	question := about(nil)
-	defer answered(question)
-	question.Selected, question.Account, question.Now = true, account, now
-	return h.Ask(ctx, question, execution.Due)
 }
 
 // Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
@@ -59,33 +55,23 @@ func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) 
 	return chosen, nil
 }
 
-// questions are used again: there are some for each event of each object.
-var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
-
-// about gives an attempt to ask with about a cause, until all is answered.
-func about(c *cause.Cause) *execution.Attempt {
-	question, _ := questions.Get().(*execution.Attempt)
-	question.Call.Cause = c
-	return question
-}
-
-// answered gives it back. It holds nothing alive.
-func answered(question *execution.Attempt) {
-	question.Call, question.Stopped = handlers.Call{}, execution.Stop{}
-	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
-	questions.Put(question)
-}
-
 func (h *Handler) isAmong(chosen []*Handler) bool {
 	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.Repeats(other.Description) })
 }
 
-// Interest is what the handlers of one kind want of an object.
-type Interest struct {
-	// Changing is true if any changing handler matches, whatever the reason: otherwise the object is left alone.
-	Changing bool
-	// Finalizer is true if the object must be held on its deletion.
-	Finalizer bool
+// Matches asks one handler for its Selection.
+func (h *Handler) Matches(ctx context.Context, c *cause.Cause) (bool, error) {
+	question := about(c)
+	defer answered(question)
+	return h.Ask(ctx, question, execution.Selection)
+}
+
+// IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
+func (h *Handler) IsDue(ctx context.Context, account execution.Account, now func() time.Time) (bool, error) {
+	question := about(nil)
+	defer answered(question)
+	question.Selected, question.Account, question.Now = true, account, now
+	return h.Ask(ctx, question, execution.Due)
 }
 
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
@@ -116,6 +102,32 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 	return found, nil
 }
 
+// about gives an attempt to ask with about a cause, until all is answered.
+func about(c *cause.Cause) *execution.Attempt {
+	question, _ := questions.Get().(*execution.Attempt)
+	question.Call.Cause = c
+	return question
+}
+
+// answered gives it back. It holds nothing alive.
+func answered(question *execution.Attempt) {
+	question.Call, question.Stopped = handlers.Call{}, execution.Stop{}
+	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
+	questions.Put(question)
+}
+
+// answer ends the way of questions: nothing has stopped them, so the function would be called.
+func answer(*Handler) Adapter {
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Asking != 0 {
+				return reconcile.Result{}, nil
+			}
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
+
 // deciding makes the adapter of a pure decision on the facts of a cause: an attempt that does not fit is stopped. What
 // has happened does not matter to the questions whether the handler would ever be called, and whether the object must
 // be held for it: so it is for handlers of deletions, unless they are optional.
@@ -141,13 +153,6 @@ func deciding(
 // asked whether it would ever be called.
 func decidesOnCause(a *execution.Attempt) bool {
 	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
-}
-
-// stopped ends an attempt.
-func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
-	stop.By = by
-	a.Stopped = stop
-	return reconcile.Result{}, nil
 }
 
 // otherReason tells both reasons.
@@ -178,6 +183,13 @@ func reasonValue(r cause.Reason) any {
 	}
 }
 
+// stopped ends an attempt.
+func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
+	stop.By = by
+	a.Stopped = stop
+	return reconcile.Result{}, nil
+}
+
 // progress goes on from the account of the attempts before: a handler that is finished is not called again, one that
 // sleeps not yet. The attempt gets their number, and the time since the first one.
 func progress(*Handler) Adapter {
@@ -192,18 +204,6 @@ func progress(*Handler) Adapter {
 			}
 			if a.Asking == 0 {
 				a.Continue(now)
-			}
-			return next.Reconcile(ctx, a)
-		})
-	}
-}
-
-// answer ends the way of questions: nothing has stopped them, so the function would be called.
-func answer(*Handler) Adapter {
-	return func(next Reconciler) Reconciler {
-		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-			if a.Asking != 0 {
-				return reconcile.Result{}, nil
 			}
 			return next.Reconcile(ctx, a)
 		})

@@ -31,11 +31,6 @@ const (
 	Gone Reason = "gone"
 )
 
-// Handled tells whether handlers are called for the reason.
-func (r Reason) Handled() bool {
-	return r == Create || r == Update || r == Delete || r == Resume
-}
-
 // Cause is what happened to one object, as its handlers see it.
 type Cause struct {
 	// Reason is why the object is handled.
@@ -78,18 +73,23 @@ type Observation struct {
 	Initial bool
 }
 
-// Created tells whether the object was never handled to the end.
-func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
+// Lens reads the two essences of an object: the remembered and the present one.
+// Both are freed of the progress keys, so that a foreign version of an essence causes no endless updates.
+type Lens struct {
+	// Diffbase stores the last-handled essences.
+	Diffbase diffbase.Storage
+	// Progress stores the records whose keys are no part of an essence.
+	Progress progress.Reader
+	// Extra are the paths that are part of the essence because handlers look at them, such as status fields.
+	Extra []diff.Path
+	// Redaction says what is remembered by digests alone.
+	Redaction Redaction
+}
 
-// Updated tells whether the object differs from what was handled last.
-func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
-
-// Deleted tells whether the object is being deleted, and waits for us.
-func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
-
-// Resumed tells whether this process meets the object for the first time, whatever else has happened to it. An object
-// that is being deleted is resumed only by those who say so.
-func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
+// Handled tells whether handlers are called for the reason.
+func (r Reason) Handled() bool {
+	return r == Create || r == Update || r == Delete || r == Resume
+}
 
 // Detect compares the object with what is remembered of it, and decides on the cause. A creation is never initial: a
 // new object is not resumed.
@@ -128,6 +128,19 @@ func (c *Cause) reason() Reason {
 	}
 }
 
+// Created tells whether the object was never handled to the end.
+func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
+
+// Updated tells whether the object differs from what was handled last.
+func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
+
+// Deleted tells whether the object is being deleted, and waits for us.
+func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
+
+// Resumed tells whether this process meets the object for the first time, whatever else has happened to it. An object
+// that is being deleted is resumed only by those who say so.
+func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
+
 // asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
 func asValue(e diffbase.Essence) any {
 	if e == nil {
@@ -150,19 +163,6 @@ func hasFinalizer(body map[string]any, name string) bool {
 		}
 	}
 	return false
-}
-
-// Lens reads the two essences of an object: the remembered and the present one.
-// Both are freed of the progress keys, so that a foreign version of an essence causes no endless updates.
-type Lens struct {
-	// Diffbase stores the last-handled essences.
-	Diffbase diffbase.Storage
-	// Progress stores the records whose keys are no part of an essence.
-	Progress progress.Reader
-	// Extra are the paths that are part of the essence because handlers look at them, such as status fields.
-	Extra []diff.Path
-	// Redaction says what is remembered by digests alone.
-	Redaction Redaction
 }
 
 // New builds the essence of the present object. An extra field that leads through something else than a mapping is one

@@ -24,12 +24,15 @@ type Redaction struct {
 	Keys [][]byte
 }
 
-func (r *Redaction) digests(body map[string]any) digests {
-	metadata, _ := body["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	keys := append(r.Keys[:len(r.Keys):len(r.Keys)], []byte(uid))
-	return digests{uid: uid, keys: keys}
+// sealing makes digests of the values of one essence.
+type sealing struct {
+	digests digests
+	hidden  bool  // there is anything hidden somewhere in it
+	paths   []any // where they are, as lists of keys
+	err     error
 }
+
+type recalling struct{ digests digests }
 
 // Forms are what can be stored of an essence of the object, the best first; each next one is smaller, and tells less:
 // with the values that may be stored, with no values at all, and as one digest of the whole. Only as many are made as
@@ -41,6 +44,13 @@ func (r *Redaction) Forms(
 		d := r.digests(body)
 		_ = yield(r.seal(d, essence)) && yield(seal(d, essence, []diff.Path{nil})) && yield(d.whole(essence))
 	}
+}
+
+func (r *Redaction) digests(body map[string]any) digests {
+	metadata, _ := body["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	keys := append(r.Keys[:len(r.Keys):len(r.Keys)], []byte(uid))
+	return digests{uid: uid, keys: keys}
 }
 
 func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
@@ -98,36 +108,6 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 	return bare, changed
 }
 
-func holdsHidden(value any) bool {
-	switch value := value.(type) {
-	case Hidden:
-		return true
-	case map[string]any:
-		for _, inner := range value {
-			if holdsHidden(inner) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
-	digest, err := d.of(nil, essence)
-	if err != nil {
-		return nil, err
-	}
-	return diffbase.Essence{wholeKey: digest}, nil
-}
-
-// sealing makes digests of the values of one essence.
-type sealing struct {
-	digests digests
-	hidden  bool  // there is anything hidden somewhere in it
-	paths   []any // where they are, as lists of keys
-	err     error
-}
-
 // seal gives the essence as it is stored: pure JSON again.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	s := &sealing{digests: d, hidden: holdsHidden(essence)}
@@ -141,6 +121,20 @@ func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Esse
 	sealed = maps.Clone(sealed)
 	sealed[sealedKey] = s.paths
 	return sealed, nil
+}
+
+func holdsHidden(value any) bool {
+	switch value := value.(type) {
+	case Hidden:
+		return true
+	case map[string]any:
+		for _, inner := range value {
+			if holdsHidden(inner) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // value is a copy only if there is anything to replace in the essence. Inside of what is noted nothing else needs to
@@ -181,6 +175,21 @@ func (s *sealing) note(at diff.Path) {
 	s.paths = append(s.paths, keys)
 }
 
+// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than
+// differences are told is one value, as a list is: a digest includes its path.
+func descend(value any, at diff.Path) (map[string]any, bool) {
+	mapping, ok := value.(map[string]any)
+	return mapping, ok && len(at) < diff.MaxDepth
+}
+
+func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
+	digest, err := d.of(nil, essence)
+	if err != nil {
+		return nil, err
+	}
+	return diffbase.Essence{wholeKey: digest}, nil
+}
+
 // Recall gives an essence from what was stored of it on the object, by comparison with the present one. A digest is the
 // present value if that has it, and Hidden otherwise. So is a secret value that was stored when it was none. One digest
 // of the whole is the present essence, or an empty one, so that the change is seen as the addition of all that there
@@ -218,7 +227,44 @@ func (r *Redaction) Recall(
 	return essence, append(sealed, r.Paths...)
 }
 
-type recalling struct{ digests digests }
+// isWhole tells whether what is stored is one digest, and whether it is that of the present essence.
+func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
+	if len(stored) != 1 {
+		return false, false
+	}
+	if digest, ok := stored[wholeKey].(string); ok {
+		return true, d.match(digest, nil, present)
+	}
+	digest, ok := stored[legacyKey].(string)
+	if !ok {
+		return false, false
+	}
+	raw, err := json.Marshal(present)
+	sum := sha256.Sum256(raw)
+	return true, err == nil && hex.EncodeToString(sum[:]) == digest
+}
+
+// sealedPaths are where there are digests in what was stored. What does not look like ours is somebody's data.
+func sealedPaths(stored diffbase.Essence) []diff.Path {
+	list, _ := stored[sealedKey].([]any)
+	paths := make([]diff.Path, 0, len(list))
+	for _, item := range list {
+		keys, ok := item.([]any)
+		if !ok {
+			return nil
+		}
+		path := make(diff.Path, 0, len(keys))
+		for _, key := range keys {
+			text, ok := key.(string)
+			if !ok {
+				return nil
+			}
+			path = append(path, text)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
 
 // value is the remembered one at a place, where the present one is as given. The path is not to be kept.
 func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
@@ -258,50 +304,4 @@ func (c recalling) same(digest string, at diff.Path, now any) bool {
 		return hidden.digest == digest
 	}
 	return c.digests.match(digest, at, now)
-}
-
-// sealedPaths are where there are digests in what was stored. What does not look like ours is somebody's data.
-func sealedPaths(stored diffbase.Essence) []diff.Path {
-	list, _ := stored[sealedKey].([]any)
-	paths := make([]diff.Path, 0, len(list))
-	for _, item := range list {
-		keys, ok := item.([]any)
-		if !ok {
-			return nil
-		}
-		path := make(diff.Path, 0, len(keys))
-		for _, key := range keys {
-			text, ok := key.(string)
-			if !ok {
-				return nil
-			}
-			path = append(path, text)
-		}
-		paths = append(paths, path)
-	}
-	return paths
-}
-
-// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than
-// differences are told is one value, as a list is: a digest includes its path.
-func descend(value any, at diff.Path) (map[string]any, bool) {
-	mapping, ok := value.(map[string]any)
-	return mapping, ok && len(at) < diff.MaxDepth
-}
-
-// isWhole tells whether what is stored is one digest, and whether it is that of the present essence.
-func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
-	if len(stored) != 1 {
-		return false, false
-	}
-	if digest, ok := stored[wholeKey].(string); ok {
-		return true, d.match(digest, nil, present)
-	}
-	digest, ok := stored[legacyKey].(string)
-	if !ok {
-		return false, false
-	}
-	raw, err := json.Marshal(present)
-	sum := sha256.Sum256(raw)
-	return true, err == nil && hex.EncodeToString(sum[:]) == digest
 }

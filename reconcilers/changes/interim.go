@@ -21,6 +21,27 @@ type Interim struct{ annotations diffbase.Annotations }
 
 var _ diffbase.Storage = Interim{}
 
+// preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
+const preconditionKey = "$beside"
+
+// unknownFingerprint is no fingerprint of anything.
+const unknownFingerprint = "?"
+
+// precondition is what an interim essence is valid beside: once another operator has ended the cause, or has begun one
+// of its own, it is not.
+type precondition struct {
+	handled string // the fingerprint of the configuration handled last; empty if there was none
+	// what the essence is of; nil if no cause is open, and some handlers have seen the one essence, some the other
+	success *success
+}
+
+// success is the record of a handler that succeeded; or one that names a sub-handler that did, and since when there is
+// that record.
+type success struct{ id, stopped, since string }
+
+// recordNames are those of the records that were read. One that is listed in a thousand spellings is read once.
+type recordNames map[string]bool
+
 // NewInterim keeps it under the operator's annotation prefix.
 func NewInterim(prefix string) Interim {
 	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true}}
@@ -73,17 +94,6 @@ func (i Interim) Purge(patch *patching.Patch, body map[string]any) {
 	}
 }
 
-// preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
-const preconditionKey = "$beside"
-
-// precondition is what an interim essence is valid beside: once another operator has ended the cause, or has begun one
-// of its own, it is not.
-type precondition struct {
-	handled string // the fingerprint of the configuration handled last; empty if there was none
-	// what the essence is of; nil if no cause is open, and some handlers have seen the one essence, some the other
-	success *success
-}
-
 // value is the form to be persisted.
 func (c precondition) value() map[string]any {
 	value := map[string]any{"handled": c.handled}
@@ -95,9 +105,6 @@ func (c precondition) value() map[string]any {
 	}
 	return value
 }
-
-// unknownFingerprint is no fingerprint of anything.
-const unknownFingerprint = "?"
 
 // parsePrecondition gives one that never holds if the stored value is none of ours.
 func parsePrecondition(stored any) *precondition {
@@ -155,10 +162,6 @@ func (o *object) dropStaleInterim(ctx context.Context, seen *observation) error 
 	return err
 }
 
-// success is the record of a handler that succeeded; or one that names a sub-handler that did, and since when there is
-// that record.
-type success struct{ id, stopped, since string }
-
 // successIn finds what a record has of any success.
 func successIn(id string, record *progress.Record) *success {
 	switch {
@@ -213,9 +216,6 @@ func (o *object) findSuccess(ctx context.Context, state *execution.State) (*succ
 func hasPurposeOf(state *execution.State, purpose string) bool {
 	return purpose == "" || state.Purpose == "" || purpose == state.Purpose
 }
-
-// recordNames are those of the records that were read. One that is listed in a thousand spellings is read once.
-type recordNames map[string]bool
 
 func (r recordNames) first(id string) bool {
 	name := keys.V2("", id)

@@ -17,6 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
+// annotationsLimit is how many bytes of keys and values the API server takes.
+const annotationsLimit = 256 * 1024
+
 // observation is what a round makes of the object, by comparison with what is remembered of it.
 type observation struct {
 	cause        *cause.Cause
@@ -25,6 +28,9 @@ type observation struct {
 	staleInterim bool             // the object has interim memory, of another cause
 	former       *execution.State // all records of our handlers
 }
+
+// storing adds a form of an essence to a merge-patch.
+type storing func(patch, body map[string]any, form diffbase.Essence) error
 
 // observe compares the object with what is remembered of it, and so finds the cause. All memory is read here, ahead of
 // any write: an object whose memory is malformed is not touched.
@@ -100,9 +106,6 @@ func (p *pass) handlersOf(fields []diff.Path) []string {
 	return ids
 }
 
-// annotationsLimit is how many bytes of keys and values the API server takes.
-const annotationsLimit = 256 * 1024
-
 // storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
 func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
 	lens := o.handling.Lens
@@ -131,9 +134,6 @@ func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	}
 	return annotationsSize(o.body, trial.Merge) <= annotationsLimit
 }
-
-// storing adds a form of an essence to a merge-patch.
-type storing func(patch, body map[string]any, form diffbase.Essence) error
 
 // storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
 func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {

@@ -19,6 +19,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
+// fails, Memory keeps them as they are, and the next pass writes them.
+type outcomes struct {
+	cause   *cause.Cause
+	seen    *observation     // what the object remembers, as the pass that writes has found it
+	state   *execution.State // the progress of the handlers
+	interim diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
+	purging bool             // records of former causes are to be removed with the next write
+	busy    bool             // the object is being deleted, and something in the background still runs for it
+
+	attempts []*execution.Attempt // those with something that is not written yet
+	pending  time.Time            // since when an outcome waits for its write; zero if none does
+}
+
 // retryUnwritten writes what a former pass could not, before anything else is done: no handler is called while its
 // outcome could not be kept. It is the same write, only later, whatever has become of the object; then all is looked at
 // anew. If that fails again, only a deletion that has begun since goes on: with what is left, which its handlers see.
@@ -139,20 +153,6 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
 		handled.interim = nil
 	}
-}
-
-// outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
-// fails, Memory keeps them as they are, and the next pass writes them.
-type outcomes struct {
-	cause   *cause.Cause
-	seen    *observation     // what the object remembers, as the pass that writes has found it
-	state   *execution.State // the progress of the handlers
-	interim diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
-	purging bool             // records of former causes are to be removed with the next write
-	busy    bool             // the object is being deleted, and something in the background still runs for it
-
-	attempts []*execution.Attempt // those with something that is not written yet
-	pending  time.Time            // since when an outcome waits for its write; zero if none does
 }
 
 // restoreProgress selects the handlers of the cause, and takes up their progress where it was left. What former

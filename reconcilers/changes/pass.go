@@ -37,6 +37,26 @@ const (
 	startOver         // the object has changed by our own write: it is looked at anew
 )
 
+// Idle is true if there is nothing to remember: the memory can be dropped.
+func (m *Memory) Idle() bool {
+	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
+		m.logged == nil && m.records == nil
+}
+
+// Reconcile makes one pass over the object. The body is shared and not modified.
+// A *BlockedError says that the object must change first; any other error is to be tried again later.
+func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
+	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
+	for range rounds {
+		verdict, err := p.containedRound(ctx)
+		if err != nil || verdict != startOver || p.object.gone {
+			p.logLongDelays(ctx)
+			return p.next(), err
+		}
+	}
+	return p.next(), errUnsettled
+}
+
 // containedRound makes a panic of the engine's own, or of what it asks, an error of this object alone.
 func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
 	err = panics.Contain(func() (err error) { v, err = p.round(ctx); return err })
@@ -127,26 +147,6 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 		}
 	}
 	return ids, until
-}
-
-// Idle is true if there is nothing to remember: the memory can be dropped.
-func (m *Memory) Idle() bool {
-	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.records == nil
-}
-
-// Reconcile makes one pass over the object. The body is shared and not modified.
-// A *BlockedError says that the object must change first; any other error is to be tried again later.
-func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
-	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
-	for range rounds {
-		verdict, err := p.containedRound(ctx)
-		if err != nil || verdict != startOver || p.object.gone {
-			p.logLongDelays(ctx)
-			return p.next(), err
-		}
-	}
-	return p.next(), errUnsettled
 }
 
 // IDs are those of all handlers of the kind, in the order of registration: their records are ours.

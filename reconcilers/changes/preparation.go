@@ -42,58 +42,6 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 	return goOn, filterError(err)
 }
 
-// ensureFinalizer adds the finalizer before any handler is called, or removes one that nobody needs.
-func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
-	name, deleting := p.handling.Finalizer, seen.cause.Deleting
-	held := patching.HasFinalizer(p.object.body, name)
-	switch {
-	case wanted.finalizer && !held && !deleting:
-		return startOver, p.object.transform(ctx, blockDeletion(name))
-	case !wanted.finalizer && held && deleting:
-		return stop, p.release(ctx, seen, wanted.busy)
-	case !wanted.finalizer && held:
-		return startOver, p.object.transform(ctx, patching.AllowDeletion(name))
-	default:
-		return goOn, nil
-	}
-}
-
-// blockDeletion adds the finalizer, but not to an object whose deletion was quicker: the server would refuse that.
-func blockDeletion(finalizer string) patching.Transform {
-	return func(body map[string]any) error {
-		if patching.BeingDeleted(body) {
-			return nil
-		}
-		return patching.BlockDeletion(finalizer)(body)
-	}
-}
-
-// dropStaleProgress ends the causes that do not exist any more: a change was reverted, or the object left the filters.
-// Their records go. But where a handler had already succeeded, what it saw becomes the last-handled configuration, so
-// that the revert follows as an update.
-func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
-	reason := seen.cause.Reason
-	switch {
-	case reason == cause.Gone:
-		return stop, nil
-	case reason == cause.Free, seen.cause.Deleting && !wanted.changing:
-		return stop, p.release(ctx, seen, wanted.busy)
-	}
-	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
-	switch {
-	case !wanted.changing && len(seen.former.Handlers()) == 0:
-		return stop, nil
-	case !wanted.changing:
-		return stop, p.dropProgress(ctx, seen, handled)
-	case (reason == cause.Noop || reason == cause.Resume) && handled:
-		return startOver, p.dropProgress(ctx, seen, true)
-	case reason == cause.Noop:
-		return stop, p.dropProgress(ctx, seen, false)
-	default:
-		return goOn, nil
-	}
-}
-
 // release ends the matter with an object that is being deleted, and of which no handler of changes wants anything:
 // nothing is remembered of a cause that was not finished, as others may hold the object for long. The finalizer goes,
 // too, unless something in the background still runs for the object.
@@ -109,32 +57,6 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 	}
 	if patching.HasFinalizer(p.object.body, p.handling.Finalizer) && !busy {
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.handling.Finalizer))
-	}
-	return p.object.send(ctx, patch)
-}
-
-// dropProgress removes the records. If a handler has handled a configuration which is not that of the object, the two
-// configurations change places: some handlers have seen the one, some the other, and whichever of them the object has
-// at last, the others must be told.
-func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
-	if len(seen.former.Handlers()) == 0 && seen.interim == nil {
-		return nil
-	}
-	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
-	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
-	if err := p.object.tolerate(ctx, err); err != nil {
-		return err
-	}
-	if !handled || seen.cause.Old == nil {
-		p.handling.Interim.Purge(&patch, p.object.body)
-		return p.object.send(ctx, patch)
-	}
-	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
-		return err
-	}
-	if err := p.object.storeInterimBeside(&patch, seen.cause.Old); err != nil {
-		return err
 	}
 	return p.object.send(ctx, patch)
 }
@@ -244,4 +166,82 @@ func copyRecord(patch, body map[string]any, to progress.Storage, id string, reco
 		return fmt.Errorf("storing the progress of handler %q in all places: %w", id, err)
 	}
 	return nil
+}
+
+// ensureFinalizer adds the finalizer before any handler is called, or removes one that nobody needs.
+func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	name, deleting := p.handling.Finalizer, seen.cause.Deleting
+	held := patching.HasFinalizer(p.object.body, name)
+	switch {
+	case wanted.finalizer && !held && !deleting:
+		return startOver, p.object.transform(ctx, blockDeletion(name))
+	case !wanted.finalizer && held && deleting:
+		return stop, p.release(ctx, seen, wanted.busy)
+	case !wanted.finalizer && held:
+		return startOver, p.object.transform(ctx, patching.AllowDeletion(name))
+	default:
+		return goOn, nil
+	}
+}
+
+// blockDeletion adds the finalizer, but not to an object whose deletion was quicker: the server would refuse that.
+func blockDeletion(finalizer string) patching.Transform {
+	return func(body map[string]any) error {
+		if patching.BeingDeleted(body) {
+			return nil
+		}
+		return patching.BlockDeletion(finalizer)(body)
+	}
+}
+
+// dropStaleProgress ends the causes that do not exist any more: a change was reverted, or the object left the filters.
+// Their records go. But where a handler had already succeeded, what it saw becomes the last-handled configuration, so
+// that the revert follows as an update.
+func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	reason := seen.cause.Reason
+	switch {
+	case reason == cause.Gone:
+		return stop, nil
+	case reason == cause.Free, seen.cause.Deleting && !wanted.changing:
+		return stop, p.release(ctx, seen, wanted.busy)
+	}
+	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
+	switch {
+	case !wanted.changing && len(seen.former.Handlers()) == 0:
+		return stop, nil
+	case !wanted.changing:
+		return stop, p.dropProgress(ctx, seen, handled)
+	case (reason == cause.Noop || reason == cause.Resume) && handled:
+		return startOver, p.dropProgress(ctx, seen, true)
+	case reason == cause.Noop:
+		return stop, p.dropProgress(ctx, seen, false)
+	default:
+		return goOn, nil
+	}
+}
+
+// dropProgress removes the records. If a handler has handled a configuration which is not that of the object, the two
+// configurations change places: some handlers have seen the one, some the other, and whichever of them the object has
+// at last, the others must be told.
+func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
+	if len(seen.former.Handlers()) == 0 && seen.interim == nil {
+		return nil
+	}
+	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
+	patch := patching.Patch{Merge: map[string]any{}}
+	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
+	if err := p.object.tolerate(ctx, err); err != nil {
+		return err
+	}
+	if !handled || seen.cause.Old == nil {
+		p.handling.Interim.Purge(&patch, p.object.body)
+		return p.object.send(ctx, patch)
+	}
+	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
+		return err
+	}
+	if err := p.object.storeInterimBeside(&patch, seen.cause.Old); err != nil {
+		return err
+	}
+	return p.object.send(ctx, patch)
 }

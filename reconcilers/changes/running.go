@@ -16,12 +16,29 @@ import (
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
 var ErrDeleted = execution.ErrDeleted
 
+// longestCheckpoint is how long at most to wait for another try after checkpoints that could not be written.
+const longestCheckpoint = time.Minute
+
+var errEnded = errors.New("the attempt has ended: nothing can be flushed any more")
+
 // runner calls handlers of one cause, each on a copy of the object with the changes of those before it.
 type runner struct {
 	pass     *pass
 	outcomes *outcomes
 	working  map[string]any // the object as the next handler is to see it
 	budget   *budget        // for the progress of sub-handlers; nil as long as there are none
+}
+
+// invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
+// outcomes must be written, for its own wish to write, and for the exit of the operator.
+type invocation struct {
+	runner   *runner
+	handler  *adapters.Handler
+	attempt  *execution.Attempt
+	interval time.Duration // how long outcomes wait; longer if writes fail
+	cancel   context.CancelCauseFunc
+	requests chan func()   // what the function's goroutine wants to be done on ours
+	over     chan struct{} // closed when nobody waits for them any more
 }
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
@@ -107,23 +124,6 @@ func withChanges(object map[string]any, a *execution.Attempt, transforms []patch
 		return object
 	}
 	return changed
-}
-
-// longestCheckpoint is how long at most to wait for another try after checkpoints that could not be written.
-const longestCheckpoint = time.Minute
-
-var errEnded = errors.New("the attempt has ended: nothing can be flushed any more")
-
-// invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
-// outcomes must be written, for its own wish to write, and for the exit of the operator.
-type invocation struct {
-	runner   *runner
-	handler  *adapters.Handler
-	attempt  *execution.Attempt
-	interval time.Duration // how long outcomes wait; longer if writes fail
-	cancel   context.CancelCauseFunc
-	requests chan func()   // what the function's goroutine wants to be done on ours
-	over     chan struct{} // closed when nobody waits for them any more
 }
 
 func (i *invocation) run(ctx context.Context) error {

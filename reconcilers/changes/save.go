@@ -13,6 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
+var errNotKept = errors.New(
+	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
+		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+)
+
 // closeOrContinue writes what is left, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
 	err := p.save(ctx, p.outcomes)
@@ -162,11 +167,6 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 	}
 	maps.Copy(p.memory.records, handled.state.Records())
 }
-
-var errNotKept = errors.New(
-	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
-		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
-)
 
 // checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped
 // without a word, and the object would be new forever, its handlers called again and again. The error delays the object

@@ -10,6 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
+// mostRetries is where counting ends: a record may say anything, and no number may become a negative one.
+const mostRetries = math.MaxInt32
+
+// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose
+// records are refused for their size could not go on.
+const messageLimit = 4096
+
 // HandlerState is what is known of one handler for one cause.
 type HandlerState struct {
 	// ID is the handler's.
@@ -54,6 +61,20 @@ type HandlerState struct {
 	own     int  // the length of its id without that of its handler
 }
 
+// Account is what is known of the attempts that a handler has made before. The zero value is none.
+type Account struct {
+	// Retries counts them.
+	Retries int
+	// Started is when the first one was due; zero is now.
+	Started time.Time
+	// Until is until when the handler sleeps; zero or past is not at all.
+	Until time.Time
+	// Finished is true after a success, or a failure for good.
+	Finished bool
+	// Blocked is true if the handler waits until the object changes.
+	Blocked bool
+}
+
 func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 	return &HandlerState{ID: id, Purpose: purpose, Started: now}
 }
@@ -75,6 +96,16 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	return e
 }
 
+// ownSubrefs are those that can be sub-handlers of the handler, each once. What else is listed is not ours: to purge it
+// would remove other memory.
+func ownSubrefs(id string, listed []string) []string {
+	own := slices.DeleteFunc(slices.Clone(listed), func(sub string) bool { return !strings.HasPrefix(sub, id+"/") })
+	if len(own) == 0 {
+		return nil
+	}
+	return distinct(own)
+}
+
 // Finished is true after a success or a failure.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
@@ -84,6 +115,18 @@ func (e *HandlerState) delay(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, e.Delayed.Sub(now))
+}
+
+// repurpose moves the handler to another cause. It keeps start, retries and delay; but it was done for its former
+// purpose only, so success and failure are cleared.
+func (e *HandlerState) repurpose(purpose string) {
+	if e.Purpose == purpose {
+		return
+	}
+	if e.Purpose != "" {
+		e.Success, e.Failure, e.Stopped, e.Succeeded = false, false, nil, nil
+	}
+	e.Purpose = purpose
 }
 
 func (e *HandlerState) conclude(o Outcome, now time.Time) {
@@ -104,35 +147,6 @@ func (e *HandlerState) conclude(o Outcome, now time.Time) {
 	}
 	e.Subrefs = union(e.Subrefs, o.Subrefs)
 }
-
-// repurpose moves the handler to another cause. It keeps start, retries and delay; but it was done for its former
-// purpose only, so success and failure are cleared.
-func (e *HandlerState) repurpose(purpose string) {
-	if e.Purpose == purpose {
-		return
-	}
-	if e.Purpose != "" {
-		e.Success, e.Failure, e.Stopped, e.Succeeded = false, false, nil, nil
-	}
-	e.Purpose = purpose
-}
-
-// mostRetries is where counting ends: a record may say anything, and no number may become a negative one.
-const mostRetries = math.MaxInt32
-
-// ownSubrefs are those that can be sub-handlers of the handler, each once. What else is listed is not ours: to purge it
-// would remove other memory.
-func ownSubrefs(id string, listed []string) []string {
-	own := slices.DeleteFunc(slices.Clone(listed), func(sub string) bool { return !strings.HasPrefix(sub, id+"/") })
-	if len(own) == 0 {
-		return nil
-	}
-	return distinct(own)
-}
-
-// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose
-// records are refused for their size could not go on.
-const messageLimit = 4096
 
 func (e *HandlerState) messageLimit() int {
 	switch {
@@ -163,72 +177,6 @@ func (e *HandlerState) Record() progress.Record {
 		r.Purpose = &purpose
 	}
 	return r
-}
-
-// changed is true if the record differs from what was read, or from how that was written.
-func (e *HandlerState) changed() bool {
-	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
-}
-
-// Account is what is known of the attempts that a handler has made before. The zero value is none.
-type Account struct {
-	// Retries counts them.
-	Retries int
-	// Started is when the first one was due; zero is now.
-	Started time.Time
-	// Until is until when the handler sleeps; zero or past is not at all.
-	Until time.Time
-	// Finished is true after a success, or a failure for good.
-	Finished bool
-	// Blocked is true if the handler waits until the object changes.
-	Blocked bool
-}
-
-// Waits gives the reason to make no attempt now; the zero value if there is none.
-func (c Account) Waits(now time.Time) Stop {
-	switch {
-	case c.Finished:
-		return Stop{Why: Finished}
-	case c.Blocked:
-		return Stop{Why: Blocked}
-	case c.Until.After(now):
-		return Stop{Why: Asleep, Until: c.Until}
-	default:
-		return Stop{}
-	}
-}
-
-// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
-// wrong, is now.
-func (c Account) Runtime(now time.Time) time.Duration {
-	if c.Started.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(c.Started))
-}
-
-// Account is what the adapters need to know of the handler.
-func (e *HandlerState) Account() Account {
-	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
-	if e.Delayed != nil {
-		account.Until = *e.Delayed
-	}
-	if account.Started.IsZero() { // by a record of the year 1: an account takes that for none
-		account.Started = account.Started.Add(1)
-	}
-	return account
-}
-
-// Recorded is true if the handler has, or is to have, a record of its own.
-func (e *HandlerState) Recorded() bool {
-	switch fresh := e.Retries == 0 && e.loaded == nil; {
-	case !e.sub:
-		return true
-	case e.named, e.Postponed && fresh:
-		return false
-	default:
-		return !e.compact || !fresh || e.Timed || e.parts != nil
-	}
 }
 
 // references are the sub-handlers with records, which are to be purged with its own.
@@ -275,4 +223,56 @@ func (e *HandlerState) allDone() []string {
 		}
 	}
 	return distinct(ids)
+}
+
+// changed is true if the record differs from what was read, or from how that was written.
+func (e *HandlerState) changed() bool {
+	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
+}
+
+// Recorded is true if the handler has, or is to have, a record of its own.
+func (e *HandlerState) Recorded() bool {
+	switch fresh := e.Retries == 0 && e.loaded == nil; {
+	case !e.sub:
+		return true
+	case e.named, e.Postponed && fresh:
+		return false
+	default:
+		return !e.compact || !fresh || e.Timed || e.parts != nil
+	}
+}
+
+// Account is what the adapters need to know of the handler.
+func (e *HandlerState) Account() Account {
+	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
+	if e.Delayed != nil {
+		account.Until = *e.Delayed
+	}
+	if account.Started.IsZero() { // by a record of the year 1: an account takes that for none
+		account.Started = account.Started.Add(1)
+	}
+	return account
+}
+
+// Waits gives the reason to make no attempt now; the zero value if there is none.
+func (c Account) Waits(now time.Time) Stop {
+	switch {
+	case c.Finished:
+		return Stop{Why: Finished}
+	case c.Blocked:
+		return Stop{Why: Blocked}
+	case c.Until.After(now):
+		return Stop{Why: Asleep, Until: c.Until}
+	default:
+		return Stop{}
+	}
+}
+
+// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
+// wrong, is now.
+func (c Account) Runtime(now time.Time) time.Duration {
+	if c.Started.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(c.Started))
 }

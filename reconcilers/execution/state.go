@@ -27,6 +27,37 @@ type State struct {
 	owned    []string
 }
 
+// Counts says how many handlers succeeded, failed and are still running.
+type Counts struct{ Success, Failure, Running int }
+
+// Lifecycle decides which of the handlers that are due are called in one pass, and in which order. The zero value is
+// InOrder. Kopf: kopf.lifecycles.
+type Lifecycle int
+
+// The lifecycles.
+const (
+	// InOrder calls all of them, in the order of registration. It is the default here.
+	InOrder Lifecycle = iota
+	// ASAP calls one: that with the fewest attempts, the first of these. It is Kopf's default: asap.
+	ASAP
+	// OneByOne calls the first one. Kopf: one_by_one.
+	OneByOne
+	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
+	AllAtOnce
+	// Randomized calls one at random. Kopf: randomized.
+	Randomized
+	// Shuffled calls all of them in random order. Kopf: shuffled.
+	Shuffled
+)
+
+// removal removes records, each once.
+type removal struct {
+	to          progress.Writer
+	patch, body map[string]any
+	done        map[string]bool
+	err         error // the first one
+}
+
 // Restore reads the records of the owned handlers, and begins those of the selected ones that have none.
 // Records of ids that are not owned are never read: they are of other operators. An error is a malformed record.
 func Restore(
@@ -87,108 +118,6 @@ func (s *State) Repurpose(purpose string) (leftovers bool) {
 	return s.Superseding()
 }
 
-// Conclude writes the outcome of an attempt into the account. An aborted attempt leaves no trace.
-func (s *State) Conclude(id string, o Outcome, now time.Time) error {
-	e := s.byID[id]
-	if e == nil {
-		return fmt.Errorf("an outcome of handler %q, which is not accounted for", id)
-	}
-	e.blocked = o.Blocked
-	if !o.Aborted {
-		s.conclude(e, o, now)
-	}
-	return nil
-}
-
-func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
-	e.conclude(o, now)
-	e.named = e.sub && e.compact && e.Success
-}
-
-// Done is true if all selected handlers are finished. With none selected, it is true.
-func (s *State) Done() bool {
-	for _, e := range s.handlers {
-		if e.Active && !e.sub && !e.Finished() {
-			return false
-		}
-	}
-	return true
-}
-
-// Delays are the remaining sleeps of the selected unfinished handlers, 0 for those awake.
-// Handlers that wait for their object to change have none.
-func (s *State) Delays(now time.Time) []time.Duration {
-	var delays []time.Duration
-	for _, e := range s.handlers {
-		if e.Active && !e.sub && !e.Finished() && !e.blocked {
-			delays = append(delays, e.delay(now))
-		}
-	}
-	return delays
-}
-
-// Counts says how many handlers succeeded, failed and are still running.
-type Counts struct{ Success, Failure, Running int }
-
-func (c *Counts) add(e *HandlerState) {
-	if e.Success {
-		c.Success++
-	}
-	if e.Failure {
-		c.Failure++ // a record may claim both
-	}
-	if !e.Finished() {
-		c.Running++
-	}
-}
-
-// Counts counts those of the present purpose or of none; extras, those of the other purposes.
-func (s *State) Counts() (present Counts, extras map[string]Counts) {
-	extras = map[string]Counts{}
-	for _, e := range s.handlers {
-		if e.Purpose == "" || e.Purpose == s.Purpose {
-			present.add(e)
-			continue
-		}
-		c := extras[e.Purpose]
-		c.add(e)
-		extras[e.Purpose] = c
-	}
-	return present, extras
-}
-
-// Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
-// What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
-func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
-	e := s.byID[id]
-	if e == nil {
-		return
-	}
-	before.Active, before.loaded, before.parts = e.Active, e.loaded, e.parts
-	*e = before
-	s.conclude(e, o, now)
-}
-
-// Lifecycle decides which of the handlers that are due are called in one pass, and in which order. The zero value is
-// InOrder. Kopf: kopf.lifecycles.
-type Lifecycle int
-
-// The lifecycles.
-const (
-	// InOrder calls all of them, in the order of registration. It is the default here.
-	InOrder Lifecycle = iota
-	// ASAP calls one: that with the fewest attempts, the first of these. It is Kopf's default: asap.
-	ASAP
-	// OneByOne calls the first one. Kopf: one_by_one.
-	OneByOne
-	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
-	AllAtOnce
-	// Randomized calls one at random. Kopf: randomized.
-	Randomized
-	// Shuffled calls all of them in random order. Kopf: shuffled.
-	Shuffled
-)
-
 // Valid tells whether there is such a lifecycle.
 func (l Lifecycle) Valid() bool { return l >= InOrder && l <= Shuffled }
 
@@ -216,6 +145,96 @@ func (l Lifecycle) Pick(due []*HandlerState) []*HandlerState {
 	}
 }
 
+// Conclude writes the outcome of an attempt into the account. An aborted attempt leaves no trace.
+func (s *State) Conclude(id string, o Outcome, now time.Time) error {
+	e := s.byID[id]
+	if e == nil {
+		return fmt.Errorf("an outcome of handler %q, which is not accounted for", id)
+	}
+	e.blocked = o.Blocked
+	if !o.Aborted {
+		s.conclude(e, o, now)
+	}
+	return nil
+}
+
+func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
+	e.conclude(o, now)
+	e.named = e.sub && e.compact && e.Success
+}
+
+// Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
+// What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
+func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
+	e := s.byID[id]
+	if e == nil {
+		return
+	}
+	before.Active, before.loaded, before.parts = e.Active, e.loaded, e.parts
+	*e = before
+	s.conclude(e, o, now)
+}
+
+// Done is true if all selected handlers are finished. With none selected, it is true.
+func (s *State) Done() bool {
+	for _, e := range s.handlers {
+		if e.Active && !e.sub && !e.Finished() {
+			return false
+		}
+	}
+	return true
+}
+
+// Delays are the remaining sleeps of the selected unfinished handlers, 0 for those awake.
+// Handlers that wait for their object to change have none.
+func (s *State) Delays(now time.Time) []time.Duration {
+	var delays []time.Duration
+	for _, e := range s.handlers {
+		if e.Active && !e.sub && !e.Finished() && !e.blocked {
+			delays = append(delays, e.delay(now))
+		}
+	}
+	return delays
+}
+
+// Counts counts those of the present purpose or of none; extras, those of the other purposes.
+func (s *State) Counts() (present Counts, extras map[string]Counts) {
+	extras = map[string]Counts{}
+	for _, e := range s.handlers {
+		if e.Purpose == "" || e.Purpose == s.Purpose {
+			present.add(e)
+			continue
+		}
+		c := extras[e.Purpose]
+		c.add(e)
+		extras[e.Purpose] = c
+	}
+	return present, extras
+}
+
+func (c *Counts) add(e *HandlerState) {
+	if e.Success {
+		c.Success++
+	}
+	if e.Failure {
+		c.Failure++ // a record may claim both
+	}
+	if !e.Finished() {
+		c.Running++
+	}
+}
+
+// Records are those of the selected handlers, by their ids.
+func (s *State) Records() map[string]progress.Record {
+	records := make(map[string]progress.Record, len(s.handlers))
+	for _, e := range s.handlers {
+		if e.Active {
+			records[e.ID] = e.Record()
+		}
+	}
+	return records
+}
+
 // Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not
 // needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
@@ -238,6 +257,21 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// Written marks the records as stored: they are not stored again unless they change.
+func (s *State) Written() {
+	for _, e := range s.handlers {
+		if !e.Active {
+			continue
+		}
+		if !e.Recorded() {
+			e.loaded = nil
+			continue
+		}
+		record := e.Record()
+		e.loaded = &record
+	}
 }
 
 // Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. What a
@@ -274,14 +308,6 @@ func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) err
 	return removal.err
 }
 
-// removal removes records, each once.
-type removal struct {
-	to          progress.Writer
-	patch, body map[string]any
-	done        map[string]bool
-	err         error // the first one
-}
-
 func (r *removal) of(id string) {
 	if r.done[id] {
 		return
@@ -299,30 +325,4 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
 	}
 	return nil
-}
-
-// Records are those of the selected handlers, by their ids.
-func (s *State) Records() map[string]progress.Record {
-	records := make(map[string]progress.Record, len(s.handlers))
-	for _, e := range s.handlers {
-		if e.Active {
-			records[e.ID] = e.Record()
-		}
-	}
-	return records
-}
-
-// Written marks the records as stored: they are not stored again unless they change.
-func (s *State) Written() {
-	for _, e := range s.handlers {
-		if !e.Active {
-			continue
-		}
-		if !e.Recorded() {
-			e.loaded = nil
-			continue
-		}
-		record := e.Record()
-		e.loaded = &record
-	}
 }

@@ -14,72 +14,13 @@ import (
 // them. The log has all of it.
 const partMessageLimit = 256
 
+// longest is a text with an ellipsis, as JSON.
+var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
+
 // parts are the sub-handlers of one handler that were met in this process.
 type parts struct {
 	direct []*HandlerState
 	all    map[string]*HandlerState
-}
-
-// meet makes the handler remember a sub-handler of its own, or of one of these.
-func (e *HandlerState) meet(met *HandlerState, direct bool) {
-	if e.parts == nil {
-		e.parts = &parts{all: map[string]*HandlerState{}}
-	}
-	if e.parts.all[met.ID] != nil {
-		return
-	}
-	e.parts.all[met.ID] = met
-	if direct {
-		e.parts.direct = append(e.parts.direct, met)
-	}
-}
-
-// Sub is true for sub-handlers.
-func (e *HandlerState) Sub() bool { return e.sub }
-
-func (e *HandlerState) relative(id string) string {
-	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
-}
-
-// Reserved is the record with the most that the next attempt can add to it.
-func (e *HandlerState) Reserved(now time.Time) progress.Record {
-	r := e.Record()
-	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
-	return r
-}
-
-// longest is a text with an ellipsis, as JSON.
-var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
-
-// Stored is true if the object has a record of the handler.
-func (e *HandlerState) Stored() bool { return e.loaded != nil }
-
-// Tried is true if the handler was called before, or has a record all the same: there is a place for it already.
-func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil }
-
-// Naming is how many bytes a record takes to name a sub-handler that succeeded. Levels is how many records refer to it
-// if it has a record of its own, in how many bytes each.
-func (e *HandlerState) Naming() (bytes, levels, each int) {
-	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
-}
-
-// distinct are the texts sorted, once each; they are not modified.
-func distinct(texts []string) []string {
-	if len(texts) == 0 || isDistinct(texts) {
-		return texts
-	}
-	texts = slices.Clone(texts)
-	slices.Sort(texts)
-	return slices.Compact(texts)
-}
-
-func isDistinct(texts []string) bool {
-	for i := 1; i < len(texts); i++ {
-		if texts[i-1] >= texts[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Sub takes up the account of a sub-handler: as it is on the object, or anew. Its ancestors, given by their ids, the
@@ -132,4 +73,63 @@ func (s *State) takeUp(
 func (e *HandlerState) hasSucceeded(id string) bool {
 	_, found := slices.BinarySearch(e.Succeeded, e.relative(id))
 	return found
+}
+
+// meet makes the handler remember a sub-handler of its own, or of one of these.
+func (e *HandlerState) meet(met *HandlerState, direct bool) {
+	if e.parts == nil {
+		e.parts = &parts{all: map[string]*HandlerState{}}
+	}
+	if e.parts.all[met.ID] != nil {
+		return
+	}
+	e.parts.all[met.ID] = met
+	if direct {
+		e.parts.direct = append(e.parts.direct, met)
+	}
+}
+
+// Sub is true for sub-handlers.
+func (e *HandlerState) Sub() bool { return e.sub }
+
+func (e *HandlerState) relative(id string) string {
+	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
+}
+
+// Reserved is the record with the most that the next attempt can add to it.
+func (e *HandlerState) Reserved(now time.Time) progress.Record {
+	r := e.Record()
+	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
+	return r
+}
+
+// Stored is true if the object has a record of the handler.
+func (e *HandlerState) Stored() bool { return e.loaded != nil }
+
+// Tried is true if the handler was called before, or has a record all the same: there is a place for it already.
+func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil }
+
+// Naming is how many bytes a record takes to name a sub-handler that succeeded. Levels is how many records refer to it
+// if it has a record of its own, in how many bytes each.
+func (e *HandlerState) Naming() (bytes, levels, each int) {
+	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
+}
+
+// distinct are the texts sorted, once each; they are not modified.
+func distinct(texts []string) []string {
+	if len(texts) == 0 || isDistinct(texts) {
+		return texts
+	}
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func isDistinct(texts []string) bool {
+	for i := 1; i < len(texts); i++ {
+		if texts[i-1] >= texts[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -30,151 +30,6 @@ type request struct {
 	payload any
 }
 
-func (r request) doing() string {
-	if r.status {
-		return "patching the status of"
-	}
-	return "patching"
-}
-
-// write sends a request of either kind. If it is not to go on, that is either for the error, or the object is gone.
-func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
-	err = x.send(ctx, r)
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err) && r.status:
-		return x.missingStatus(ctx, err)
-	case apierrors.IsNotFound(err):
-		x.result.Gone = true
-		return false, nil
-	case r.status && lasting(err):
-		x.result.StatusRefused = err
-		return true, nil
-	default:
-		return false, err
-	}
-}
-
-func (x *exchange) send(ctx context.Context, r request) error {
-	data, err := json.Marshal(r.payload)
-	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
-	}
-	seen := unstructured.Unstructured{Object: x.target.Body}
-	shell := &unstructured.Unstructured{}
-	shell.SetGroupVersionKind(seen.GroupVersionKind())
-	shell.SetNamespace(seen.GetNamespace())
-	shell.SetName(seen.GetName())
-
-	x.result.Requests++
-	patch := client.RawPatch(r.kind, data)
-	if r.status {
-		err = x.writer.Client.Status().Patch(ctx, shell, patch, x.writer.statusOptions()...)
-	} else {
-		err = x.writer.Client.Patch(ctx, shell, patch, x.writer.mainOptions()...)
-	}
-	if err != nil {
-		return failure(err, r, describe(x.target.Body))
-	}
-	x.current, x.result.Body = shell.Object, shell.Object
-	return nil
-}
-
-// missingStatus finds out what a 404 of /status means: no such object, or no such subresource.
-func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bool, err error) {
-	live, err := x.writer.reread(ctx, x.target.Body)
-	switch {
-	case apierrors.IsNotFound(err):
-		x.result.Gone = true
-		return false, nil
-	case err != nil:
-		return false, err
-	case !sameObject(x.target.Body, live):
-		return false, fmt.Errorf("patching the status of %s: %w: %w", describe(x.target.Body), ErrReplaced, missing)
-	default:
-		x.result.StatusRefused = fmt.Errorf(
-			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
-		)
-		return true, nil
-	}
-}
-
-// merge sends a merge-patch, with the guards that are asked for.
-func (x *exchange) merge(
-	ctx context.Context, status bool, payload map[string]any, byVersion bool,
-) (proceed bool, err error) {
-	guards := map[string]any{}
-	if uid := UIDOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
-		guards["uid"] = uid
-	}
-	if byVersion {
-		version, err := x.version()
-		if err != nil {
-			return false, err
-		}
-		guards["resourceVersion"] = version
-	}
-	proceed, err = x.write(
-		ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)},
-	)
-	if proceed && (!status || x.result.StatusRefused == nil) {
-		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
-	}
-	return proceed, err
-}
-
-func (x *exchange) version() (string, error) {
-	version := VersionOf(x.current)
-	if version == "" {
-		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describe(x.target.Body))
-	}
-	return version, nil
-}
-
-// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not
-// know, without a word. The metadata is the server's own, and is left out.
-func dropped(payload, answer map[string]any) []diff.Path {
-	var lost []diff.Path
-	for _, key := range slices.Sorted(maps.Keys(payload)) {
-		if key != "metadata" {
-			lost = missing(lost, diff.Path{key}, payload[key], answer)
-		}
-	}
-	return lost
-}
-
-// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever
-// is nested how deeply ever, costs no more than it has keys.
-func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
-	held, present := within[at[len(at)-1]]
-	inner, mapping := wanted.(map[string]any)
-	switch {
-	case wanted == nil || !present && mapping && empty(inner):
-		return lost
-	case !present:
-		return append(lost, slices.Clone(at))
-	case !mapping:
-		return lost
-	}
-	into, _ := held.(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(inner)) {
-		lost = missing(lost, append(at, key), inner[key], into)
-	}
-	return lost
-}
-
-// empty tells whether a merge-patch of a mapping leaves nothing of its own.
-func empty(payload map[string]any) bool {
-	for _, value := range payload {
-		inner, mapping := value.(map[string]any)
-		if value != nil && !(mapping && empty(inner)) {
-			return false
-		}
-	}
-	return true
-}
-
 // folded sends one merge-patch to /status, if there is one, and one to the main resource.
 func (x *exchange) folded(ctx context.Context, p Patch) error {
 	base, rest := p.Merge, p.Merge
@@ -226,4 +81,149 @@ func fold(body, merge map[string]any, transforms []Transform) (map[string]any, e
 	}
 	change, _ := MergeDiff(merged, after)
 	return compose(body, merge, change), nil
+}
+
+// merge sends a merge-patch, with the guards that are asked for.
+func (x *exchange) merge(
+	ctx context.Context, status bool, payload map[string]any, byVersion bool,
+) (proceed bool, err error) {
+	guards := map[string]any{}
+	if uid := UIDOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
+		guards["uid"] = uid
+	}
+	if byVersion {
+		version, err := x.version()
+		if err != nil {
+			return false, err
+		}
+		guards["resourceVersion"] = version
+	}
+	proceed, err = x.write(
+		ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)},
+	)
+	if proceed && (!status || x.result.StatusRefused == nil) {
+		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
+	}
+	return proceed, err
+}
+
+func (x *exchange) version() (string, error) {
+	version := VersionOf(x.current)
+	if version == "" {
+		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describe(x.target.Body))
+	}
+	return version, nil
+}
+
+// write sends a request of either kind. If it is not to go on, that is either for the error, or the object is gone.
+func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
+	err = x.send(ctx, r)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err) && r.status:
+		return x.missingStatus(ctx, err)
+	case apierrors.IsNotFound(err):
+		x.result.Gone = true
+		return false, nil
+	case r.status && lasting(err):
+		x.result.StatusRefused = err
+		return true, nil
+	default:
+		return false, err
+	}
+}
+
+func (x *exchange) send(ctx context.Context, r request) error {
+	data, err := json.Marshal(r.payload)
+	if err != nil {
+		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
+	}
+	seen := unstructured.Unstructured{Object: x.target.Body}
+	shell := &unstructured.Unstructured{}
+	shell.SetGroupVersionKind(seen.GroupVersionKind())
+	shell.SetNamespace(seen.GetNamespace())
+	shell.SetName(seen.GetName())
+
+	x.result.Requests++
+	patch := client.RawPatch(r.kind, data)
+	if r.status {
+		err = x.writer.Client.Status().Patch(ctx, shell, patch, x.writer.statusOptions()...)
+	} else {
+		err = x.writer.Client.Patch(ctx, shell, patch, x.writer.mainOptions()...)
+	}
+	if err != nil {
+		return failure(err, r, describe(x.target.Body))
+	}
+	x.current, x.result.Body = shell.Object, shell.Object
+	return nil
+}
+
+func (r request) doing() string {
+	if r.status {
+		return "patching the status of"
+	}
+	return "patching"
+}
+
+// missingStatus finds out what a 404 of /status means: no such object, or no such subresource.
+func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bool, err error) {
+	live, err := x.writer.reread(ctx, x.target.Body)
+	switch {
+	case apierrors.IsNotFound(err):
+		x.result.Gone = true
+		return false, nil
+	case err != nil:
+		return false, err
+	case !sameObject(x.target.Body, live):
+		return false, fmt.Errorf("patching the status of %s: %w: %w", describe(x.target.Body), ErrReplaced, missing)
+	default:
+		x.result.StatusRefused = fmt.Errorf(
+			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
+		)
+		return true, nil
+	}
+}
+
+// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not
+// know, without a word. The metadata is the server's own, and is left out.
+func dropped(payload, answer map[string]any) []diff.Path {
+	var lost []diff.Path
+	for _, key := range slices.Sorted(maps.Keys(payload)) {
+		if key != "metadata" {
+			lost = missing(lost, diff.Path{key}, payload[key], answer)
+		}
+	}
+	return lost
+}
+
+// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever
+// is nested how deeply ever, costs no more than it has keys.
+func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
+	held, present := within[at[len(at)-1]]
+	inner, mapping := wanted.(map[string]any)
+	switch {
+	case wanted == nil || !present && mapping && empty(inner):
+		return lost
+	case !present:
+		return append(lost, slices.Clone(at))
+	case !mapping:
+		return lost
+	}
+	into, _ := held.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(inner)) {
+		lost = missing(lost, append(at, key), inner[key], into)
+	}
+	return lost
+}
+
+// empty tells whether a merge-patch of a mapping leaves nothing of its own.
+func empty(payload map[string]any) bool {
+	for _, value := range payload {
+		inner, mapping := value.(map[string]any)
+		if value != nil && !(mapping && empty(inner)) {
+			return false
+		}
+	}
+	return true
 }

@@ -32,6 +32,9 @@ type Patch struct {
 	Transforms []Transform
 }
 
+// A TransformError is that of a user's function that does not fit the object as it is when it is written.
+type TransformError struct{ err error }
+
 // Empty tells whether there is nothing to write at all. Transformations count even if they would change nothing.
 func (p *Patch) Empty() bool {
 	return len(p.Merge) == 0 && len(p.Transforms) == 0
@@ -173,9 +176,6 @@ func isJSON(value any) bool {
 		return false
 	}
 }
-
-// A TransformError is that of a user's function that does not fit the object as it is when it is written.
-type TransformError struct{ err error }
 
 // Error tells what the function said.
 func (e *TransformError) Error() string { return e.err.Error() }

@@ -58,6 +58,10 @@ type Target struct {
 	StatusSubresource bool
 }
 
+// A Refetch reads the object anew, live. An object that does not exist is a nil body or an error for
+// apierrors.IsNotFound.
+type Refetch func(ctx context.Context) (map[string]any, error)
+
 // A Result is what came of a patch, as far as it got.
 type Result struct {
 	// Body is the server's last answer, nil if nothing was written.
@@ -144,10 +148,6 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 	object := unstructured.Unstructured{Object: body}
 	return w.Get(ctx, object.GroupVersionKind(), client.ObjectKeyFromObject(&object))
 }
-
-// A Refetch reads the object anew, live. An object that does not exist is a nil body or an error for
-// apierrors.IsNotFound.
-type Refetch func(ctx context.Context) (map[string]any, error)
 
 // ApplyRetrying is Apply that settles conflicts within the pass: it reads the object anew and applies what remains to
 // it, up to five times in all (deviation D-finalizer-same-pass; Kopf carries the functions over to the next event). A
