@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Reason is why an object is handled. Its text is the purpose persisted in the progress records.
+// Reason is why an object is handled. Progress records store its text as their purpose.
 type Reason string
 
 // The reasons, as in Kopf. The first four have handlers, the rest are informational.
@@ -19,15 +19,15 @@ const (
 	Create Reason = "create"
 	// Update: the essence differs from the last-handled one.
 	Update Reason = "update"
-	// Delete: the object is being deleted, and our finalizer holds it.
+	// Delete: the object is being deleted, and has our finalizer.
 	Delete Reason = "delete"
 	// Resume: nothing changed, and the object was there when the operator started.
 	Resume Reason = "resume"
 	// Noop: nothing changed.
 	Noop Reason = "noop"
-	// Free: the object is being deleted, and we do not hold it.
+	// Free: the object is being deleted, and does not have our finalizer.
 	Free Reason = "free"
-	// Gone: the object is no more.
+	// Gone: the object does not exist any more.
 	Gone Reason = "gone"
 )
 
@@ -35,29 +35,30 @@ const (
 type Cause struct {
 	// Reason is why the object is handled.
 	Reason Reason
-	// Initial is true while the object, met in the first listing, was not yet handled to the end in this process.
+	// Initial is true for an object of the first listing until this process has handled it to the end.
 	Initial bool
-	// Type is that of the raw event, for handlers of events: empty in a listing, or ADDED, MODIFIED, DELETED.
+	// Type is the type of the raw event, for event handlers: empty in a listing, or ADDED, MODIFIED, DELETED.
 	Type string
-	// Deleting is true if the object has a deletion timestamp; Held, if it has our finalizer; Gone, if it is no more.
+	// Deleting is true if the object has a deletion timestamp; Held, if it has our finalizer; Gone, if it does not
+	// exist any more.
 	Deleting, Held, Gone bool
 	// Handled is true if the object was handled to the end before: there is a last-handled essence. Changed is true if
 	// the present one differs from it.
 	Handled, Changed bool
-	// Body is the raw object. It is shared: nobody modifies it.
+	// Body is the raw object. It is shared: callers must not modify it.
 	Body map[string]any
 	// Old is the last-handled essence; nil if the object was never handled.
 	Old diffbase.Essence
 	// New is the essence of Body.
 	New diffbase.Essence
-	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole. Veiled values are
-	// not in it: there, nil is a value that is not shown.
+	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole. It has nil in
+	// place of the values under Veiled.
 	Diff diff.Diff
-	// Veiled are the paths under which Old may be Hidden, and no values are shown of how it differs from New.
+	// Veiled are the paths whose values Diff does not show, and under which Old may have Hidden values.
 	Veiled []diff.Path
 }
 
-// Observation is all that the decision needs.
+// Observation is the input of Detect.
 type Observation struct {
 	// Body is the raw object; with Gone, its last known state.
 	Body map[string]any
@@ -67,22 +68,22 @@ type Observation struct {
 	Finalizer string
 	// Old and New are the essences: the last-handled one (nil if never), and that of Body.
 	Old, New diffbase.Essence
-	// Veiled are the paths under which no values are shown of how they differ.
+	// Veiled are the paths whose values Diff must not show.
 	Veiled []diff.Path
 	// Initial is true if the object was met in the first listing and not yet handled to the end.
 	Initial bool
 }
 
-// Lens reads the two essences of an object: the remembered and the present one.
-// Both are freed of the progress keys, so that a foreign version of an essence causes no endless updates.
+// Lens reads the two essences of an object: the last-handled and the present one. It clears both of the keys of
+// progress records, so that an essence stored by another version causes no endless updates.
 type Lens struct {
 	// Diffbase stores the last-handled essences.
 	Diffbase diffbase.Storage
 	// Progress stores the records whose keys are no part of an essence.
 	Progress progress.Reader
-	// Extra are the paths that are part of the essence because handlers look at them, such as status fields.
+	// Extra are the paths that belong to the essence because handlers have them as fields, such as status fields.
 	Extra []diff.Path
-	// Redaction says what is remembered by digests alone.
+	// Redaction says which values are stored as digests.
 	Redaction Redaction
 }
 
@@ -91,7 +92,7 @@ func (r Reason) Handled() bool {
 	return r == Create || r == Update || r == Delete || r == Resume
 }
 
-// Detect compares the object with what is remembered of it, and decides on the cause. A creation is never initial: a
+// Detect compares the object with its last-handled essence, and decides on the cause. A creation is never initial: a
 // new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
@@ -134,11 +135,11 @@ func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
 // Updated tells whether the object differs from what was handled last.
 func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
 
-// Deleted tells whether the object is being deleted, and waits for us.
+// Deleted tells whether the object is being deleted, and our finalizer holds it.
 func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
 
-// Resumed tells whether this process meets the object for the first time, whatever else has happened to it. An object
-// that is being deleted is resumed only by those who say so.
+// Resumed tells whether this process handles an object of the first listing for the first time, whatever else has
+// happened to it. An object that is being deleted counts only if evenIfDeleted is true.
 func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
 
 // asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
@@ -165,8 +166,8 @@ func hasFinalizer(body map[string]any, name string) bool {
 	return false
 }
 
-// New builds the essence of the present object. An extra field that leads through something else than a mapping is one
-// that the object does not have, whatever its handlers want: Kopf does not handle such an object at all.
+// New builds the essence of the present object. It leaves out extra fields whose path leads through a list or a
+// scalar. Kopf does not handle such an object at all.
 func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	essence, err := l.Diffbase.Build(body, l.reachable(body))
 	if err != nil {
@@ -175,7 +176,7 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	return l.cleared(essence)
 }
 
-// reachable are the extra fields without those that the storages take for errors.
+// reachable gives the extra fields whose path leads through mappings only: for others, the storages return errors.
 func (l *Lens) reachable(body map[string]any) []diff.Path {
 	blocked := func(field diff.Path) bool { _, found := obstacle(body, field); return found }
 	if !slices.ContainsFunc(l.Extra, blocked) {
@@ -184,8 +185,8 @@ func (l *Lens) reachable(body map[string]any) []diff.Path {
 	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
 }
 
-// Unreachable are the extra fields that lead through a list or a scalar, each once. What leads through a null is as
-// good as absent.
+// Unreachable gives the extra fields whose path leads through a list or a scalar, each once. A field under a null
+// counts as absent.
 func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	for _, field := range l.Extra {
 		value, found := obstacle(body, field)
@@ -197,7 +198,7 @@ func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	return fields
 }
 
-// obstacle is what a field leads through that is no mapping, if there is such a thing.
+// obstacle gives the first value on the path to a field that is no mapping, if there is one.
 func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	value = body
 	for _, key := range field {
@@ -212,8 +213,8 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Old fetches the last-handled essence from a storage: that of the lens, or another one of the same form.
-// It is nil if the object was never handled.
+// Old fetches the last-handled essence from the lens's storage, or another one of the same form. It is nil if the
+// object was never handled.
 func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence, error) {
 	essence, err := from.Fetch(body)
 	if err != nil {
@@ -225,7 +226,7 @@ func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence
 	return l.cleared(essence)
 }
 
-// cleared is the essence without progress. A storage that panics must not take anything else with it.
+// cleared gives the essence without progress. A panic of the storage is an error.
 func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err error) {
 	err = panics.Contain(func() error { cleared = l.Progress.Clear(essence); return nil })
 	if err != nil {

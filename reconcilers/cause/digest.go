@@ -12,28 +12,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// The keys of what is stored instead of an essence, or of a part of it. No object of Kubernetes has such fields.
+// These keys mark a stored essence that has digests. No object of Kubernetes has such fields.
 const (
-	// wholeKey stands alone, with one digest of an essence of which not even the digests of its values fit.
+	// wholeKey is the only key of an essence that is stored as a single digest.
 	wholeKey = "$digest"
-	// legacyKey is the same as it was stored once: without any secret in it.
+	// legacyKey marks a single digest of a former format, which used no secret.
 	legacyKey = "$sha256"
-	// sealedKey stands beside the rest of the essence, with the list of the paths under which all values are digests.
+	// sealedKey lists the paths under which all values of an essence are digests.
 	sealedKey = "$digests"
 )
 
-// digestLength is how many bytes of a digest are kept: enough for nobody to find another value of the same digest.
+// digestLength is the number of bytes kept of a digest: enough to make finding another value of the same digest
+// infeasible.
 const digestLength = 12
 
-// digests are those of one object. They tell nobody whether two objects, or two places in one, have the same value.
+// digests makes and recognises the digests of one object. A digest depends on the uid and the path, so that equal
+// values of two objects, or at two paths, have different digests.
 type digests struct {
 	uid  string
-	keys [][]byte // the first one makes digests, all of them recognise some
+	keys [][]byte // the first one makes digests, all of them recognise digests
 }
 
 func (d digests) of(at diff.Path, value any) (string, error) { return d.by(d.keys[0], at, value) }
 
-// match tells whether the digest is that of the value at that place.
+// match tells whether the digest is that of the value at the path.
 func (d digests) match(digest string, at diff.Path, value any) bool {
 	for _, key := range d.keys {
 		if sum, err := d.by(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
@@ -53,7 +55,7 @@ func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestLength]), nil
 }
 
-// canonical is the value with one spelling of every number, so that equal values have equal digests.
+// canonical gives the value with whole floating-point numbers as integers, so that equal values have equal digests.
 func canonical(value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -73,14 +75,14 @@ func canonical(value any) any {
 		}
 		return mapping
 	case Hidden:
-		// It is nobody's value, so that the whole is not taken for a known one.
+		// This equals no value of an object: an essence with a hidden value must not match one without.
 		return map[string]any{wholeKey: value.digest}
 	}
 	return value
 }
 
-// Fingerprint recognises an essence as it was remembered: those that have no difference have the same one, and nil has
-// an empty one. It tells no more of the values than what is remembered tells.
+// Fingerprint identifies a stored essence: essences without a difference have the same fingerprint, and nil has an
+// empty one. It reveals no more of the values than the stored essence does.
 func Fingerprint(stored diffbase.Essence) (string, error) {
 	if stored == nil {
 		return "", nil
@@ -93,7 +95,7 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
 }
 
-// withoutNulls is the mapping without the keys that mean no more than if they were absent.
+// withoutNulls gives the mapping without keys whose value is null, at any depth: they mean the same as absent ones.
 func withoutNulls(mapping map[string]any) map[string]any {
 	remaining := make(map[string]any, len(mapping))
 	for key, value := range mapping {

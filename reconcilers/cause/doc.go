@@ -1,9 +1,10 @@
-// Package cause decides why an object must be handled: created, updated, deleted, resumed, or not at all.
+// Package cause decides why an object must be handled: created, updated, deleted, resumed, or not at all. It also
+// redacts what is stored of an object, and restores it for the comparison.
 //
-// It is apart because it is the one place where the present object is compared with the remembered one: everything
-// is derived from the two, never from the type of a watch event, so that changes made while no operator was running
-// are causes like any others. It never calls handlers, never writes, and knows no Kubernetes client.
+// It is apart because it is the one place that compares the present object with its last-handled state. It derives the
+// cause from these two alone, never from the type of a watch event; so changes made while no operator was running are
+// causes like all others. It never calls handlers, never writes, and uses no Kubernetes client.
 //
-// Neighbours: storage/diffbase and storage/progress below it give and clean the essences; the adapters of causes in
-// reconcilers/adapters above it ask the same facts.
+// Neighbours: storage/diffbase and storage/progress below it read the essences and clear them of progress; the cause
+// adapters of reconcilers/adapters above it use the same facts.
 package cause

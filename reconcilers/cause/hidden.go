@@ -4,18 +4,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Hidden stands in a remembered essence for a value of which only a digest is known. In JSON, it is null: whatever is
-// decoded from it is zero.
+// Hidden stands in a last-handled essence for a value of which only the digest is known. It encodes to null in JSON,
+// and so decodes into the zero value.
 type Hidden struct{ digest string }
 
-// MarshalJSON gives a null: neither a value nor its digest is anybody's business.
+// MarshalJSON gives a null, so that the digest is not revealed.
 func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// String tells people why there is nothing.
+// String shows that there is a value, but not which one.
 func (Hidden) String() string { return "(redacted)" }
 
-// Veil takes the values under the paths out of the items of a diff, which is of what is at a place in the essence:
-// items keep their paths, mappings in them their keys. The diff is not modified.
+// Veil replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
+// their keys. The paths of the items are relative to the path at, the given paths are not.
 func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	scope := within(paths).into(at)
 	if len(d) == 0 || scope.nothing() {
@@ -45,21 +45,21 @@ func veil(value any, s *scope) any {
 	return veiled
 }
 
-// scope is what a set of paths means for one place in a tree: all of the place, or what is at the paths from there on;
-// nil is nothing. A path that leads through a list or a scalar means all of that: rather too much is hidden than too
-// little.
+// scope is a set of paths, as seen from one position in a tree: it covers the whole position, or the positions at the
+// paths from there on; nil covers nothing. A path that leads through a list or a scalar covers all of it, so that too
+// much is hidden rather than too little.
 //
-// It is a tree itself, so that a place is looked up by its key, however many paths there are: whoever can write to an
-// object can write any number of them.
+// It is a tree, so that a lookup does not depend on the number of paths: everybody who can write to an object can list
+// any number of paths in it.
 type scope struct {
 	all   bool
 	below map[string]*scope
 }
 
-// everything is the scope of a place that is meant as a whole.
+// everything covers the whole position.
 var everything = &scope{all: true}
 
-// within is the scope of the root.
+// within gives the scope of the root.
 func within(paths []diff.Path) *scope {
 	root := &scope{}
 	for _, path := range paths {
@@ -95,10 +95,10 @@ func (s *scope) set(key string, inner *scope) {
 	s.below[key] = inner
 }
 
-// nothing is true if neither the place nor anything in it is meant.
+// nothing tells whether the scope covers neither the position nor anything below it.
 func (s *scope) nothing() bool { return s == nil }
 
-// whole is true if all of the place is meant.
+// whole tells whether the scope covers the whole position.
 func (s *scope) whole() bool { return s != nil && s.all }
 
 func (s *scope) under(key string) *scope {

@@ -12,31 +12,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// Redaction says of which values of one kind only digests are remembered, not the values. The zero value remembers all
-// as it is.
+// Redaction says which values of a resource's objects are stored as digests. The zero value stores all values as they
+// are.
 type Redaction struct {
-	// Paths are where values are secret, with all that is in them; a nil path is the whole object. A list is one value.
+	// Paths are the paths of secret values, with all that is below them; a nil path is the whole object. A list is one
+	// value.
 	Paths []diff.Path
-	// Limit is how many bytes of JSON an essence may have to be remembered by value; zero is no limit.
+	// Limit is how many bytes of JSON an essence may have to be stored by value; zero is no limit.
 	Limit int
-	// Keys are the secrets of the digests: the first one makes them, all of them recognise some. Without any, and in
-	// addition to them, the object's uid is one: no secret, so a value that can be guessed can be found out.
+	// Keys are the secret keys of the digests: the first one makes digests, all of them recognise digests. The
+	// object's uid is a further key, and the only one if there are none. It is no secret: a value that can be guessed
+	// can be confirmed then.
 	Keys [][]byte
 }
 
 // sealing makes digests of the values of one essence.
 type sealing struct {
 	digests digests
-	hidden  bool  // there is anything hidden somewhere in it
-	paths   []any // where they are, as lists of keys
+	hidden  bool  // the essence has Hidden values
+	paths   []any // of the digests, as lists of keys
 	err     error
 }
 
 type recalling struct{ digests digests }
 
-// Forms are what can be stored of an essence of the object, the best first; each next one is smaller, and tells less:
-// with the values that may be stored, with no values at all, and as one digest of the whole. Only as many are made as
-// are asked for.
+// Forms yields the forms in which an essence can be stored, the best one first; each next one is smaller and says
+// less: with the values that are not secret, with digests only, and as a single digest. It makes a form only when the
+// caller asks for it.
 func (r *Redaction) Forms(
 	body map[string]any, essence diffbase.Essence,
 ) func(yield func(diffbase.Essence, error) bool) {
@@ -65,7 +67,7 @@ func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence,
 	return seal(d, essence, paths)
 }
 
-// Exceeded tells whether the essence is above the limit, so that no values of it are stored.
+// Exceeded tells whether the essence exceeds the limit, so that none of its values are stored.
 func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
@@ -77,15 +79,15 @@ func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	return len(text) > r.Limit, nil
 }
 
-// Bare is a JSON value without what is hidden in it, fit for those who copy JSON: the keys are left out. It shares what
-// has nothing hidden with the value, which is not modified.
+// Bare gives the value without the keys of Hidden values, so that only JSON is left. The result shares with the value
+// the parts that have none; the value is not modified.
 func Bare(value map[string]any) map[string]any {
-	// One look at everything, instead of one at each level: values may be nested deeply.
+	// Looking for Hidden values first, level by level, would visit deeply nested values again and again.
 	bare, _ := bared(value)
 	return bare
 }
 
-// bared tells whether anything was left out: if not, the mapping is the given one.
+// bared is Bare; changed is false if the mapping is the given one.
 func bared(value map[string]any) (bare map[string]any, changed bool) {
 	bare = value
 	leave := func() {
@@ -108,7 +110,7 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 	return bare, changed
 }
 
-// seal gives the essence as it is stored: pure JSON again.
+// seal gives the essence as it is stored: with digests in place of Hidden values and of those under the paths.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	s := &sealing{digests: d, hidden: holdsHidden(essence)}
 	if len(paths) == 0 && !s.hidden {
@@ -137,8 +139,8 @@ func holdsHidden(value any) bool {
 	return false
 }
 
-// value is a copy only if there is anything to replace in the essence. Inside of what is noted nothing else needs to
-// be. The path is the one that is being walked: it is not to be kept.
+// value gives the sealed value at a path. It copies a value only if there is anything to replace in the essence. It
+// notes the path unless it has noted one above it. The path is lent: value must not keep it.
 func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := descend(value, at)
 	hidden, isHidden := value.(Hidden)
@@ -175,8 +177,8 @@ func (s *sealing) note(at diff.Path) {
 	s.paths = append(s.paths, keys)
 }
 
-// descend gives the mapping at a place if its values have digests of their own. What is nested more deeply than
-// differences are told is one value, as a list is: a digest includes its path.
+// descend gives the value as a mapping if its fields have digests of their own. Mappings below the depth of diffs are
+// one value, as lists are: a digest includes its path.
 func descend(value any, at diff.Path) (map[string]any, bool) {
 	mapping, ok := value.(map[string]any)
 	return mapping, ok && len(at) < diff.MaxDepth
@@ -190,12 +192,12 @@ func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 	return diffbase.Essence{wholeKey: digest}, nil
 }
 
-// Recall gives an essence from what was stored of it on the object, by comparison with the present one. A digest is the
-// present value if that has it, and Hidden otherwise. So is a secret value that was stored when it was none. One digest
-// of the whole is the present essence, or an empty one, so that the change is seen as the addition of all that there
-// is.
+// Recall restores the last-handled essence from its stored form, by comparison with the present one. It replaces a
+// digest by the present value if that has this digest, and by Hidden otherwise; likewise a secret value that was
+// stored when it was no secret. It replaces a single digest by the present essence or, if that differs, by an empty
+// one, so that the diff is the addition of the whole.
 //
-// The veiled paths are those under which no values are to be shown of how the two differ.
+// Diffs of the two must not show the values under the veiled paths.
 func (r *Redaction) Recall(
 	body map[string]any, stored, present diffbase.Essence,
 ) (essence diffbase.Essence, veiled []diff.Path) {
@@ -227,7 +229,7 @@ func (r *Redaction) Recall(
 	return essence, append(sealed, r.Paths...)
 }
 
-// isWhole tells whether what is stored is one digest, and whether it is that of the present essence.
+// isWhole tells whether the stored form is a single digest, and whether it is that of the present essence.
 func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	if len(stored) != 1 {
 		return false, false
@@ -244,7 +246,8 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	return true, err == nil && hex.EncodeToString(sum[:]) == digest
 }
 
-// sealedPaths are where there are digests in what was stored. What does not look like ours is somebody's data.
+// sealedPaths gives the paths of the digests in a stored essence. A value of another form is no list of ours, but data
+// of the object.
 func sealedPaths(stored diffbase.Essence) []diff.Path {
 	list, _ := stored[sealedKey].([]any)
 	paths := make([]diff.Path, 0, len(list))
@@ -266,7 +269,7 @@ func sealedPaths(stored diffbase.Essence) []diff.Path {
 	return paths
 }
 
-// value is the remembered one at a place, where the present one is as given. The path is not to be kept.
+// value restores the value at a path, given the present one. The path is lent: value must not keep it.
 func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
 	if then == nil || digested.nothing() && secret.nothing() {
 		return then
@@ -290,7 +293,7 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) a
 	case secret.nothing() || diff.Equal(then, now):
 		return then
 	default:
-		// What cannot be encoded has no digest, but is none of JSON either.
+		// A value without a JSON form has no digest. Stored values are JSON, so the error cannot happen.
 		digest, _ := c.digests.of(at, then)
 		return Hidden{digest}
 	}

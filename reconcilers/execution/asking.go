@@ -2,24 +2,24 @@ package execution
 
 import "time"
 
-// Question is what the chain of a handler can be asked in place of a call: "would you run?" The zero value is none, and
-// the function is called.
+// Question asks the chain of a handler whether it would call the function, in place of a call. The zero value is no
+// question: the chain calls the function.
 type Question int
 
 // The questions.
 const (
-	// Interest: would you ever be called for this object, whatever happened to it?
+	// Interest: would the handler ever be called for this object, whatever happened to it?
 	Interest Question = iota + 1
-	// Deletion: must the object be held on its deletion until you have been called for that?
+	// Deletion: must a finalizer hold the deleted object until the handler has been called?
 	Deletion
-	// Selection: are you for this cause?
+	// Selection: is the handler called for this cause?
 	Selection
-	// Due: are you for this cause, and neither finished nor asleep?
+	// Due: is the handler called for this cause, and neither finished nor asleep?
 	Due
 )
 
-// Stop names the adapter that has stopped an attempt, and the reason. The zero value is none. It is a value, not a log
-// line: whoever explains why a handler was not called reads it.
+// Stop names the adapter that has stopped an attempt, and the reason. The zero value means that none has. It is a value,
+// not a log line, so that code can explain why a handler was not called.
 type Stop struct {
 	// By is the adapter, as the list of chains names it.
 	By string
@@ -29,8 +29,8 @@ type Stop struct {
 	Until time.Time
 	// Filter is the place among the filters of the handler, from 0, of the one that said no.
 	Filter int
-	// Expected and Found are what the handler demands and what there is, where that is known: reasons, values of a
-	// field, limits. They may be parts of the object: nobody modifies them.
+	// Expected and Found are what the handler demands and what the adapter found, where they are known: reasons, values
+	// of a field, limits. They may be parts of the object: callers must not modify them.
 	Expected, Found any
 }
 
@@ -39,21 +39,21 @@ type Why string
 
 // The reasons.
 const (
-	// OtherReason: something else has happened than what the handler is for. Both are reasons of causes.
+	// OtherReason: the cause has another reason than the handler. Expected and Found are reasons of causes.
 	OtherReason Why = "other reason"
-	// NotInitial: the object was met before, or is new: it is not resumed.
+	// NotInitial: the object is not resumed, as it was handled before in this process, or is new.
 	NotInitial Why = "not initial"
 	// BeingDeleted: the object is being deleted, and the handler resumes no such objects.
 	BeingDeleted Why = "being deleted"
 	// NotHeld: the handler needs no finalizer.
 	NotHeld Why = "not held"
-	// Unchanged: the field has the value that it had. That is what was found.
+	// Unchanged: the field has the same value as before, which is Found.
 	Unchanged Why = "field unchanged"
-	// OtherChange: the field did not change from or to what it must. The value that does not fit is found.
+	// OtherChange: the field did not change from or to the expected value. Found is the value that does not match.
 	OtherChange Why = "other change of the field"
-	// OtherValue: the value of the field is not as it must be, or there is none.
+	// OtherValue: the field does not have the expected value, or is absent.
 	OtherValue Why = "other value of the field"
-	// FilteredOut: a filter said no.
+	// FilteredOut: a filter returned false.
 	FilteredOut Why = "filtered out"
 	// Finished: the handler has succeeded, or has failed for good.
 	Finished Why = "finished"
@@ -61,11 +61,12 @@ const (
 	Asleep Why = "asleep"
 	// Blocked: the handler waits until the object changes.
 	Blocked Why = "blocked"
-	// Exceeded: the handler has used up its time or its retries. The limit is expected, what was used is found.
+	// Exceeded: the handler has reached a limit of time or retries. Expected is the limit, Found is what was used.
 	Exceeded Why = "limit exceeded"
 )
 
-// Place is what an attempt occupies while it runs, such as a worker that others wait for.
+// Place is a resource that an attempt occupies while it runs, such as a worker. Adapters call Enter before the function,
+// and Leave after it.
 type Place interface {
 	Enter(a *Attempt)
 	Leave(a *Attempt)

@@ -16,34 +16,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// errEnded is for functions that leave goroutines behind: what these do to the object would be lost silently.
+// errEnded is for goroutines that outlive their function: their changes to the object would be lost silently.
 var errEnded = errors.New("the attempt has ended: its object cannot be changed any more")
 
-// Attempt is one call of one handler, from before its limits are checked until its outcome is known.
-// It is what the adapters pass along. It is handlers.Writes for the function.
+// Attempt is one call of one handler, from before its limits are checked until its outcome is known. It is the request
+// that the adapters pass along, and handlers.Writes for the function.
 type Attempt struct {
-	// Call is what the function gets.
+	// Call is the argument of the function.
 	Call handlers.Call
-	// Asking is what the adapters are asked; with none, the function is called.
+	// Asking is the question to the chain; with none, the chain calls the function.
 	Asking Question
-	// Selected is true if the handler was selected for the cause before: it is not asked again.
+	// Selected is true if the handler is known to be selected for the cause: adapters do not check that again.
 	Selected bool
 	// Stopped says which adapter stopped the attempt; the zero value is none.
 	Stopped Stop
-	// Account is what is known of the attempts before this one.
+	// Account sums up the attempts before this one.
 	Account Account
 	// Place is what the attempt occupies while it runs; nil is nothing.
 	Place Place
-	// Limits judge the outcome.
+	// Limits turn the error of the function into the outcome.
 	Limits Limits
-	// Outcome is filled by the adapters.
+	// Outcome is the result of the attempt, as set by the adapters.
 	Outcome Outcome
-	// Entries and Keep are what an index function said.
+	// Entries are the result of an index function; Keep, that the object keeps its present entries.
 	Entries map[any]any
 	Keep    bool
-	// FlushNow writes what was remembered; nil where it cannot be.
+	// FlushNow writes the remembered transformations; nil if writing is not possible.
 	FlushNow func(ctx context.Context) error
-	// Previous is the handler's account before this attempt.
+	// Previous is the state of the handler before this attempt.
 	Previous HandlerState
 	// Now is the clock.
 	Now func() time.Time
@@ -57,8 +57,8 @@ type Attempt struct {
 
 var _ handlers.Writes = (*Attempt)(nil)
 
-// New makes an attempt of a handler that was selected for the cause. The object is copied; nil is for functions that
-// look at what goes on. What is known of former attempts, where it runs and how it writes are for the caller to add.
+// New makes an attempt of a handler that was selected for the cause. It copies the object; nil is for functions that
+// read the live object. The caller adds the account of former attempts, the place, and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Call{Handler: h, Cause: c},
@@ -81,14 +81,14 @@ func (a *Attempt) Continue(now time.Time) {
 	a.Limits.Retries, a.Limits.Runtime = a.Account.Retries, a.Account.Runtime(now)
 }
 
-// Remember applies the transformation to the working copy, and keeps it for the next write.
+// Remember applies the transformation to the working copy of the object, and keeps it for the next write.
 func (a *Attempt) Remember(transform patching.Transform) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
 		return errEnded
 	}
-	if a.Call.Live != nil { // the object goes on: what is remembered is rehearsed on what it is like now
+	if a.Call.Live != nil { // the object changes meanwhile: apply the transformation to a copy of its newest state
 		a.Call.Object = runtime.DeepCopyJSON(a.present())
 	}
 	if err := transform(a.Call.Object); err != nil {
@@ -98,7 +98,7 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	return nil
 }
 
-// present is the object as it is now, or was at the beginning.
+// present gives the newest state of the object or, if there is none, its state at the beginning.
 func (a *Attempt) present() map[string]any {
 	if body := a.Call.Live.Object(); body != nil {
 		return body
@@ -106,8 +106,8 @@ func (a *Attempt) present() map[string]any {
 	return a.Call.Cause.Body
 }
 
-// SetResult keeps the value for the end of a successful attempt; the last one counts. A value that cannot be JSON is
-// an error.
+// SetResult sets the result of the attempt if it succeeds; the last call counts. A value without a JSON form is an
+// error.
 func (a *Attempt) SetResult(value any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,12 +118,12 @@ func (a *Attempt) SetResult(value any) error {
 	if err := probe.AddResult(a.Call.Handler.ID, value); err != nil {
 		return err
 	}
-	// The value as it is now: the function may go on changing it.
+	// Keep the encoded value, as the function may go on changing the given one.
 	a.result, _ = diff.Resolve(probe.Merge, diff.Path{"status", a.Call.Handler.ID})
 	return nil
 }
 
-// Flush writes what was remembered so far.
+// Flush writes the transformations remembered so far.
 func (a *Attempt) Flush(ctx context.Context) error {
 	a.mu.Lock()
 	ended := a.ended
@@ -144,32 +144,32 @@ func (a *Attempt) End() {
 	a.ended = true
 }
 
-// Remembered are the transformations that are not written yet.
+// Remembered gives the transformations that are not written yet.
 func (a *Attempt) Remembered() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms[a.written:])
 }
 
-// Made are all transformations, be they written or not.
+// Made gives all transformations, written or not.
 func (a *Attempt) Made() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms)
 }
 
-// Written ticks off the first n of the remembered transformations: they are on the real object now.
+// Written marks the first n of the remembered transformations as written.
 func (a *Attempt) Written(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Call.Live != nil { // such an attempt may go on for ever, and nobody asks it for all that it has made
+	if a.Call.Live != nil { // a daemon may run for ever, and no caller uses Made of it: drop them
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}
 	a.written += n
 }
 
-// Result is what is delivered: nil unless the attempt succeeded, by its own word and not for its errors being ignored.
+// Result gives the result to be written: nil unless the attempt has succeeded without an ignored error.
 func (a *Attempt) Result() any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,7 +179,8 @@ func (a *Attempt) Result() any {
 	return a.result
 }
 
-// Adopt shows what another attempt did to the object in the working copy of this one. What does not fit it is left out.
+// Adopt applies the changes and the result of another attempt to the working copy of this one. It does nothing if they
+// cannot be applied.
 func (a *Attempt) Adopt(other *Attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // ErrExiting is the cancellation cause of a running function when the operator exits.
 var ErrExiting = errors.New("the operator is exiting")
 
-// These are further cancellation causes, of functions that run in the background: the object is deleted or gone, it
-// left the filters, or the operator pauses.
+// These are further cancellation causes of background handlers: the object is deleted, does not match the filters any
+// more, or the operator pauses.
 var (
 	ErrDeleted   = errors.New("the object is deleted")
 	ErrUnmatched = errors.New("the object does not match the filters any more")
@@ -51,8 +51,8 @@ func (e *RetriesError) Unwrap() error { return e.err }
 // Permanent is true: the handler is not tried again.
 func (e *RetriesError) Permanent() bool { return true }
 
-// PendingError is what a function fails with whose sub-handlers are not all finished. It is no failure: whatever its
-// limits are, it is called again. Kopf: HandlerChildrenRetry.
+// PendingError is the error of a function whose sub-handlers are not all finished. It is no failure: the function is
+// called again, whatever its limits are. Kopf: HandlerChildrenRetry.
 type PendingError struct {
 	// Delay is how long the nearest of the sub-handlers sleeps.
 	Delay time.Duration
@@ -61,7 +61,7 @@ type PendingError struct {
 // Error is Kopf's text: it stands in the records on the object.
 func (e *PendingError) Error() string { return "None" }
 
-// RetryAfter makes it a temporary error to everybody who does not know better.
+// RetryAfter makes it a temporary error.
 func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
 
 // Interrupted is the timeout error of a function that was cancelled at its deadline.
@@ -71,10 +71,10 @@ func (l Limits) Interrupted(err error) error {
 	}
 }
 
-// plainSeconds is a number of seconds without an exponent, however many they are.
+// plainSeconds formats a number of seconds without an exponent.
 func plainSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
-// clockTime is a duration as Python's timedelta shows it: 0:01:40, or 1 day, 0:00:00.500000.
+// clockTime formats a duration as Python's timedelta does: 0:01:40, or 1 day, 0:00:00.500000.
 func clockTime(d time.Duration) string {
 	d = d.Round(time.Microsecond)
 	days, rest := d/(24*time.Hour), d%(24*time.Hour)

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// DefaultBackoff is the delay after an ordinary error where nothing else is said. Kopf: execution.default_backoff.
+// DefaultBackoff is the default delay after an ordinary error. Kopf: execution.default_backoff.
 const DefaultBackoff = 60 * time.Second
 
-// Outcome is what one attempt came to.
+// Outcome is the result of one attempt.
 type Outcome struct {
 	// Final is true if the handler is not called again for this cause, after a success or a failure.
 	Final bool
@@ -22,38 +22,38 @@ type Outcome struct {
 	Delay *time.Duration
 	// Err is the recorded error; nil is a success if Final.
 	Err error
-	// Ignored is the error that the handler's mode let pass: it makes a success, but one without a result.
+	// Ignored is the error that the handler's mode ignores: the outcome is a success, but without a result.
 	Ignored error
-	// Aborted is true for an attempt that does not count, such as one cut short by the exit of the operator.
-	// Such an outcome is not recorded.
+	// Aborted is true for an attempt that does not count, such as one interrupted by the exit of the operator. Such an
+	// outcome is not recorded.
 	Aborted bool
-	// Blocked is true if the attempt was aborted for the object's sake: no use to try again until it changes.
+	// Blocked is true if the attempt was aborted because of the object: a retry is useless until the object changes.
 	Blocked bool
-	// Subrefs are the ids of the sub-handlers met.
+	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
 }
 
-// Limits is what an outcome is judged by.
+// Limits turn errors into outcomes.
 type Limits struct {
 	// ID names the handler in messages.
 	ID string
-	// Policy is the handler's; Mode is for handlers that have none of their own.
+	// Policy is the handler's policy; Mode is for handlers whose policy has no mode.
 	Policy handlers.Policy
 	Mode   handlers.ErrorsMode
-	// Backoff is the operator's default; zero is DefaultBackoff, a negative one is none at all: try again at once.
+	// Backoff is the operator's default; zero is DefaultBackoff, a negative one is no delay.
 	Backoff time.Duration
 	// Retries counts the attempts before this one; Runtime is the time since the first selection.
 	Retries int
 	Runtime time.Duration
 }
 
-// temporary is an error that asks to be tried again: a negative delay is none at all.
+// temporary is an error that asks for a retry: a negative delay is none.
 type temporary interface{ RetryAfter() time.Duration }
 
-// permanent is an error that may forbid to try again.
+// permanent is an error that may forbid retries.
 type permanent interface{ Permanent() bool }
 
-// Exceeded tells whether the handler may not be called any more. Nil means that it may.
+// Exceeded gives the error of a handler that may not be called any more; nil if it may.
 func (l Limits) Exceeded() error {
 	switch {
 	case l.Policy.Timeout != nil && l.Runtime >= *l.Policy.Timeout:
@@ -67,8 +67,8 @@ func (l Limits) Exceeded() error {
 
 // Judge turns the error of a call, or nil, into an outcome. Errors are told apart by their behaviour:
 // RetryAfter() time.Duration is temporary, Permanent() bool is permanent, as is controller-runtime's terminal error.
-// All others are ordinary, and the mode decides. Who wraps an error has the last say on it: a permanent error inside a
-// temporary one is temporary.
+// All others are ordinary, and the mode decides. The outermost error counts: a permanent error inside a temporary one is
+// temporary.
 func (l Limits) Judge(err error) Outcome {
 	var temp temporary
 	isTemporary := errors.As(err, &temp)
@@ -86,8 +86,8 @@ func (l Limits) Judge(err error) Outcome {
 	}
 }
 
-// Contain makes an outcome of what a user's function returned. All methods of errors are asked in here: if one of them
-// panics, that is the failure of the handler, and the errors in the outcome can be logged and recorded by anybody.
+// Contain calls judge, which calls methods of users' errors. If one of these panics, the panic is the failure of the
+// handler. Methods of the errors in the outcome do not panic, so all callers can log and record them.
 func (l Limits) Contain(judge func() Outcome) (o Outcome) {
 	if err := panics.Contain(func() error { o = judge(); return nil }); err != nil {
 		o = l.Judge(err)
@@ -109,7 +109,8 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 	}
 }
 
-// again looks ahead: an attempt that could only be refused is not waited for.
+// again gives the outcome of an error with retries. If the next attempt would exceed a limit, the handler fails now
+// instead of waiting for it.
 func (l Limits) again(err error, delay time.Duration, late, often string) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
@@ -149,7 +150,7 @@ func (l Limits) backoff() time.Duration {
 	}
 }
 
-// overrules is true if what is permanent stands inside the temporary error.
+// overrules tells whether the temporary error wraps the permanent one.
 func overrules(temp temporary) bool {
 	err, ok := temp.(error)
 	return ok && isPermanent(errors.Unwrap(err))
@@ -163,8 +164,8 @@ func isPermanent(err error) bool {
 	return errors.Is(err, reconcile.TerminalError(nil))
 }
 
-// Undecodable tells whether the error says that the object cannot be shown to a user's function as it is, such as one
-// that does not decode into its Go type: no use to try again until somebody changes the object.
+// Undecodable tells whether the error says that a function cannot get the object as it is, such as an object that does
+// not decode into the function's Go type: a retry is useless until the object changes.
 func Undecodable(err error) bool {
 	var bad interface{ Undecodable() bool }
 	return errors.As(err, &bad) && bad.Undecodable()
