@@ -18,8 +18,8 @@ const (
 	Due
 )
 
-// Stop names the adapter that has stopped an attempt, and the reason. The zero value means that none has. It is a value,
-// not a log line, so that code can explain why a handler was not called.
+// Stop names the adapter that has stopped an attempt, and the reason. The zero value means that none has. It is a
+// value, not a log line, so that code can explain why a handler was not called.
 type Stop struct {
 	// By is the adapter, as the list of chains names it.
 	By string
@@ -29,8 +29,8 @@ type Stop struct {
 	Until time.Time
 	// Filter is the place among the filters of the handler, from 0, of the one that said no.
 	Filter int
-	// Expected and Found are what the handler demands and what the adapter found, where they are known: reasons, values
-	// of a field, limits. They may be parts of the object: callers must not modify them.
+	// Expected and Found are what the handler demands and what the adapter found, where they are known: reasons,
+	// values of a field, limits. They may be parts of the object: callers must not modify them.
 	Expected, Found any
 }
 
@@ -65,8 +65,8 @@ const (
 	Exceeded Why = "limit exceeded"
 )
 
-// Place is a resource that an attempt occupies while it runs, such as a worker. Adapters call Enter before the function,
-// and Leave after it.
+// Place is a resource that an attempt occupies while it runs, such as a worker. Adapters call Enter before the
+// function, and Leave after it.
 type Place interface {
 	Enter(a *Attempt)
 	Leave(a *Attempt)

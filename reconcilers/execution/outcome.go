@@ -65,10 +65,9 @@ func (l Limits) Exceeded() error {
 	}
 }
 
-// Judge turns the error of a call, or nil, into an outcome. Errors are told apart by their behaviour:
-// RetryAfter() time.Duration is temporary, Permanent() bool is permanent, as is controller-runtime's terminal error.
-// All others are ordinary, and the mode decides. The outermost error counts: a permanent error inside a temporary one is
-// temporary.
+// Judge turns the error of a call, or nil, into an outcome. Errors are told apart by their behaviour: RetryAfter()
+// time.Duration is temporary, Permanent() bool is permanent, as is controller-runtime's terminal error. All others are
+// ordinary, and the mode decides. The outermost error counts: a permanent error inside a temporary one is temporary.
 func (l Limits) Judge(err error) Outcome {
 	var temp temporary
 	isTemporary := errors.As(err, &temp)
