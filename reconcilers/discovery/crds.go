@@ -23,18 +23,17 @@ const (
 	crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// crdsAccept leaves the schemas out, which may be large. Servers that cannot do so send them.
 	crdsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	// crdsQuiet is after how long without changes the next one is looked into soon. The pause before that lets
-	// the API server's own lists follow, and takes many changes for one: it grows while there are ever more, as each
-	// resync asks for everything.
+	// crdsQuiet is the time without changes that resets the delay before a resync. The delay lets the API server's
+	// discovery documents catch up, and merges changes; it grows with each change, as a resync reads all documents.
 	crdsQuiet = 10 * time.Second
-	// crdsLife is how long a watch must have lived to be called a good one.
+	// crdsLife is how long a watch must last to reset the backoff of its errors.
 	crdsLife = 5 * time.Second
 )
 
-// CRDWatcher watches the CRDs, to know when what selectors mean may have changed. It keeps none of them.
+// CRDWatcher watches the CRDs, and requests a resync when selectors may mean other resources. It caches none of them.
 type CRDWatcher struct{ client rest.Interface }
 
-// NewCRDWatcher makes one; nil if CRDs make no difference to what the selectors mean.
+// NewCRDWatcher makes one; nil if no selector depends on CRDs.
 func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
 	if !dependsOnCRDs(selectors) {
 		return nil
@@ -42,8 +41,8 @@ func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
 	return &CRDWatcher{client: client}
 }
 
-// Run requests a resync soon after something has happened to any CRD, until the context ends. An operator that may not
-// see them is told once, and lives by the resyncs that are made at intervals.
+// Run requests a resync soon after any CRD has changed, until the context ends. If the operator may not watch CRDs,
+// Run logs that once; the operator depends on periodic resyncs then.
 func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 	changed := make(chan struct{}, 1)
 	var reading sync.WaitGroup
@@ -76,7 +75,7 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 	}
 }
 
-// read calls back for every change.
+// read lists and watches CRDs, and calls changed for every change.
 func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	version, said := "", ""
 	pause := resync.Backoff()
@@ -110,7 +109,7 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	}
 }
 
-// list gives the version from which to watch.
+// list gives the resource version from which to watch.
 func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").DoRaw(ctx)
 	if err != nil {
@@ -127,8 +126,8 @@ func (w *CRDWatcher) request(as string) *rest.Request {
 	return w.client.Get().AbsPath(crdsPath).SetHeader("Accept", fmt.Sprintf(crdsAccept, as))
 }
 
-// watch reads events until the server ends that, which is no error, and gives the version from which to go on; an empty
-// one is to begin anew.
+// watch reads events until the server closes the watch, which is no error. It gives the resource version from which to
+// continue; an empty one asks for a new list.
 func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) (string, error) {
 	stream, err := w.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)

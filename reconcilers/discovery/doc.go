@@ -1,9 +1,9 @@
-// Package discovery says what a selector means on this cluster now: it reads how users name resources, asks the API
-// server what there is, and decides which of it is served.
+// Package discovery resolves selectors to resources: it parses how users name resources, asks the API server which
+// ones it serves, and decides which of these are handled.
 //
-// It is apart because these are rules on names alone, and the same for handlers of all families. It never watches the
-// objects of a resource and never starts anything; an Inquiry keeps what it was told for one round only.
+// It is apart because its rules depend on names and verbs alone, and are the same for handlers of all families. It
+// never watches the objects of a resource, and never starts controllers; an Inquiry caches answers for one round only.
 //
-// Neighbours: package orchestration asks again whenever something may have changed, as the CRDWatcher tells; facade
-// hands the spellings down.
+// Neighbours: package orchestration resolves selectors again whenever the CRDWatcher or a timer requests a resync;
+// facade passes the users' spellings on.
 package discovery

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Getter asks the API server for a document by its path. A document that is not there is nil.
+// Getter gets a document of the API server by its path; nil if it does not exist.
 type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
@@ -22,7 +22,7 @@ type Getter interface {
 // API is the Getter of an API server.
 type API struct{ Client rest.Interface }
 
-// Get gives nil for what is not there.
+// Get implements Getter.
 func (a API) Get(ctx context.Context, path string) ([]byte, error) {
 	data, err := a.Client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
@@ -31,8 +31,8 @@ func (a API) Get(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// IncompleteError is what the API server did not tell: some versions of groups, as those of an extension server that is
-// down.
+// IncompleteError lists the versions of groups whose resources the API server could not list, for instance because an
+// extension server is down.
 type IncompleteError struct {
 	reasons map[schema.GroupVersion]error
 }
@@ -47,7 +47,7 @@ func (e *IncompleteError) Error() string {
 	return strings.Join(reasons, "; ")
 }
 
-// AboutGroup tells whether it is not known what there is in some version of the group.
+// AboutGroup tells whether the resources of some version of the group are unknown.
 func (e *IncompleteError) AboutGroup(group string) bool {
 	for gv := range e.reasons {
 		if gv.Group == group {
@@ -57,8 +57,8 @@ func (e *IncompleteError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover asks what there is: in the groups, the empty one of which is the core; or in all if they are nil. What can
-// be found is given together with a IncompleteError for the versions of which the server did not tell.
+// Discover lists the resources of the groups, where the empty one is the core group; or of all groups if they are nil.
+// With an IncompleteError, it gives the resources of the other versions.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
 	incomplete := &IncompleteError{reasons: map[schema.GroupVersion]error{}}
@@ -79,7 +79,7 @@ func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource,
 	return all, nil
 }
 
-// groupVersion is one that the API server has.
+// groupVersion is a version of a group that the API server serves.
 type groupVersion struct {
 	schema.GroupVersion
 	path      string
@@ -114,7 +114,7 @@ func versionsOf(ctx context.Context, server Getter, groups []string) (all []grou
 	return all, nil
 }
 
-// readRoot reads a document that every API server has: without it, there is not nothing, but nothing is known.
+// readRoot reads a document that every API server has: a missing one is an error, not an empty list.
 func readRoot(ctx context.Context, server Getter, path string, into any) error {
 	data, err := server.Get(ctx, path)
 	if err == nil && data == nil {
@@ -123,7 +123,7 @@ func readRoot(ctx context.Context, server Getter, path string, into any) error {
 	return decode(data, err, path, into)
 }
 
-// readOptional leaves as it is what is not there.
+// readOptional reads a document that may be missing: it leaves into unchanged then.
 func readOptional(ctx context.Context, server Getter, path string, into any) error {
 	data, err := server.Get(ctx, path)
 	if err == nil && data == nil {
@@ -142,7 +142,7 @@ func decode(data []byte, err error, path string, into any) error {
 	return nil
 }
 
-// scan gives the resources of one version. One that has gone meanwhile has none.
+// scan gives the resources of one version; none if the version was removed meanwhile.
 func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, error) {
 	var list metav1.APIResourceList
 	if err := readOptional(ctx, server, v.path, &list); err != nil {
@@ -151,8 +151,8 @@ func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, erro
 	return v.resourcesOf(list), nil
 }
 
-// resourcesOf are the resources of a list, without the subresources: they are named after their resource, and may have
-// its kind. Servers may leave the singular out; it is the kind in small letters then.
+// resourcesOf gives the resources of a list without the subresources, whose names begin with that of their resource.
+// Servers may leave the singular out; it is the kind in lower case then.
 func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) {
 	for _, r := range list.APIResources {
 		if strings.Contains(r.Name, "/") {

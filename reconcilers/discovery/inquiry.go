@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// documentTimeout is for one document: one group that hangs must not hold up the others for long.
+// documentTimeout limits the request of one document, so that one group that hangs does not delay the others for long.
 const documentTimeout = 10 * time.Second
 
-// Inquiry is one round of questions: each document is asked for once, and what is heard holds for the round, so that
-// two selectors of one kind are found together or not at all.
+// Inquiry is one round of discovery. It requests each document once, and uses the answer for the whole round, so that
+// two selectors of one resource find it together or not at all.
 type Inquiry struct {
 	server Getter
 	writes map[Selector]bool
@@ -34,13 +34,13 @@ type scan struct {
 	err   error
 }
 
-// NewInquiry begins a round. The selectors with handlers that write to the objects, be it their own progress only, are
-// marked in writes.
+// NewInquiry begins a round. The map writes marks the selectors whose handlers write to the objects, be it only their
+// progress.
 func NewInquiry(server Getter, writes map[Selector]bool) *Inquiry {
 	return &Inquiry{server: server, writes: writes, heard: map[string]answer{}, scans: map[string]scan{}}
 }
 
-// Get asks for a document, once.
+// Get gets a document, from the API server the first time.
 func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	if known, asked := i.heard[path]; asked {
 		return known.data, known.err
@@ -53,8 +53,9 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	return is.data, is.err
 }
 
-// Resolve tells what the selector means. What it meant before is still meant where the server does not answer. An error
-// for IsUnserved comes with what is known; any other one proves nothing.
+// Resolve gives the resources that the selector means. It keeps those of before where the server does not answer. An
+// error for which IsUnserved is true says that the server does not serve the resource; any other error says nothing
+// about it.
 func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
 	if !s.direct() {
 		return i.search(ctx, s, before)
@@ -66,7 +67,7 @@ func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (R
 	return resolve(s, list, i.writes[s])
 }
 
-// list is what there is in one version.
+// list gives the resources of one version.
 func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource, error) {
 	v := groupVersion{GroupVersion: gv, path: "/apis/" + gv.String()}
 	if gv.Group == "" {
@@ -86,7 +87,7 @@ func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource,
 	return patchable(v.resourcesOf(list)), nil
 }
 
-// discovered is what there is in a group, or in all of them.
+// discovered gives the resources of a group, or of all groups.
 func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error) {
 	key, groups := "*", []string(nil)
 	if group.Given {
@@ -102,7 +103,7 @@ func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error
 	return heard.found, heard.err
 }
 
-// search finds what does not say of which group and version it is, or means more than one resource.
+// search resolves a selector that leaves the group or the version open, or means more than one resource.
 func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
 	all, err := i.discovered(ctx, s.Group)
 	var incomplete *IncompleteError

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Use is what handlers are for, as far as the choice of resources goes.
+// Use says what handlers need of a resource.
 type Use int
 
 // The uses.
@@ -20,7 +20,7 @@ const (
 	Reviewing
 )
 
-// Want is one selector and what its handlers are for.
+// Want is a selector, and what its handlers need of the resources.
 type Want struct {
 	Selector Selector
 	Use      Use
@@ -36,8 +36,8 @@ type Plan struct {
 	Warnings []string
 }
 
-// Serve decides which of the resources that the API server has are served. A name that means several of them means
-// none: nobody can tell which.
+// Serve decides which resources of the API server are handled. A name that several resources share selects none of
+// them, as it is ambiguous.
 func Serve(wants []Want, all []Resource) Plan {
 	var p Plan
 	var patched []Resource
@@ -73,7 +73,8 @@ func Serve(wants []Want, all []Resource) Plan {
 	return p
 }
 
-// dropUnable leaves out what cannot be watched, and, if any of it is to be written to, all that cannot be.
+// dropUnable removes resources that cannot be watched; and, if handlers write to any resource that cannot be patched,
+// all resources that cannot be patched.
 func (p *Plan) dropUnable(patched []Resource) {
 	p.Watched = without(p.Watched, func(r Resource) bool {
 		if r.Can("list", "watch") {

@@ -10,16 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Resolution is what a selector means at the moment.
+// Resolution is the set of resources that a selector means at the moment.
 type Resolution struct {
-	// Served are the resources. A selector of more than one may have a resource in several versions, the best one
-	// first.
+	// Served are the resources to be handled. A selector of many resources may have one in several versions, the
+	// preferred one first.
 	Served []Resource
-	// Ambiguous are all those that one name could mean: nobody serves any of them.
+	// Ambiguous are the resources that share a name which should mean one: none of them is handled.
 	Ambiguous []Resource
-	// Reason is why more of them could be expected to be served, and are not.
+	// Reason says why selected resources are not handled; empty if all are.
 	Reason string
-	// Incomplete is true if the server did not tell of all that might be meant.
+	// Incomplete is true if the API server could not list all resources that the selector might mean.
 	Incomplete bool
 }
 
@@ -28,13 +28,13 @@ func (r Resolution) Equivalent(other Resolution) bool {
 	return slices.EqualFunc(r.Served, other.Served, Resource.Interchangeable)
 }
 
-// unservedError is what the API server's list says by what is in it, and what is not.
+// unservedError says that the API server does not serve a resource, or not with the verbs needed.
 type unservedError struct{ reason string }
 
 // Error is the reason.
 func (e *unservedError) Error() string { return e.reason }
 
-// IsUnserved tells a kind that is not there from a server that did not answer.
+// IsUnserved tells whether the error says that the resource is not served, not that the server did not answer.
 func IsUnserved(err error) bool {
 	var missing *unservedError
 	return errors.As(err, &missing) || apierrors.IsNotFound(err)
@@ -68,7 +68,7 @@ func needed(writes bool) []string {
 	return verbs
 }
 
-// resolutionOf is what a plan of one selector says. Preferred versions come first.
+// resolutionOf converts the plan of one selector. Preferred versions come first.
 func resolutionOf(plan Plan) Resolution {
 	served := slices.Clone(plan.Watched)
 	slices.SortStableFunc(served, func(a, b Resource) int { return cmp.Compare(rank(a), rank(b)) })

@@ -10,14 +10,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// mostRetries is where counting ends: a record may say anything, and no number may become a negative one.
+// mostRetries is the maximum of the count: a record may have any number, and the count must not overflow.
 const mostRetries = math.MaxInt32
 
-// messageLimit is how many bytes of JSON of an error are remembered: annotations have little room, and an object whose
-// records are refused for their size could not go on.
+// messageLimit is how many bytes of JSON of an error a record keeps: annotations have little room, and the API server
+// would refuse records that are too large.
 const messageLimit = 4096
 
-// HandlerState is what is known of one handler for one cause.
+// HandlerState is the state of one handler for one cause, between its attempts. Kopf: HandlerState.
 type HandlerState struct {
 	// ID is the handler's.
 	ID string
@@ -27,7 +27,7 @@ type HandlerState struct {
 	Started time.Time
 	// Stopped is when it finished, either way.
 	Stopped *time.Time
-	// Delayed is until when it sleeps.
+	// Delayed is when its next attempt is due; nil is now.
 	Delayed *time.Time
 	// Purpose is the reason of the cause it belongs to; empty is any.
 	Purpose string
@@ -39,35 +39,36 @@ type HandlerState struct {
 	Message *string
 	// Subrefs are the ids of all sub-handlers of its record, and of its outcomes, sorted.
 	Subrefs []string
-	// Succeeded are the sub-handlers of its record that succeeded and have no records of their own, without its own id.
+	// Succeeded are the sub-handlers of its record that succeeded and have no records of their own, without its own
+	// id.
 	Succeeded []string
 
-	// Postponed is true if there is no room on the object for the progress of a sub-handler that was not called yet. It
-	// is not called, and leaves no trace.
+	// Postponed is true if the object has no room for the progress of a sub-handler that was not called yet. The
+	// sub-handler is not called, and has no record.
 	Postponed bool
-	// Terse is true of a sub-handler if there is no room for more text of its next error than there is of the last one.
+	// Terse is true if the object has no room for a longer error text of the sub-handler than the last one.
 	Terse bool
-	// Timed is true of a sub-handler if it matters when it was first selected.
+	// Timed is true if the sub-handler has a timeout, so that its record must keep when it was first selected.
 	Timed bool
 
-	loaded  *progress.Record
+	loaded  *progress.Record // as the object has it; nil if there is none
 	blocked bool
-	parts   *parts // its sub-handlers, met in this process; nil if there are none
+	parts   *parts // its sub-handlers declared in this process; nil if there are none
 
-	sub     bool // it is a sub-handler: whether its handler is finished is all that counts
-	compact bool // it needs no record of its own unless there is something to tell
+	sub     bool // it is a sub-handler: it counts in the state only by the outcome of its handler
+	compact bool // it needs no record of its own before an attempt, nor after a success
 	named   bool // it succeeded, and its handler's record says so in place of its own
-	level   int  // how many handlers it is a part of
-	own     int  // the length of its id without that of its handler
+	level   int  // number of its ancestors
+	own     int  // length of its id without that of its handler
 }
 
-// Account is what is known of the attempts that a handler has made before. The zero value is none.
+// Account sums up the former attempts of a handler. The zero value is none.
 type Account struct {
 	// Retries counts them.
 	Retries int
 	// Started is when the first one was due; zero is now.
 	Started time.Time
-	// Until is until when the handler sleeps; zero or past is not at all.
+	// Until is when the next attempt is due; zero or past is now.
 	Until time.Time
 	// Finished is true after a success, or a failure for good.
 	Finished bool
@@ -96,8 +97,8 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	return e
 }
 
-// ownSubrefs are those that can be sub-handlers of the handler, each once. What else is listed is not ours: to purge it
-// would remove other memory.
+// ownSubrefs gives the listed ids that can be sub-handlers of the handler, each once. To purge others would remove the
+// progress of other handlers.
 func ownSubrefs(id string, listed []string) []string {
 	own := slices.DeleteFunc(slices.Clone(listed), func(sub string) bool { return !strings.HasPrefix(sub, id+"/") })
 	if len(own) == 0 {
@@ -109,7 +110,7 @@ func ownSubrefs(id string, listed []string) []string {
 // Finished is true after a success or a failure.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
-// delay is how long the handler still sleeps.
+// delay gives the time until the next attempt is due.
 func (e *HandlerState) delay(now time.Time) time.Duration {
 	if e.Delayed == nil {
 		return 0
@@ -117,8 +118,8 @@ func (e *HandlerState) delay(now time.Time) time.Duration {
 	return max(0, e.Delayed.Sub(now))
 }
 
-// repurpose moves the handler to another cause. It keeps start, retries and delay; but it was done for its former
-// purpose only, so success and failure are cleared.
+// repurpose moves the handler to another cause. It keeps start, retries and delay, and clears success and failure, as
+// the handler was finished for its former purpose only.
 func (e *HandlerState) repurpose(purpose string) {
 	if e.Purpose == purpose {
 		return
@@ -168,7 +169,7 @@ func union(a, b []string) []string {
 	return distinct(slices.Concat(a, b))
 }
 
-// Record is the form to be persisted.
+// Record gives the state as it is stored.
 func (e *HandlerState) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
@@ -179,7 +180,7 @@ func (e *HandlerState) Record() progress.Record {
 	return r
 }
 
-// references are the sub-handlers with records, which are to be purged with its own.
+// references gives the sub-handlers that have records, which must be purged together with its own.
 func (e *HandlerState) references() []string {
 	if e.parts == nil {
 		return e.Subrefs
@@ -198,8 +199,8 @@ func (e *HandlerState) references() []string {
 	return distinct(ids)
 }
 
-// done are the sub-handlers that need no records because they succeeded. Once the handler itself is finished, it
-// matters at most whether there are any.
+// done gives the sub-handlers that need no records because they succeeded. Once the handler has failed, one of them is
+// enough to tell that there are any.
 func (e *HandlerState) done() []string {
 	all := e.allDone()
 	switch {
@@ -225,12 +226,12 @@ func (e *HandlerState) allDone() []string {
 	return distinct(ids)
 }
 
-// changed is true if the record differs from what was read, or from how that was written.
+// changed tells whether the record differs from the stored one, or that is in a foreign format.
 func (e *HandlerState) changed() bool {
 	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }
 
-// Recorded is true if the handler has, or is to have, a record of its own.
+// Recorded tells whether the handler has, or must get, a record of its own.
 func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
@@ -242,19 +243,19 @@ func (e *HandlerState) Recorded() bool {
 	}
 }
 
-// Account is what the adapters need to know of the handler.
+// Account gives the part of the state that adapters need.
 func (e *HandlerState) Account() Account {
 	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
 	if e.Delayed != nil {
 		account.Until = *e.Delayed
 	}
-	if account.Started.IsZero() { // by a record of the year 1: an account takes that for none
+	if account.Started.IsZero() { // the record says so: to an account, the zero time would be no start
 		account.Started = account.Started.Add(1)
 	}
 	return account
 }
 
-// Waits gives the reason to make no attempt now; the zero value if there is none.
+// Waits gives the reason for which the handler must not be called now; the zero value if there is none.
 func (c Account) Waits(now time.Time) Stop {
 	switch {
 	case c.Finished:
@@ -268,8 +269,8 @@ func (c Account) Waits(now time.Time) Stop {
 	}
 }
 
-// Runtime is the time since the first attempt was due, waits included. A start in the future, by a clock that was
-// wrong, is now.
+// Runtime gives the time since the first attempt was due, waits included; zero for a start in the future, which a
+// wrong clock has set.
 func (c Account) Runtime(now time.Time) time.Duration {
 	if c.Started.IsZero() {
 		return 0

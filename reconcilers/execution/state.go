@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// State is the states of all handlers of one object for one cause.
+// State has the states of all handlers of one object for one cause.
 type State struct {
-	// Purpose is the reason of the cause, as persisted.
+	// Purpose is the reason of the cause, as stored.
 	Purpose string
 	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their
 	// handler names those that succeeded. Kopf cannot read that.
@@ -58,8 +58,8 @@ type removal struct {
 	err         error // the first one
 }
 
-// Restore reads the records of the owned handlers, and begins those of the selected ones that have none.
-// Records of ids that are not owned are never read: they are of other operators. An error is a malformed record.
+// Restore reads the records of the owned handlers, and makes new states for selected handlers without a record. It
+// never reads records of other ids, which belong to other operators. The error is that of a malformed record.
 func Restore(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
@@ -145,7 +145,7 @@ func (l Lifecycle) Pick(due []*HandlerState) []*HandlerState {
 	}
 }
 
-// Conclude writes the outcome of an attempt into the account. An aborted attempt leaves no trace.
+// Conclude takes the outcome of an attempt into the state of its handler. An aborted attempt does not count.
 func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 	e := s.byID[id]
 	if e == nil {
@@ -163,8 +163,8 @@ func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
 	e.named = e.sub && e.compact && e.Success
 }
 
-// Revise replaces the outcome of the last attempt: the account goes back to what it was before, and is concluded anew.
-// What the object has of it, and whether the handler is selected, is as it is now: the attempt may be of a former pass.
+// Revise replaces the outcome of the last attempt: it resets the state to the one before the attempt, and concludes
+// the new outcome. It keeps the present record and selection, as the attempt may be of an earlier pass.
 func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
 	e := s.byID[id]
 	if e == nil {
@@ -185,8 +185,8 @@ func (s *State) Done() bool {
 	return true
 }
 
-// Delays are the remaining sleeps of the selected unfinished handlers, 0 for those awake.
-// Handlers that wait for their object to change have none.
+// Delays gives the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
+// Handlers that wait until their object changes have none.
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
@@ -249,7 +249,7 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 		}
 		record := e.Record()
 		if record.Message != nil {
-			// It may be one that was read, of any length; and escaped, it is longer than it was.
+			// A message that was read from the object may have any length, and escaping makes it longer.
 			record.Message = ptr.To(asciijson.Cut(*record.Message, messageLimit))
 		}
 		if err := to.Store(patch, body, e.ID, record); err != nil {
@@ -274,8 +274,8 @@ func (s *State) Written() {
 	}
 }
 
-// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. What a
-// storage fails to remove is in the error, and does not keep the others.
+// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. It
+// removes all records that it can, and returns the first error.
 func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {

@@ -10,22 +10,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record: there may be hundreds of
-// them. The log has all of it.
+// partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record, as there may be hundreds
+// of sub-handlers. The log has the whole text.
 const partMessageLimit = 256
 
 // longest is a text with an ellipsis, as JSON.
 var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
 
-// parts are the sub-handlers of one handler that were met in this process.
+// parts are the sub-handlers of one handler that were declared in this process.
 type parts struct {
 	direct []*HandlerState
 	all    map[string]*HandlerState
 }
 
-// Sub takes up the account of a sub-handler: as it is on the object, or anew. Its ancestors, given by their ids, the
-// nearest one last, remember that there is one, so that its record goes with theirs. A new one is postponed: it is for
-// the caller to find room for it.
+// Sub restores the state of a sub-handler from the object, or makes a new one. It adds the sub-handler to its
+// ancestors, given by their ids, the nearest one last, so that their purges remove its record. A new one is postponed
+// until the caller has found room for its record.
 func (s *State) Sub(
 	read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time,
 ) (*HandlerState, error) {
