@@ -130,7 +130,9 @@ var _ = Describe("Bad input", func() {
 		obj := gadget(ns, "refused", map[string]any{"size": int64(1)})
 		obj.SetLabels(map[string]string{"bad": "yes"})
 		create(ctx, obj)
-		Eventually(running.logs).Should(gbytes.Say(`refused the changes of a handler.*"name":"refused".*"handler":"c".*limited`))
+		Eventually(running.logs).Should(
+			gbytes.Say(`refused the changes of a handler.*"name":"refused".*"handler":"c".*limited`),
+		)
 		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
 		othersAreServed(ctx, ns, "refused.example.org")
