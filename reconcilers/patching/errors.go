@@ -16,18 +16,18 @@ var (
 	// ErrConflict: the object has changed since its body was read. Read it again and apply Result.Remaining, or let
 	// Writer.ApplyRetrying do that.
 	ErrConflict = errors.New("the object has changed meanwhile")
-	// ErrReplaced: the object was deleted, and another of the same name created. What was to be written is void.
+	// ErrReplaced: the object was deleted, and another of the same name created. The patch is obsolete.
 	ErrReplaced = errors.New("the object was replaced by another one of the same name")
 	// ErrRefused: the content was refused. The same patch will be refused again: it is the patch that must change.
 	ErrRefused = errors.New("the API server refused the patch")
 )
 
-// failure names what was done to which object, and the class of the error if it has one.
+// failure wraps an error of a request with the action, the object, and the class of the error if it has one.
 func failure(err error, r request, object string) error {
 	if class := classify(err, r.kind); class != nil {
-		return fmt.Errorf("%s %s: %w: %w", r.doing(), object, class, err)
+		return fmt.Errorf("%s %s: %w: %w", r.action(), object, class, err)
 	}
-	return fmt.Errorf("%s %s: %w", r.doing(), object, err)
+	return fmt.Errorf("%s %s: %w", r.action(), object, err)
 }
 
 func classify(err error, kind types.PatchType) error {
@@ -40,7 +40,7 @@ func classify(err error, kind types.PatchType) error {
 	case hasField(causes, "metadata.uid"):
 		return ErrReplaced
 	case kind == types.JSONPatchType && !hasField(causes, ""):
-		// The server says no more than the code if operations do not apply, and the first of ours is the test.
+		// If an operation does not apply, the server names no field; our first operation tests the version.
 		return ErrConflict
 	default:
 		return ErrRefused
@@ -55,7 +55,7 @@ func causesOf(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// answerOf takes the API server's error out of its class, for another class to be given to it.
+// answerOf gives the API server's error without its class, so that the caller can wrap it with another one.
 func answerOf(err error) error {
 	var answer *apierrors.StatusError
 	if errors.As(err, &answer) {
@@ -74,8 +74,8 @@ func hasField(causes []metav1.StatusCause, field string) bool {
 	return false
 }
 
-// lasting tells whether the server answered, and would answer the same again: a failure to reach it, an overload, an
-// expired login or a conflict are not that.
+// lasting tells whether the server answered, and would answer the same again. Failed connections, overload, expired
+// credentials and conflicts are not lasting.
 func lasting(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -90,7 +90,7 @@ func lasting(err error) bool {
 	}
 }
 
-// Hopeless tells whether the same write would fail again: for its content, or for good.
+// Hopeless tells whether the same write would fail again, so that retries are useless.
 func Hopeless(err error) bool {
 	var transform *TransformError
 	return errors.As(err, &transform) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrRefused) || lasting(err)

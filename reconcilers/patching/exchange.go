@@ -19,8 +19,8 @@ import (
 type exchange struct {
 	writer    *Writer
 	target    Target
-	current   map[string]any // the server's last answer, or what the handlers saw
-	remaining Patch          // what a conflict would leave to do
+	current   map[string]any // the server's last answer, or the target's body
+	remaining Patch          // the part still to be written after a conflict
 	result    Result
 }
 
@@ -43,7 +43,7 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 	if err != nil {
 		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
 	}
-	// What was made from the state of a list is only good for that state, whoever asks.
+	// Transformations compute a list from its present state; so the patch is valid for that state only.
 	fromState := x.writer.Guarded || len(p.Transforms) > 0
 	byVersion := fromState && touchesList(x.target.Body, full)
 
@@ -83,7 +83,8 @@ func fold(body, merge map[string]any, transforms []Transform) (map[string]any, e
 	return compose(body, merge, change), nil
 }
 
-// merge sends a merge-patch, with the guards that are asked for.
+// merge sends a merge-patch, guarded by the uid if the Writer is Guarded, and by the resource version if byVersion is
+// true.
 func (x *exchange) merge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
@@ -115,7 +116,7 @@ func (x *exchange) version() (string, error) {
 	return version, nil
 }
 
-// write sends a request of either kind. If it is not to go on, that is either for the error, or the object is gone.
+// write sends a request of either patch type. If proceed is false, there is an error, or the object is gone.
 func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
 	err = x.send(ctx, r)
 	switch {
@@ -159,14 +160,14 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	return nil
 }
 
-func (r request) doing() string {
+func (r request) action() string {
 	if r.status {
 		return "patching the status of"
 	}
 	return "patching"
 }
 
-// missingStatus finds out what a 404 of /status means: no such object, or no such subresource.
+// missingStatus finds out whether a 404 of /status means that the object is gone, or that it has no such subresource.
 func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bool, err error) {
 	live, err := x.writer.reread(ctx, x.target.Body)
 	switch {
@@ -185,8 +186,8 @@ func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bo
 	}
 }
 
-// dropped are the fields of a merge-patch that the answer to it does not have: a CRD's schema drops what it does not
-// know, without a word. The metadata is the server's own, and is left out.
+// dropped gives the fields of a merge-patch that the answer to it lacks: the API server silently drops fields that the
+// schema of a CRD does not have. It ignores the metadata, which the server manages.
 func dropped(payload, answer map[string]any) []diff.Path {
 	var lost []diff.Path
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
@@ -197,8 +198,8 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// missing adds what is not at its place; of a mapping that is not there at all, the mapping. The path is lent: whatever
-// is nested how deeply ever, costs no more than it has keys.
+// missing appends the paths of wanted values that are absent; for an absent mapping, only the path of the mapping. The
+// path is lent: missing copies it only for the result, so deep nesting costs no more than the number of keys.
 func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)
@@ -217,7 +218,7 @@ func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) 
 	return lost
 }
 
-// empty tells whether a merge-patch of a mapping leaves nothing of its own.
+// empty tells whether a merge-patch sets no values: it has only nulls and mappings without values.
 func empty(payload map[string]any) bool {
 	for _, value := range payload {
 		inner, mapping := value.(map[string]any)

@@ -108,7 +108,7 @@ func compose(body any, first, second map[string]any) map[string]any {
 	return out
 }
 
-// replacement is a merge-patch that leaves nothing of the value but the fresh mapping.
+// replacement gives a merge-patch that replaces the value by the fresh mapping.
 func replacement(value any, fresh map[string]any) map[string]any {
 	held, _ := value.(map[string]any)
 	out := make(map[string]any, len(held)+len(fresh))

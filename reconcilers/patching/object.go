@@ -38,7 +38,7 @@ func Newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// sameObject trusts a body without a uid, as tests and partial objects have.
+// sameObject compares the uids. A body without one, as of tests and partial objects, matches every object.
 func sameObject(a, b map[string]any) bool {
 	return UIDOf(a) == UIDOf(b) || UIDOf(a) == "" || UIDOf(b) == ""
 }
@@ -56,7 +56,7 @@ func trimmedKey(object *unstructured.Unstructured) string {
 	return client.ObjectKeyFromObject(object).String()
 }
 
-// HasFinalizer tells whether the object's deletion is held back by the finalizer of this name.
+// HasFinalizer tells whether the object has the finalizer of this name.
 func HasFinalizer(body map[string]any, name string) bool {
 	return slices.Contains(finalizers(body), any(name))
 }
@@ -84,8 +84,8 @@ func BlockDeletion(name string) Transform {
 	}
 }
 
-// AllowDeletion removes all occurrences of the finalizer. A list with nothing left in it goes as a whole, and so do
-// metadata with nothing else in them.
+// AllowDeletion removes all occurrences of the finalizer. It also removes the list, and then the metadata, if they are
+// empty after that.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		metadata, ok := body["metadata"].(map[string]any)
@@ -114,8 +114,8 @@ func finalizers(body map[string]any) []any {
 	return list
 }
 
-// released tells whether this answer is the last that was heard of the object: the server deletes it in the same
-// transaction, so the version of the answer never arrives in a watch. A grace period, as pods have, defers that.
+// released tells whether the write that got this answer has deleted the object: the server deletes it in the same
+// transaction, so the version of the answer never arrives in a watch. A grace period, as of pods, defers the deletion.
 func released(answer map[string]any) bool {
 	if !BeingDeleted(answer) || len(finalizers(answer)) > 0 {
 		return false

@@ -18,8 +18,8 @@ const statusPointer = "/status"
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// plain sends Kopf's requests: the merge-patch as it is, then JSON-patches of what the transformations make of the
-// server's answer, with a test of the resource version.
+// plain sends Kopf's requests: the merge-patch as it is, then JSON-patches with the changes that the transformations
+// make to the server's answer, guarded by a test of the resource version.
 func (x *exchange) plain(ctx context.Context, p Patch) error {
 	rest := p.Merge
 	if x.target.StatusSubresource {
@@ -74,8 +74,8 @@ func (x *exchange) operate(ctx context.Context, status bool, ops []jsonpatch.Ope
 	return x.write(ctx, request{status: status, kind: types.JSONPatchType, payload: testingVersion(version, ops)})
 }
 
-// operations returns the JSON-patch (RFC 6902) that makes the first body the second, nil if they are equal; in order of
-// paths. Lists are replaced as a whole: every user of these operations knows the exact list they are applied to.
+// operations returns the JSON-patch (RFC 6902) that makes the first body the second, nil if they are equal; in order
+// of paths. Lists are replaced as a whole: every user of these operations knows the exact list they are applied to.
 //
 // The differ of the jsonpatch module reads numbers as floats, so it overlooks changes of large integers and rounds
 // those it copies. Only its type is used here.
@@ -111,7 +111,7 @@ func unionOfKeys(a, b map[string]any) []string {
 	return slices.Compact(keys)
 }
 
-// splitOperations takes apart what belongs to the status and what does not.
+// splitOperations separates the operations on the status from the others.
 func splitOperations(ops []jsonpatch.Operation) (status, main []jsonpatch.Operation) {
 	for _, op := range ops {
 		if op.Path == statusPointer || strings.HasPrefix(op.Path, statusPointer+"/") {
@@ -153,8 +153,8 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	return operations(body, after), nil
 }
 
-// mergeReviewed merges into the held mapping itself. It tells whether anything was asked to be removed at any depth,
-// for the parents to be dropped if they are empty.
+// mergeReviewed merges into the held mapping itself. It tells whether the patch removes a key at any depth, so that
+// the caller drops empty parents.
 func mergeReviewed(held, merge map[string]any, path []string) (pruning bool, err error) {
 	for key, change := range merge {
 		switch change := change.(type) {
@@ -197,7 +197,7 @@ func descend(held map[string]any, key string, change map[string]any, path []stri
 	return pruning, nil
 }
 
-// leafless tells whether there are nothing but mappings in the patch, down to its ends.
+// leafless tells whether the patch has nothing but mappings, at any depth.
 func leafless(merge map[string]any) bool {
 	for _, change := range merge {
 		if child, ok := change.(map[string]any); !ok || !leafless(child) {

@@ -22,8 +22,8 @@ type Transform func(body map[string]any) error
 
 // A Patch is everything to be written to one object. The zero value is an empty patch, ready to use.
 //
-// The merge-patch holds for whatever state the object is in; a transformation is for changes that depend on the current
-// state, such as items of lists. The transformations see the body with the merge-patch already applied.
+// The merge-patch holds for whatever state the object is in; a transformation is for changes that depend on the
+// current state, such as items of lists. The transformations see the body with the merge-patch already applied.
 type Patch struct {
 	// Merge is a merge-patch (RFC 7386): mappings are merged, null removes, other values replace. The patch owns all
 	// mappings in it: its methods write into them.
@@ -32,7 +32,7 @@ type Patch struct {
 	Transforms []Transform
 }
 
-// A TransformError is that of a user's function that does not fit the object as it is when it is written.
+// A TransformError is the error of a user's transformation that cannot be applied to the object.
 type TransformError struct{ err error }
 
 // Empty tells whether there is nothing to write at all. Transformations count even if they would change nothing.
@@ -40,9 +40,9 @@ func (p *Patch) Empty() bool {
 	return len(p.Merge) == 0 && len(p.Transforms) == 0
 }
 
-// SetIn puts a value into the merge-patch at the path of keys, nil for a removal. Mappings on the way are made, also in
-// place of other values. The value may be any that encodes to JSON, and is copied; one that does not encode is an error
-// of Writer.Apply. An empty path does nothing.
+// SetIn puts a value into the merge-patch at the path of keys, nil for a removal. Mappings on the way are made, also
+// in place of other values. The value may be any that encodes to JSON, and is copied; one that does not encode is an
+// error of Writer.Apply. An empty path does nothing.
 func (p *Patch) SetIn(path []string, value any) {
 	if len(path) == 0 {
 		return
@@ -126,7 +126,7 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 			return nil, fmt.Errorf("transforming the body: %w", err)
 		}
 	}
-	// Go values that only look like JSON would differ from what the server answers for ever.
+	// Go values of other types than JSON trees have would always differ from the server's answer.
 	after, err := toJSON(working)
 	if err != nil {
 		return nil, fmt.Errorf("a transformation left a value that is not JSON: %w", err)
@@ -151,7 +151,7 @@ func toJSON(value any) (any, error) {
 	return out, nil
 }
 
-// isJSON is false for nil mappings and lists, too: they encode to null, and are to be treated as such.
+// isJSON is false for nil mappings and lists, too, as they encode to null.
 func isJSON(value any) bool {
 	switch value := value.(type) {
 	case nil, bool, int64, string:
@@ -177,14 +177,14 @@ func isJSON(value any) bool {
 	}
 }
 
-// Error tells what the function said.
+// Error gives the text of the function's error.
 func (e *TransformError) Error() string { return e.err.Error() }
 
-// Unwrap gives that.
+// Unwrap gives the function's error.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// Contained makes the errors and panics of users' functions TransformErrors: when a patch is written, they run out of
-// their handlers' reach.
+// Contained turns the errors and panics of users' transformations into TransformErrors, as the Writer calls them when
+// no adapter of their handler is on the stack to recover.
 func Contained(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {
@@ -198,8 +198,7 @@ func Contained(transforms []Transform) []Transform {
 	return out
 }
 
-// touchesList tells whether the merge-patch adds, replaces or removes a list of the value, as MergeDiff does of its
-// own.
+// touchesList tells whether the merge-patch adds, replaces or removes a list of the value.
 func touchesList(value any, merge map[string]any) bool {
 	held, isMapping := value.(map[string]any)
 	if !isMapping && hasList(value) {

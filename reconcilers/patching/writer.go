@@ -13,11 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// A write that lost five races in a row is better begun anew, by a later pass, than pressed on with.
+// maxAttempts limits the attempts of ApplyRetrying: after five conflicts in a row, a later pass should begin anew.
 const maxAttempts = 5
 
-// A Client is what the Writer needs of controller-runtime's client.Client. Get must read live, not from a cache, as the
-// client of a manager does for unstructured objects by default.
+// A Client is what the Writer needs of controller-runtime's client.Client. Get must read live, not from a cache, as
+// the client of a manager does for unstructured objects by default.
 type Client interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
@@ -36,15 +36,15 @@ type Writer struct {
 	// Guarded makes merge-patches refuse to write to the wrong object: the uid is in those of the main resource, the
 	// resource version in those of /status (which ignores uids) and in all that touch a list.
 	Guarded bool
-	// Fold makes one merge-patch of the merge-patch and the transformations, so there are at most two requests: /status
-	// and the main resource. If the transformations touch a list, the resource version is in it, Guarded or not; so
-	// with a finalizer alone. Explicit nulls that transformations leave are taken for removals.
+	// Fold makes one merge-patch of the merge-patch and the transformations, so there are at most two requests:
+	// /status and the main resource. If the transformations touch a list, the resource version is in it, Guarded or
+	// not; so with a finalizer alone. Explicit nulls that transformations leave are taken for removals.
 	Fold bool
-	// Observer is told of fields that the server did not keep; nil is not.
+	// Observer gets the fields that the server did not keep; it may be nil.
 	Observer Observer
 }
 
-// An Observer sees what comes of patches, beside their Result.
+// An Observer gets facts about patches beside their Result.
 type Observer interface {
 	// Dropped is called with the fields of one patch that the server took, and did not keep, if there are any.
 	Dropped(ctx context.Context, fields []diff.Path)
@@ -62,7 +62,7 @@ type Target struct {
 // apierrors.IsNotFound.
 type Refetch func(ctx context.Context) (map[string]any, error)
 
-// A Result is what came of a patch, as far as it got.
+// A Result says what was written of a patch.
 type Result struct {
 	// Body is the server's last answer, nil if nothing was written.
 	Body map[string]any
@@ -78,7 +78,7 @@ type Result struct {
 	StatusRefused error
 	// Dropped are the fields that the server took, and did not keep: its schema does not have them.
 	Dropped []diff.Path
-	// Remaining is what was not written because of an ErrConflict. It is empty otherwise.
+	// Remaining is the part that was not written because of an ErrConflict. It is empty otherwise.
 	Remaining Patch
 }
 
@@ -155,8 +155,8 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 //
 // # Flow
 //
-// The merge-patch is repeated as it is, if it was not written before the conflict; the transformations run again on the
-// fresh body. So it is for patches whose merge part holds whatever the others have done.
+// The merge-patch is repeated as it is, if it was not written before the conflict; the transformations run again on
+// the fresh body. So the merge-patch must be valid whatever others have changed.
 //
 // # Errors
 //
@@ -186,12 +186,12 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 	}
 }
 
-// retriable tells whether a fresh body would help: without a version in the request, a 409 is no guard of ours.
+// retriable tells whether a fresh body would help: a 409 to a request without a version is not from our guard.
 func (w *Writer) retriable(err error) bool {
 	return errors.Is(err, ErrConflict) && (w.Guarded || w.Fold || !apierrors.IsConflict(err))
 }
 
-// renewed reads the object again after a conflict. Neither a body nor an error means that it is gone.
+// renewed reads the object again after a conflict. A nil body without an error means that it is gone.
 func renewed(
 	ctx context.Context, seen map[string]any, refetch Refetch, attempt int, conflict error,
 ) (map[string]any, error) {
@@ -205,14 +205,14 @@ func renewed(
 		return nil, fmt.Errorf("patching %s: %w: uid %s, now %s: %w",
 			describe(seen), ErrReplaced, UIDOf(seen), UIDOf(fresh), answerOf(conflict))
 	case attempt > 1 && VersionOf(seen) == VersionOf(fresh) && apierrors.IsInvalid(conflict):
-		// After the first attempt the body is a live one, so nobody had changed it, and the test did hold.
+		// After the first attempt the body is a live one; so the object had not changed, and the test succeeded.
 		return nil, fmt.Errorf("patching %s: %w, though nobody has changed the object: %w",
 			describe(seen), ErrRefused, answerOf(conflict))
 	}
 	return fresh, nil
 }
 
-// joined is the result of two attempts, one after another.
+// joined gives the result of two attempts, one after another.
 func joined(earlier, later Result) Result {
 	later.Requests += earlier.Requests
 	later.Dropped = append(earlier.Dropped, later.Dropped...)
