@@ -28,7 +28,7 @@ type Metrics struct {
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.
 type Occupation struct {
-	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; nil is nobody.
+	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; it may be nil.
 	Gauge func(handler string, more float64)
 
 	mu      sync.Mutex
@@ -223,7 +223,7 @@ func (o *Occupation) Leave(a *execution.Attempt) {
 	}
 }
 
-// Holders are those of now: first who holds the most places.
+// Holders gives the handlers that hold places now, those with the most places first.
 func (o *Occupation) Holders() (all []Holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

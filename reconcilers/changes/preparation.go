@@ -61,8 +61,8 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 	return p.object.send(ctx, patch)
 }
 
-// syncStorages brings what only some of several storages have to all of them, also on objects where nothing happens: or
-// else nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to
+// syncStorages brings what only some of several storages have to all of them, also on objects where nothing happens:
+// or else nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to
 // annotations in one write: with the first of them, the status does not count any more.
 func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
@@ -168,7 +168,7 @@ func copyRecord(patch, body map[string]any, to progress.Storage, id string, reco
 	return nil
 }
 
-// ensureFinalizer adds the finalizer before any handler is called, or removes one that nobody needs.
+// ensureFinalizer adds the finalizer before any handler is called, or removes it if no handler needs it.
 func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	name, deleting := p.handling.Finalizer, seen.cause.Deleting
 	held := patching.HasFinalizer(p.object.body, name)

@@ -187,7 +187,7 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	return w
 }
 
-// stalled tells who is in the way of whom, and what to do about that.
+// stalled logs which handlers occupy the workers that other objects wait for, and what users can do about that.
 func (w *workers) stalled(s queue.Stall) {
 	what := "objects"
 	if s.Deletions {

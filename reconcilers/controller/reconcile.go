@@ -124,7 +124,7 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 // logger is that of the controller, for all requests.
 func (c *Controller) logger(*source.Request) logr.Logger { return c.log }
 
-// cached is the object as the cache has it; nil if it has none. It is shared: nobody modifies it.
+// cached gives the object of the cache; nil if it has none. It is shared: callers must not modify it.
 func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured {
 	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
 	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
@@ -134,8 +134,8 @@ func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured
 
 // goneMeanwhile tells whether the object has gone since it was found in the cache. The informer removes an object from
 // the cache first, and from the memory second: if it was in the cache before its memory was taken, or put back, that
-// may be the memory of nothing, or stay for ever. An older list may bring it back under its uid, so the cache is asked,
-// too. Handlers of events take their time, as the informer may between the two: then the cache alone is asked.
+// may be the memory of nothing, or stay for ever. An older list may bring it back under its uid, so the cache is
+// asked, too. Handlers of events take their time, as the informer may between the two: then the cache alone is asked.
 func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool {
 	if c.events == nil && !c.objects.Deleted(key, uid) {
 		return false

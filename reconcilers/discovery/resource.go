@@ -51,7 +51,7 @@ func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
 
-// isEvents is true for what nobody means by everything: Kubernetes events, which would be events on events.
+// isEvents tells whether these are Kubernetes events. "Everything" leaves them out: handling events makes new events.
 func (r Resource) isEvents() bool {
 	switch r.Group {
 	case "":

@@ -33,7 +33,7 @@ type Subs interface {
 
 // Live is what a function in the background sees of its object, and of its own end.
 type Live interface {
-	// Object is the newest state that is known; nil if the object is gone. It is shared: nobody modifies it.
+	// Object gives the newest known state; nil if the object is gone. It is shared: callers must not modify it.
 	Object() map[string]any
 	// Stopping is closed when the function has to end.
 	Stopping() <-chan struct{}

@@ -30,7 +30,7 @@ func (o *Object) idle() bool {
 		o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of what the cache has and our own last write. It is shared: nobody modifies it.
+// Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it.
 func (o *Object) Newest(cached *unstructured.Unstructured) map[string]any {
 	o.catchUp(cached)
 	if o.written == nil {

@@ -25,7 +25,7 @@ func Diffbase(of diffbase.Storage) diffbase.Storage {
 	}
 }
 
-// foreignDiffbase is a storage that somebody else has written.
+// foreignDiffbase wraps a storage of the user's own code.
 type foreignDiffbase struct{ of diffbase.Storage }
 
 // Build gives an essence of its own.

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Interval is how often a resync is made if nobody requests one earlier: extension servers come and go without anything
-// that can be watched.
+// Interval is how often a resync is made if nobody requests one earlier: extension servers come and go without
+// anything that can be watched.
 const Interval = 5 * time.Minute
 
 // Requester takes requests for a resync: a kind was not found where it had been, or may be found now.
@@ -16,7 +16,7 @@ type Requester interface {
 	RequestResync()
 }
 
-// Requests is a Requester. The one who makes the resyncs receives from it.
+// Requests is a Requester. The orchestrator receives the requests from it.
 type Requests chan struct{}
 
 var _ Requester = Requests(nil)
