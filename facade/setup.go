@@ -49,7 +49,7 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 		return err
 	}
 	if len(plan) == 0 {
-		m.GetLogger().Info("Operator has no handlers", "operator", op.name)
+		m.GetLogger().Info("Operator has no handlers; it does nothing", "operator", op.name)
 	}
 	op.client = client.WithFieldOwner(m.GetClient(), op.name)
 	op.stage = setUp

@@ -48,7 +48,7 @@ func (c *Change[T]) Patch(change func(object T)) {
 	})
 }
 
-// containPanic makes a panic an error where nobody else would catch it.
+// containPanic makes a panic an error where it would end the process otherwise.
 func containPanic(call func()) error {
 	return panics.Contain(func() error { call(); return nil })
 }

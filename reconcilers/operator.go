@@ -73,7 +73,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		err = checkIDs(a)
 	}
 	if err != nil {
-		o.log.Error(err, "Not serving a resource", "handlers", idsOf(a.Handlers))
+		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", idsOf(a.Handlers))
 		o.readinessWithout(a.Resource)
 		return
 	}

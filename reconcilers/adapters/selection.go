@@ -26,7 +26,7 @@ var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 
 // Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
 // same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
-// only inform, too: whoever calls handlers asks [cause.Reason.Handled] first. An error is that of a filter.
+// only inform, too: callers of handlers ask [cause.Reason.Handled] first. An error is that of a filter.
 func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
 	return choose(ctx, all, c, true)
 }

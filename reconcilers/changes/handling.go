@@ -79,7 +79,7 @@ type Handling struct {
 	Now func() time.Time
 }
 
-// errUnsettled delays the object as any error of the framework: our writes do not last, so somebody else undoes them.
+// errUnsettled delays the object as any error of the framework: our writes do not last, so another client undoes them.
 var errUnsettled = fmt.Errorf(
 	"the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?",
 	rounds,
@@ -114,7 +114,7 @@ type Memory struct {
 	records map[string]progress.Record // what could not be stored of such an object
 }
 
-// mostLogged bounds what is kept of it: whoever can change the object can make any number of texts.
+// mostLogged bounds these texts: users who can edit the object can cause any number of them.
 const mostLogged = 16
 
 func (m *Memory) noteLogged(text string) {
@@ -124,7 +124,7 @@ func (m *Memory) noteLogged(text string) {
 	m.logged[text] = true
 }
 
-// BlockedError says that an object cannot be handled until somebody changes it: its memory is malformed, or it cannot
+// BlockedError says that an object cannot be handled until it is changed: its memory is malformed, or it cannot
 // be shown to a filter.
 type BlockedError struct{ Err error }
 

@@ -66,7 +66,7 @@ func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation
 	return p.save(ctx, kept)
 }
 
-// writeChangesAlone writes what handlers of a closed cause wanted. What is refused is nobody's failure any more.
+// writeChangesAlone writes what handlers of a closed cause wanted. A refusal fails no handler any more.
 func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Attempt) error {
 	for _, a := range attempts {
 		err := p.writeAlone(ctx, a)

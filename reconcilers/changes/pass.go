@@ -16,7 +16,7 @@ import (
 )
 
 // longestSleep is the longest time between two passes over an object with a delayed handler: a delay may be endless, by
-// a clock that was wrong or by somebody's hand, and sleeps do not follow a clock that is corrected.
+// a wrong clock or by an edit of the record, and sleeps do not follow a clock that is corrected.
 const longestSleep = 24 * time.Hour
 
 // pass handles one object once, in as many rounds as its own writes ask for.

@@ -39,8 +39,8 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// work does what is requested, and has the queue do what follows. A panic is an error here: nobody else would keep it
-// from ending the process.
+// work does what is requested, and has the queue do what follows. A panic is an error here: it would
+// end the process otherwise.
 func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) {
 	result, err := c.contained(ctx, request)
 	switch {

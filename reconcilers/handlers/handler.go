@@ -129,7 +129,7 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	return before, after, changes
 }
 
-// ErrorsByDefault is the mode of the handler's family: nobody waits for events or indices to be right.
+// ErrorsByDefault is the mode of the handler's family: errors of event handlers and index functions are ignored.
 func (h *Handler) ErrorsByDefault() ErrorsMode {
 	if h.Family == Watching || h.Family == Indexing {
 		return ErrorsIgnored

@@ -2,7 +2,7 @@
 //
 // It is apart because it outlives the controllers: a kind that is served again meets no object for the first time
 // again, does nothing twice that cannot be told from the object, and knows its own writes before its cache does. All of
-// it is lost with the process; what must not be is written on the objects. It never calls the API, and calls nobody.
+// it is lost with the process; what must not be is written on the objects. It never calls the API or a handler.
 //
 // Neighbours: package changes says what a pass leaves behind; package controller makes the passes.
 package memory

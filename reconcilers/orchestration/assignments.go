@@ -15,8 +15,8 @@ type Assignment struct {
 	Handlers []*adapters.Handler
 }
 
-// assignments are the resources that are to be served, each with the handlers of all selectors that mean it. What a
-// name means that could mean others, too, is served by nobody.
+// assignments are the resources that are to be served, each with the handlers of all selectors that mean it. An
+// ambiguous name assigns none of the resources that it could mean.
 func (o *Orchestrator) assignments() (all []Assignment) {
 	versions := o.versions()
 	at := map[schema.GroupVersionResource]int{}

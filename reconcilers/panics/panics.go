@@ -76,7 +76,7 @@ func silent(value any) (text string) {
 	panic("nothing to be said")
 }
 
-// Tame gives an error that can be asked for its text and its chain wherever there is nobody to recover: the text is
+// Tame gives an error that can be asked for its text and its chain where no caller recovers: the text is
 // taken here, and a panic in the chain is a no. It is nil for nil.
 func Tame(err error) error {
 	if err == nil {
@@ -85,7 +85,7 @@ func Tame(err error) error {
 	return &tamed{text: Text(err), err: err}
 }
 
-// tamed has no Unwrap: whoever walks down the chain would be alone with it.
+// tamed has no Unwrap: callers that walk down the chain would have to recover.
 type tamed struct {
 	text string
 	err  error

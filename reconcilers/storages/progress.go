@@ -24,7 +24,7 @@ func Progress(of progress.Storage) progress.Storage {
 	}
 }
 
-// foreignProgress is a storage that somebody else has written. Where methods have no errors, their panics go on.
+// foreignProgress is a storage of the user's. Panics of methods that return no error go on.
 type foreignProgress struct{ of progress.Storage }
 
 // Fetch gives a record of its own.

@@ -69,7 +69,7 @@ func essential(annotations map[string]any, own []string) map[string]any {
 	return remaining
 }
 
-// restore puts the extra fields of the body into its essence, as they are: whoever asks for all annotations gets all.
+// restore puts the extra fields of the body into its essence, as they are: a field of all annotations is all of them.
 func restore(essence Essence, body map[string]any, extra []diff.Path) (Essence, error) {
 	for _, field := range extra {
 		value, ok, err := resolve(body, field)

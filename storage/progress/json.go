@@ -200,7 +200,7 @@ func decodeTime(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// toCount takes floats too: whoever edits objects by a script may have no other numbers.
+// toCount takes floats too: scripts that edit objects may have no other numbers.
 func decodeCount(value any) (*int64, error) {
 	count, ok := value.(int64)
 	if float, isFloat := value.(float64); isFloat && math.Trunc(float) == float && float < math.MaxInt64 {

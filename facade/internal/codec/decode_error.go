@@ -13,7 +13,7 @@ import (
 )
 
 // decodeError says that an object does not fit into the type that its handlers are written for: they cannot be called
-// until somebody changes the object, or the type.
+// until the object, or the type, is changed.
 type decodeError struct {
 	object string // namespace/name
 	typ    string

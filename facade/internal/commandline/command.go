@@ -95,7 +95,7 @@ func examples(command string) string {
   % -A --kubeconfig ./cluster.yaml --log-format json`, "%", command)
 }
 
-// version is that of the program, with those that matter to whoever debugs it.
+// version is that of the program, with the versions of Go and of the libraries that matter for debugging.
 func version() string {
 	const module = "github.com/kopf-runtime/kopf-runtime"
 	info, ok := debug.ReadBuildInfo()

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Interval is how often a resync is made if nobody requests one earlier: extension servers come and go without
+// Interval is how often a resync is made if none is requested earlier: extension servers come and go without
 // anything that can be watched.
 const Interval = 5 * time.Minute
 
