@@ -6,13 +6,11 @@ import (
 	"runtime/debug"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // ErrorClasses turns what the function returned into an outcome, and so ends the way of errors.

@@ -1,13 +1,12 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"

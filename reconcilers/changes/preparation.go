@@ -2,10 +2,9 @@ package changes
 
 import (
 	"context"
+	"fmt"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // An exchange is the requests of one Apply.

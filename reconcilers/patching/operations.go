@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )

@@ -6,10 +6,9 @@ import (
 	"maps"
 	"math"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-
 	kjson "sigs.k8s.io/json"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
