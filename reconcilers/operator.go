@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
 )
 
 // operator is one operator inside a manager: the Runnable that owns its controllers.

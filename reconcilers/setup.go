@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
 )
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.

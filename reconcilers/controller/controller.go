@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 

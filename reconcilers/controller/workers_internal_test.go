@@ -11,7 +11,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 

@@ -63,18 +63,18 @@ var House = Plan{
 	{Dir: "reconcilers/cause", Layer: 2},
 	{Dir: "reconcilers/discovery", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
-	{Dir: "reconcilers/repeating", Layer: 2},
+	{Dir: "reconcilers/internal/repeating", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/storages", Layer: 2},
 
 	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 3},
 	{Dir: "reconcilers/handlers", Layer: 3},
-	{Dir: "reconcilers/queue", Layer: 3},
+	{Dir: "reconcilers/internal/queue", Layer: 3},
 
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
-	{Dir: "reconcilers/posting", Layer: 4},
+	{Dir: "reconcilers/internal/posting", Layer: 4},
 	{Dir: "webhooks", Layer: 4},
 
 	{Dir: "reconcilers/adapters", Layer: 5},

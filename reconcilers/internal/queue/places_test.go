@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 

@@ -19,7 +19,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
 type object = map[string]any

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 )
 
 func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }

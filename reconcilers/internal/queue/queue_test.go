@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
