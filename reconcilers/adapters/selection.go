@@ -199,7 +199,7 @@ func progress(*Handler) Adapter {
 				return next.Reconcile(ctx, a)
 			}
 			now := a.Now()
-			if stop := a.Account.Waits(now); stop.Why != "" {
+			if stop := a.Account.Waits(now); stop.Why != "" && !a.Due {
 				return stopped(a, "Progress", stop)
 			}
 			if a.Asking == 0 {

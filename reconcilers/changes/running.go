@@ -92,10 +92,7 @@ func (r *runner) attempt(
 ) *execution.Attempt {
 	h := r.pass.handling
 	a := execution.New(handler.Description, r.outcomes.cause, object)
-	a.Account, a.Place, a.Now = state.Account(), h.Place, h.now
-	// The handler was found due before those that were called since: it is not asked again. The clock may have been set
-	// back, and an attempt that is stopped would count as one.
-	a.Account.Until, a.Account.Finished, a.Account.Blocked = time.Time{}, false, false
+	a.Account, a.Due, a.Place, a.Now = state.Account(), true, h.Place, h.now
 	a.Limits.Backoff, a.Call.Events = h.Backoff, h.Events
 	return a
 }

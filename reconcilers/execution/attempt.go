@@ -28,6 +28,9 @@ type Attempt struct {
 	Asking Question
 	// Selected is true if the handler is known to be selected for the cause: adapters do not check that again.
 	Selected bool
+	// Due is true if the handler is known to be due: adapters do not check that again. Other handlers may have been
+	// called since, and the clock may have been set back.
+	Due bool
 	// Stopped says which adapter stopped the attempt; the zero value is none.
 	Stopped Stop
 	// Account sums up the attempts before this one.
