@@ -11,30 +11,30 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-type Run = facade.Run[*Widget]
+type Run = kopf.Run[*Widget]
 
 func goOn(context.Context, *Run) error { return nil }
 
 func TestBackgroundOptions(t *testing.T) {
-	op := facade.New("test.example.org")
-	w := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org")
+	w := kopf.For(op, &Widget{})
 	w.Daemon(
-		"d", goOn, facade.InitialDelay(time.Second), facade.CancelBackoff(2*time.Second),
-		facade.CancelTimeout(3*time.Second), facade.CancelPolling(4*time.Second), facade.Retries(5),
+		"d", goOn, kopf.InitialDelay(time.Second), kopf.CancelBackoff(2*time.Second),
+		kopf.CancelTimeout(3*time.Second), kopf.CancelPolling(4*time.Second), kopf.Retries(5),
 	)
-	w.Timer("t", time.Minute, goOn, facade.Sharp(), facade.Idle(time.Hour), facade.Jitter(0.5),
-		facade.Timeout(time.Second),
-		facade.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration {
+	w.Timer("t", time.Minute, goOn, kopf.Sharp(), kopf.Idle(time.Hour), kopf.Jitter(0.5),
+		kopf.Timeout(time.Second),
+		kopf.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration {
 			return time.Duration(len(o.GetName()))
 		}),
-		facade.InField("spec.owner"))
-	plan, err := facade.Plan(op, newScheme(t))
+		kopf.InField("spec.owner"))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,75 +65,75 @@ func TestBackgroundOptions(t *testing.T) {
 func TestBackgroundMistakes(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
-		register func(w facade.Selection[*Widget])
+		register func(w kopf.Selection[*Widget])
 		want     string
 	}{
 		"NoDaemon": {
-			"there is nothing to call", func(w facade.Selection[*Widget]) { w.Daemon("d", nil) },
+			"there is nothing to call", func(w kopf.Selection[*Widget]) { w.Daemon("d", nil) },
 			`Daemon("d"): the function is nil`,
 		},
 		"NoTimer": {
-			"there is nothing to call", func(w facade.Selection[*Widget]) { w.Timer("t", time.Second, nil) },
+			"there is nothing to call", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, nil) },
 			`Timer("t"): the function is nil`,
 		},
 		"NegativeInterval": {
-			"time does not go back", func(w facade.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
+			"time does not go back", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
 			"the interval -1s is negative",
 		},
 		"SharpOnce": {
-			"there is no grid", func(w facade.Selection[*Widget]) { w.Timer("t", 0, goOn, facade.Sharp()) },
+			"there is no grid", func(w kopf.Selection[*Widget]) { w.Timer("t", 0, goOn, kopf.Sharp()) },
 			"Sharp needs an interval",
 		},
 		"Jitter": {
-			"it is a share", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Jitter(10)) },
+			"it is a share", func(w kopf.Selection[*Widget]) { w.Timer("t", 1, goOn, kopf.Jitter(10)) },
 			"Jitter(10): it is a share",
 		},
 		"Idle": {
-			"it is a time", func(w facade.Selection[*Widget]) { w.Timer("t", 1, goOn, facade.Idle(0)) },
+			"it is a time", func(w kopf.Selection[*Widget]) { w.Timer("t", 1, goOn, kopf.Idle(0)) },
 			"Idle(0s): it must be at least",
 		},
 		"Backoff": {
-			"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.CancelBackoff(-1)) },
+			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.CancelBackoff(-1)) },
 			"CancelBackoff(-1ns)",
 		},
 		"InitialDelay": {
-			"it is a time", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelay(-1)) },
+			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(-1)) },
 			"InitialDelay(-1ns)",
 		},
 		"InitialDelayOf": {
-			"it cannot be asked", func(w facade.Selection[*Widget]) { w.Daemon("d", goOn, facade.InitialDelayOf(nil)) },
+			"it cannot be asked", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelayOf(nil)) },
 			"InitialDelayOf: the function is nil",
 		},
-		"SameID": {"one of them would be taken for the other", func(w facade.Selection[*Widget]) {
+		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
 			w.Daemon("d", goOn)
 		}, "the id is taken by Daemon"},
-		"SameIDForBoth": {"both are known by their ids alone", func(w facade.Selection[*Widget]) {
+		"SameIDForBoth": {"both are known by their ids alone", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
 			w.Timer("d", 1, goOn)
 		}, `Timer("d"): the id is taken by Daemon`},
 		"NoIndex": {
 			"there is nothing to call",
-			func(w facade.Selection[*Widget]) { facade.NewIndex[*Widget, string, int](w, "i", nil) },
+			func(w kopf.Selection[*Widget]) { kopf.NewIndex[*Widget, string, int](w, "i", nil) },
 			`NewIndex("i"): the function is nil`,
 		},
 		"NoMemo": {
 			"there is nothing to make it",
-			func(w facade.Selection[*Widget]) { facade.NewMemo(w, nil, func() *int { return nil }) },
+			func(w kopf.Selection[*Widget]) { kopf.NewMemo(w, nil, func() *int { return nil }) },
 			"NewMemo: one function",
 		},
 		"EmptyMemo": {
 			"it would be of nobody",
-			func(facade.Selection[*Widget]) { facade.NewMemo[int](facade.Selection[*Widget]{}) },
+			func(kopf.Selection[*Widget]) { kopf.NewMemo[int](kopf.Selection[*Widget]{}) },
 			"NewMemo: the selection is empty",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _ = facade.Plan(facade.New("strays.example.org"), newScheme(t)) // takes away what other tests left
-			op := facade.New("test.example.org")
-			tc.register(facade.For(op, &Widget{}))
-			_, err := facade.Plan(op, newScheme(t))
+			_, _ = kopf.Plan(kopf.New("strays.example.org"), newScheme(t)) // takes away what other tests left
+			op := kopf.New("test.example.org")
+			tc.register(kopf.For(op, &Widget{}))
+			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
 			}
@@ -153,13 +153,13 @@ func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
 func (l *fakeLive) StopReason() error         { return l.reason }
 
 func TestRun(t *testing.T) {
-	op := facade.New("test.example.org")
+	op := kopf.New("test.example.org")
 	object := body(map[string]any{"owner": "new"})
-	l := &fakeLive{object: object, stopping: make(chan struct{}), reason: facade.ErrUnmatched}
+	l := &fakeLive{object: object, stopping: make(chan struct{}), reason: kopf.ErrUnmatched}
 	close(l.stopping)
-	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
+	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
 		<-r.Stopping()
-		if r.Object().Spec.Owner != "new" || r.ID != "d" || !errors.Is(r.StopReason(), facade.ErrUnmatched) {
+		if r.Object().Spec.Owner != "new" || r.ID != "d" || !errors.Is(r.StopReason(), kopf.ErrUnmatched) {
 			t.Errorf("it sees %q, as %q, because of %v", r.Object().Spec.Owner, r.ID, r.StopReason())
 		}
 		l.object = nil
@@ -184,8 +184,8 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Object(); return nil })
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Object(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
 		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -31,20 +31,20 @@ func largeSpec() map[string]any {
 // BenchmarkCreation is one attempt of one handler of a creation, from the cause to the outcome.
 func BenchmarkCreation(b *testing.B) {
 	b.Run("typed", func(b *testing.B) {
-		benchmarkCreation(b, func(op *facade.Operator) facade.ChangeSelection[*Widget] {
-			return facade.For(op, &Widget{}).ChangeSelection
+		benchmarkCreation(b, func(op *kopf.Operator) kopf.ChangeSelection[*Widget] {
+			return kopf.For(op, &Widget{}).ChangeSelection
 		})
 	})
 	b.Run("unstructured", func(b *testing.B) {
-		benchmarkCreation(b, func(op *facade.Operator) facade.ChangeSelection[*rawObject] {
-			return facade.ForResource(op, "example.org/v1", "widgets").ChangeSelection
+		benchmarkCreation(b, func(op *kopf.Operator) kopf.ChangeSelection[*rawObject] {
+			return kopf.ForResource(op, "example.org/v1", "widgets").ChangeSelection
 		})
 	})
 }
 
-func benchmarkCreation[T client.Object](b *testing.B, selected func(op *facade.Operator) facade.ChangeSelection[T]) {
-	op := facade.New("test.example.org")
-	selected(op).OnCreate("fn", func(context.Context, *facade.Change[T]) error { return nil })
+func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Operator) kopf.ChangeSelection[T]) {
+	op := kopf.New("test.example.org")
+	selected(op).OnCreate("fn", func(context.Context, *kopf.Change[T]) error { return nil })
 	handler := planned(b, op)
 	reconciler := adapters.New(handler, nil)
 	object := body(largeSpec())
@@ -60,8 +60,8 @@ func benchmarkCreation[T client.Object](b *testing.B, selected func(op *facade.O
 
 // BenchmarkFilters is ten filters by functions over one object.
 func BenchmarkFilters(b *testing.B) {
-	op := facade.New("test.example.org")
-	widgets := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org")
+	widgets := kopf.For(op, &Widget{})
 	for range 10 {
 		widgets = widgets.When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" })
 	}
@@ -76,13 +76,13 @@ func BenchmarkFilters(b *testing.B) {
 	}
 }
 
-func planned(b *testing.B, op *facade.Operator) *handlers.Handler {
+func planned(b *testing.B, op *kopf.Operator) *handlers.Handler {
 	b.Helper()
 	scheme := runtime.NewScheme()
 	if err := addWidgets(scheme); err != nil {
 		b.Fatal(err)
 	}
-	plan, err := facade.Plan(op, scheme)
+	plan, err := kopf.Plan(op, scheme)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // Change is one change of one object, as one handler gets it. A short name for it saves typing:
 //
-//	type Change = facade.Change[*v1.Database]
+//	type Change = kopf.Change[*v1.Database]
 //
 // The fields are the handler's own copies, to be read; what shall last is written with Patch. The methods may be called
 // from goroutines of the handler, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
@@ -129,7 +129,7 @@ func (c *Change[T]) end(err error) error {
 func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body) }
 
 // Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
-// another operator. The type is spelled, the rest is inferred: facade.Result[string](c, "provision").
+// another operator. The type is spelled, the rest is inferred: kopf.Result[string](c, "provision").
 //
 // Without such a result, it is an error that errors.Is recognises as [ErrNoResult]. A value that does not fit into V is
 // another error.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
@@ -57,7 +57,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 }
 
 func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
-	op := one(succeed, facade.Retries(1))
+	op := one(succeed, kopf.Retries(1))
 	a := call(
 		t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true },
 	)
@@ -73,7 +73,7 @@ func TestChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facade.Connect(op, c)
+	kopf.Connect(op, c)
 	spec := map[string]any{
 		"owner": "ann", "size": int64(3), "big": int64(9007199254740993), "unknown": "field", "weight": "1000m",
 		"parts": []any{map[string]any{"name": "a", "count": int64(1)}},
@@ -93,7 +93,7 @@ func TestChange(t *testing.T) {
 	if d := cmp.Diff(&Widget{Spec: WidgetSpec{Owner: "bob", Size: 2}}, got.Old); d != "" {
 		t.Errorf("old\n-want, +got:\n%s", d)
 	}
-	if got.Reason != facade.ReasonCreate || got.ID != "fn" || got.Retry != 2 || !got.Started.Equal(time.Unix(1000, 0)) {
+	if got.Reason != kopf.ReasonCreate || got.ID != "fn" || got.Retry != 2 || !got.Started.Equal(time.Unix(1000, 0)) {
 		t.Errorf("got %v %q %d %v", got.Reason, got.ID, got.Retry, got.Started)
 	}
 	if len(got.Diff) == 0 || got.Client == nil {
@@ -126,8 +126,8 @@ func TestOldIsNeverNil(t *testing.T) {
 		})
 	}
 	t.Run("unstructured", func(t *testing.T) {
-		op := facade.New("test.example.org")
-		facade.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
+		op := kopf.New("test.example.org")
+		kopf.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
 			c.Old.SetLabels(map[string]string{"no": "panic"})
 			return nil
 		})
@@ -150,8 +150,8 @@ func TestHandlersGetCopies(t *testing.T) {
 		c.Object.Spec.Parts[0].Name = "x"
 		return nil
 	})
-	raw := facade.New("raw.example.org")
-	facade.ForResource(raw, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
+	raw := kopf.New("raw.example.org")
+	kopf.ForResource(raw, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
 		for _, o := range []*unstructured.Unstructured{c.Object, c.Old} {
 			if err := unstructured.SetNestedField(o.Object, "x", "spec", "extra", "a"); err != nil {
 				return err
@@ -159,7 +159,7 @@ func TestHandlersGetCopies(t *testing.T) {
 		}
 		return nil
 	})
-	for name, op := range map[string]*facade.Operator{"typed": typed, "unstructured": raw} {
+	for name, op := range map[string]*kopf.Operator{"typed": typed, "unstructured": raw} {
 		t.Run(name, func(t *testing.T) {
 			a := call(t, op, body(spec), old)
 			if a.Outcome.Err != nil {

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // execute runs the command line of the operator, and returns the exit code and what it printed.
-func execute(t *testing.T, op *facade.Operator, args ...string) (code int, out, errs string) {
+func execute(t *testing.T, op *kopf.Operator, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := facade.NewCommand(op)
+	cmd := kopf.NewCommand(op)
 	cmd.SetArgs(args)
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
-	return facade.ExitCode(cmd.ExecuteContext(t.Context())), stdout.String(), stderr.String()
+	return kopf.ExitCode(cmd.ExecuteContext(t.Context())), stdout.String(), stderr.String()
 }
 
 // withoutCluster hides the clusters that the machine may know.
@@ -36,7 +36,7 @@ func TestWrongCommandLines(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
 	cases := map[string]struct {
 		reason string
-		op     *facade.Operator
+		op     *kopf.Operator
 		args   []string
 		code   int
 		want   []string
@@ -104,17 +104,17 @@ func TestWrongCommandLines(t *testing.T) {
 }
 
 // scheming is an operator that knows its types.
-func scheming() *facade.Operator {
-	op := facade.New("test.example.org", facade.AddToScheme(addWidgets))
-	facade.For(op, &Widget{}).OnCreate("fn", succeed)
+func scheming() *kopf.Operator {
+	op := kopf.New("test.example.org", kopf.AddToScheme(addWidgets))
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	return op
 }
 
 func TestExitCode(t *testing.T) {
-	if got := facade.ExitCode(nil); got != 0 {
+	if got := kopf.ExitCode(nil); got != 0 {
 		t.Errorf("a graceful stop: %d", got)
 	}
-	if got := facade.ExitCode(errors.New("an error")); got != 1 {
+	if got := kopf.ExitCode(errors.New("an error")); got != 1 {
 		t.Errorf("an error: %d", got)
 	}
 }
@@ -155,7 +155,7 @@ const nowhere = "internal/commandline/testdata/nowhere.yaml"
 func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		opts   []facade.OperatorOption
+		opts   []kopf.OperatorOption
 		args   []string
 		hint   bool
 	}{
@@ -165,21 +165,21 @@ func TestRunStops(t *testing.T) {
 			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false,
 		},
 		"namespaces in code": {
-			"the program has said so", []facade.OperatorOption{facade.InNamespaces("a")}, nil, false,
+			"the program has said so", []kopf.OperatorOption{kopf.InNamespaces("a")}, nil, false,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			withoutCluster(t)
-			op := facade.New("test.example.org", append(c.opts, facade.AddToScheme(addWidgets))...)
-			facade.For(op, &Widget{}).OnCreate("fn", succeed)
+			op := kopf.New("test.example.org", append(c.opts, kopf.AddToScheme(addWidgets))...)
+			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			var stderr bytes.Buffer
-			cmd := facade.NewCommand(op)
+			cmd := kopf.NewCommand(op)
 			cmd.SetArgs(append(c.args, "--kubeconfig", nowhere, "-q"))
 			cmd.SetErr(&stderr)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if code := facade.ExitCode(cmd.ExecuteContext(ctx)); code != 0 {
+			if code := kopf.ExitCode(cmd.ExecuteContext(ctx)); code != 0 {
 				t.Errorf("%s: exit code %d: %s", c.reason, code, stderr.String())
 			}
 			if hinted := strings.Contains(stderr.String(), "Neither -n nor -A is given"); hinted != c.hint {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -32,27 +32,27 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		"ordinary": {"for comparison: the default backoff",
 			base, handlers.Policy{}, verdict{false, ptr.To(time.Minute), "base"}},
 		"temporary": {"the delay is its own",
-			facade.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr.To(5 * time.Second), "base"}},
+			kopf.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr.To(5 * time.Second), "base"}},
 		"temporary in permanent mode": {"the mode is for ordinary errors only",
-			facade.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent},
+			kopf.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent},
 			verdict{false, ptr.To(time.Second), "base"}},
 		"temporary at once": {"zero is no delay",
-			facade.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr.To(time.Duration(0)), "base"}},
+			kopf.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr.To(time.Duration(0)), "base"}},
 		"temporary wrapped": {"wrapping must not change what it means",
-			fmt.Errorf("more: %w", facade.Temporary(base, time.Second)),
+			fmt.Errorf("more: %w", kopf.Temporary(base, time.Second)),
 			handlers.Policy{}, verdict{false, ptr.To(time.Second), "more: base"}},
 		"temporary without a reason": {"the handler asked for another attempt",
-			facade.Temporary(nil, time.Second), handlers.Policy{},
+			kopf.Temporary(nil, time.Second), handlers.Policy{},
 			verdict{false, ptr.To(time.Second), "no reason is given"}},
 		"permanent": {"it is over",
-			facade.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
+			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
 		"permanent in ignoring mode": {"the mode is for ordinary errors only",
-			facade.Permanent(base), handlers.Policy{Errors: handlers.ErrorsIgnored}, verdict{true, nil, "base"}},
+			kopf.Permanent(base), handlers.Policy{Errors: handlers.ErrorsIgnored}, verdict{true, nil, "base"}},
 		"permanent wrapped and joined": {"wherever it is in the tree",
-			errors.Join(errors.New("other"), fmt.Errorf("more: %w", facade.Permanent(base))),
+			errors.Join(errors.New("other"), fmt.Errorf("more: %w", kopf.Permanent(base))),
 			handlers.Policy{}, verdict{true, nil, "other\nmore: base"}},
 		"permanent without a reason": {"a failure was asked for, and a silent success would be worse",
-			facade.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given"}},
+			kopf.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 			}
 		})
 	}
-	for _, err := range []error{facade.Temporary(base, 0), facade.Permanent(base)} {
+	for _, err := range []error{kopf.Temporary(base, 0), kopf.Permanent(base)} {
 		if !errors.Is(err, base) {
 			t.Errorf("%T hides what it wraps", err)
 		}
@@ -71,8 +71,8 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 
 func TestCauses(t *testing.T) {
 	for got, want := range map[error]error{
-		facade.ErrExiting: execution.ErrExiting, facade.ErrDeleted: changes.ErrDeleted,
-		facade.ErrTimeout: execution.ErrTimeout,
+		kopf.ErrExiting: execution.ErrExiting, kopf.ErrDeleted: changes.ErrDeleted,
+		kopf.ErrTimeout: execution.ErrTimeout,
 	} {
 		if !errors.Is(got, want) {
 			t.Errorf("%v is not the engine's %v", got, want)
@@ -81,7 +81,7 @@ func TestCauses(t *testing.T) {
 }
 
 func TestPanics(t *testing.T) {
-	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, facade.Retries(1)), body(nil), nil)
+	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, kopf.Retries(1)), body(nil), nil)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
 		t.Errorf("a panic is an error like any other, with the same limits, got %+v", a.Outcome)
 	}

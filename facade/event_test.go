@@ -5,20 +5,20 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 func TestOnEvent(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).OnEvent("fn", func(_ context.Context, e *facade.Event[*Widget]) error {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnEvent("fn", func(_ context.Context, e *kopf.Event[*Widget]) error {
 		e.SetResult(string(e.Type))
 		e.Patch(func(w *Widget) { w.Status.Host = e.Object.Spec.Owner })
 		e.Info("Seen", "it")
 		return errors.New("of no consequence")
-	}, facade.InField("spec.owner"), facade.Value("me"))
+	}, kopf.InField("spec.owner"), kopf.Value("me"))
 	a := call(t, op, body(map[string]any{"owner": "me"}), nil, func(a *execution.Attempt) {
 		a.Call.Cause = &cause.Cause{Type: "MODIFIED", Body: a.Call.Object}
 		a.Limits.Mode = handlers.ErrorsIgnored
@@ -68,7 +68,7 @@ func TestSubs(t *testing.T) {
 		t.Error("where there can be no sub-handlers, they must not vanish silently")
 	}
 	a = call(t, one(func(ctx context.Context, c *Change) error {
-		c.Sub("a", succeed, facade.Retries(2), facade.InField("spec.size"), facade.To(3))
+		c.Sub("a", succeed, kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(3))
 		return c.RunSubs(ctx)
 	}), body(nil), nil, with)
 	if a.Outcome.Final || a.Outcome.Delay == nil || len(held.declared) != 1 {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 var errQuota = errors.New("no quota is left")
@@ -18,24 +18,24 @@ func allocate(context.Context, string) (string, error) { return "", errQuota }
 
 // An operator is a name, selections of objects, and functions under verbs.
 func Example() {
-	type Change = facade.Change[*corev1.ConfigMap]
+	type Change = kopf.Change[*corev1.ConfigMap]
 
-	op := facade.New("addresses.example.org")
-	wanted := facade.For(op, &corev1.ConfigMap{}).Labelled("address=wanted")
+	op := kopf.New("addresses.example.org")
+	wanted := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
 
 	wanted.OnCreate("allocate", func(ctx context.Context, c *Change) error {
 		address, err := allocate(ctx, c.Object.Name)
 		switch {
 		case errors.Is(err, errQuota):
-			return facade.Temporary(err, time.Minute)
+			return kopf.Temporary(err, time.Minute)
 		case err != nil:
-			return facade.Permanent(err)
+			return kopf.Permanent(err)
 		}
 		c.Patch(func(m *corev1.ConfigMap) { m.Data = map[string]string{"address": address} })
 		return nil
-	}, facade.Timeout(time.Hour))
+	}, kopf.Timeout(time.Hour))
 
-	facade.Main(op)
+	kopf.Main(op)
 }
 
 // A project that has a manager keeps it.
@@ -45,8 +45,8 @@ func ExampleOperator_SetupWithManager() {
 		panic(err)
 	}
 
-	op := facade.New("addresses.example.org")
-	facade.For(op, &corev1.ConfigMap{}).OnUpdate("notify", notify)
+	op := kopf.New("addresses.example.org")
+	kopf.For(op, &corev1.ConfigMap{}).OnUpdate("notify", notify)
 	if err := op.SetupWithManager(mgr); err != nil {
 		panic(err)
 	}
@@ -56,25 +56,25 @@ func ExampleOperator_SetupWithManager() {
 	}
 }
 
-func notify(context.Context, *facade.Change[*corev1.ConfigMap]) error { return nil }
+func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil }
 
 // Handlers share options, and override single ones.
 func ExamplePolicy() {
-	patient := facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+	patient := kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour))
 
-	op := facade.New("addresses.example.org")
-	maps := facade.For(op, &corev1.ConfigMap{})
+	op := kopf.New("addresses.example.org")
+	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("notify", notify, patient)
-	maps.OnUpdate("notify", notify, patient, facade.Retries(1))
-	maps.OnDelete("notify", notify, patient, facade.Optional())
+	maps.OnUpdate("notify", notify, patient, kopf.Retries(1))
+	maps.OnDelete("notify", notify, patient, kopf.Optional())
 }
 
 // Selections by what has changed have the verbs for changes only.
 func ExampleSelection_whenChange() {
-	op := facade.New("addresses.example.org")
-	facade.For(op, &corev1.ConfigMap{}).
+	op := kopf.New("addresses.example.org")
+	kopf.For(op, &corev1.ConfigMap{}).
 		When(func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable == nil }).
-		WhenChange(func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) bool {
+		WhenChange(func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) bool {
 			return len(c.Object.Data) > len(c.Old.Data)
 		}).
 		OnUpdate("notify", notify)

@@ -15,7 +15,7 @@ import (
 // so for ever; as many of these as there are workers stop the kind, which is told in the log with their ids. One worker
 // in ten, at least one, is kept for deletions, and as many for all the rest, so that neither stops the other.
 // Workers(1) runs no two handlers of a kind beside each other, and keeps nothing. Daemons and timers need no workers:
-// see [MostDaemons], [MostTicks].
+// see [MaxConcurrentDaemons], [MaxConcurrentTicks].
 //
 // Kopf: queueing.worker_limit, without a limit by default.
 func Workers(n int) OperatorOption {
@@ -68,15 +68,15 @@ func Checkpoint(interval time.Duration) OperatorOption {
 	return durationSetting("Checkpoint", interval, func(s *settings) *time.Duration { return &s.checkpoint })
 }
 
-// MostDaemons limits how many daemons run at once. Further ones wait for their turn, with a line in the log. Default:
-// no limit.
-func MostDaemons(n int) OperatorOption {
-	return countSetting("MostDaemons", n, func(s *settings) *int { return &s.daemons })
+// MaxConcurrentDaemons limits how many daemons run at once. Further ones wait for their turn, with a line in the log.
+// Default: no limit.
+func MaxConcurrentDaemons(n int) OperatorOption {
+	return countSetting("MaxConcurrentDaemons", n, func(s *settings) *int { return &s.daemons })
 }
 
-// MostTicks limits how many calls of timers run at once; further ones wait for their turn. Default: 1000.
-func MostTicks(n int) OperatorOption {
-	return countSetting("MostTicks", n, func(s *settings) *int { return &s.ticks })
+// MaxConcurrentTicks limits how many calls of timers run at once; further ones wait for their turn. Default: 1000.
+func MaxConcurrentTicks(n int) OperatorOption {
+	return countSetting("MaxConcurrentTicks", n, func(s *settings) *int { return &s.ticks })
 }
 
 // DefaultCancelPolling is how often the log mentions daemons and timers that do not end, without a [CancelPolling] of

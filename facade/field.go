@@ -32,17 +32,17 @@ func Value(pattern any) FilterOption {
 	return option{name: "Value", err: named("Value", err), set: func(h *handlers.Handler) { h.Value = matches }}
 }
 
-// From demands that the field of the handler had a value by the pattern when the object was handled last: see [Value].
-// Kopf: old=.
-func From(pattern any) UpdateOption {
+// OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
+// [Value]. Kopf: old=.
+func OldValue(pattern any) UpdateOption {
 	matches, err := patternOf(pattern)
-	return option{name: "From", err: named("From", err), set: func(h *handlers.Handler) { h.From = matches }}
+	return option{name: "OldValue", err: named("OldValue", err), set: func(h *handlers.Handler) { h.From = matches }}
 }
 
-// To demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
-func To(pattern any) UpdateOption {
+// NewValue demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
+func NewValue(pattern any) UpdateOption {
 	matches, err := patternOf(pattern)
-	return option{name: "To", err: named("To", err), set: func(h *handlers.Handler) { h.To = matches }}
+	return option{name: "NewValue", err: named("NewValue", err), set: func(h *handlers.Handler) { h.To = matches }}
 }
 
 func named(name string, err error) error {
@@ -79,13 +79,13 @@ func registerField[T client.Object](s ChangeSelection[T], id, path string, fn Ch
 const fieldChange Reason = "field"
 
 // Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
-// nil where there is none. The type is spelled, the rest is inferred: facade.Field[int](c). A value that does not fit
+// nil where there is none. The type is spelled, the rest is inferred: kopf.Field[int](c). A value that does not fit
 // into V is nil, and fails the handler when it has returned, as do handlers without a field.
 func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
 	c.do(func() (err error) {
 		h := c.call.Handler
 		if h == nil || h.Field == nil {
-			return errors.New("facade.Field: the handler has no field: register it with OnField, or with InField")
+			return errors.New("kopf.Field: the handler has no field: register it with OnField, or with InField")
 		}
 		if before, err = valueAt[V](c.call.Cause.Old, h.Field); err == nil {
 			after, err = valueAt[V](c.call.Cause.New, h.Field)
@@ -115,11 +115,11 @@ func fieldProblems(h *handlers.Handler) []error {
 	var problems []error
 	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
 		problems = append(
-			problems, errors.New("Value, From and To need a field: add InField, or register with OnField"),
+			problems, errors.New("Value, OldValue and NewValue need a field: add InField, or register with OnField"),
 		)
 	}
 	if h.Value != nil && (h.From != nil || h.To != nil) {
-		problems = append(problems, errors.New("Value cannot stand together with From or To"))
+		problems = append(problems, errors.New("Value cannot stand together with OldValue or NewValue"))
 	}
 	return problems
 }

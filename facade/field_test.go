@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -19,76 +19,76 @@ import (
 func TestFieldMistakes(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
-		register func(w facade.Selection[*Widget])
+		register func(w kopf.Selection[*Widget])
 		want     string
 	}{
 		"no path": {
-			"the root is no field", func(w facade.Selection[*Widget]) { w.OnField("fn", "", succeed) },
+			"the root is no field", func(w kopf.Selection[*Widget]) { w.OnField("fn", "", succeed) },
 			"a key is empty",
 		},
 		"double dot": {
-			"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) },
+			"a key is missing", func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec..a", succeed) },
 			"a key is empty",
 		},
 		"trailing dot": {
-			"a key is missing", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) },
+			"a key is missing", func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.", succeed) },
 			"a key is empty",
 		},
 		"open quote": {
 			"nobody knows where the key ends",
-			func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "does not end before a dot",
+			func(w kopf.Selection[*Widget]) { w.OnField("fn", `spec."a`, succeed) }, "does not end before a dot",
 		},
 		"after a quote": {
-			"two keys need a dot", func(w facade.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) },
+			"two keys need a dot", func(w kopf.Selection[*Widget]) { w.OnField("fn", `spec."a"b`, succeed) },
 			"does not end before a dot",
 		},
 		"unknown": {
 			"a typing error would never be called",
-			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`,
+			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) }, `has no "spec.sise"`,
 		},
 		"in a list": {
 			"lists are compared as a whole",
-			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys",
+			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.parts.name", succeed) }, "spec.parts has no keys",
 		},
 		"in a scalar": {
-			"there is nothing below", func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) },
+			"there is nothing below", func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.owner.name", succeed) },
 			"spec.owner has no keys",
 		},
 		"value of nothing": {
 			"it would never be asked",
-			func(w facade.Selection[*Widget]) { w.OnCreate("fn", succeed, facade.Value("x")) }, "need a field",
+			func(w kopf.Selection[*Widget]) { w.OnCreate("fn", succeed, kopf.Value("x")) }, "need a field",
 		},
-		"value and to": {"they say two things of one", func(w facade.Selection[*Widget]) {
-			w.OnField("fn", "spec.size", succeed, facade.Value(1), facade.To(2))
+		"value and to": {"they say two things of one", func(w kopf.Selection[*Widget]) {
+			w.OnField("fn", "spec.size", succeed, kopf.Value(1), kopf.NewValue(2))
 		}, "cannot stand together"},
 		"nil value": {
 			"null or absent?",
-			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(nil)) },
+			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, kopf.NewValue(nil)) },
 			"the pattern is nil",
 		},
 		"no JSON": {
 			"nothing is equal to it",
-			func(w facade.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, facade.To(make(chan int))) },
+			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, kopf.NewValue(make(chan int))) },
 			"is no pattern",
 		},
 		"nil label": {
-			"null is no label", func(w facade.Selection[*Widget]) { w.Label("a", nil).OnCreate("fn", succeed) },
+			"null is no label", func(w kopf.Selection[*Widget]) { w.WithLabel("a", nil).OnCreate("fn", succeed) },
 			"the pattern is nil",
 		},
 		"number for a label": {
-			"labels are strings", func(w facade.Selection[*Widget]) { w.Annotation("a", 1).OnCreate("fn", succeed) },
+			"labels are strings", func(w kopf.Selection[*Widget]) { w.WithAnnotation("a", 1).OnCreate("fn", succeed) },
 			"int is no pattern",
 		},
 		"label without key": {
-			"no label is called so", func(w facade.Selection[*Widget]) { w.Label("", "x").OnCreate("fn", succeed) },
+			"no label is called so", func(w kopf.Selection[*Widget]) { w.WithLabel("", "x").OnCreate("fn", succeed) },
 			"the key is empty",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			tc.register(facade.For(op, &Widget{}))
-			_, err := facade.Plan(op, newScheme(t))
+			op := kopf.New("test.example.org")
+			tc.register(kopf.For(op, &Widget{}))
+			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(
 				err.Error(), "field_test.go:",
 			) {
@@ -99,14 +99,14 @@ func TestFieldMistakes(t *testing.T) {
 }
 
 func TestFieldIDs(t *testing.T) {
-	op := facade.New("test.example.org")
-	w := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org")
+	w := kopf.For(op, &Widget{})
 	w.OnField("a", "spec.size", succeed)
 	w.OnField("b", `metadata.labels."app.kubernetes.io/name"`, succeed)
 	w.OnField("c", "spec.extra.anything", succeed)
 	w.OnField("d", "status", succeed)
-	w.OnUpdate("e", succeed, facade.InField("spec.weight.inside"), facade.From(facade.Absent))
-	plan, err := facade.Plan(op, newScheme(t))
+	w.OnUpdate("e", succeed, kopf.InField("spec.weight.inside"), kopf.OldValue(kopf.Absent))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestFieldIDs(t *testing.T) {
 }
 
 // fieldCall calls a handler of spec.size with these essences.
-func fieldCall(t *testing.T, fn facade.ChangeFunc[*Widget], old, now map[string]any) *execution.Attempt {
+func fieldCall(t *testing.T, fn kopf.ChangeFunc[*Widget], old, now map[string]any) *execution.Attempt {
 	t.Helper()
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).OnField("fn", "spec.size", fn)
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnField("fn", "spec.size", fn)
 	return call(t, op, body(map[string]any{"size": int64(2)}), old, func(a *execution.Attempt) {
 		a.Call.Cause = cause.Detect(cause.Observation{Body: a.Call.Object, Old: old, New: now})
 	})
@@ -141,7 +141,7 @@ func TestFieldValues(t *testing.T) {
 	var before, after *int
 	var changes string
 	see := func(_ context.Context, c *Change) error {
-		before, after = facade.Field[int](c)
+		before, after = kopf.Field[int](c)
 		changes = fmt.Sprint(c.Diff)
 		return nil
 	}
@@ -170,16 +170,16 @@ func TestFieldValues(t *testing.T) {
 // A field inside of a scalar is a field that the object does not have.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	var before, after *string
-	op := facade.New("test.example.org")
-	widgets := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org")
+	widgets := kopf.For(op, &Widget{})
 	widgets.OnField("inside", "spec.weight.inside", func(_ context.Context, c *Change) error {
-		before, after = facade.Field[string](c)
+		before, after = kopf.Field[string](c)
 		return nil
 	})
 	widgets.WhenChange(
 		func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" },
 	).OnUpdate("whole", succeed)
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +217,9 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 }
 
 func TestSubsInAFieldOfAnUpdate(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).OnUpdate("u", succeed)
-	plan, err := facade.Plan(op, newScheme(t))
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnUpdate("u", succeed)
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 // NewIndex registers an index of the selected objects: for every object, the function says what is to be found under
 // which keys.
 //
-//	byOwner := facade.NewIndex(dbs, "by-owner", func(_ context.Context, db *v1.Database) (map[string]string, error) {
+//	byOwner := kopf.NewIndex(dbs, "by-owner", func(_ context.Context, db *v1.Database) (map[string]string, error) {
 //		return map[string]string{db.Spec.Owner: db.Name}, nil
 //	})
 //

@@ -15,24 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 func TestNewIndex(t *testing.T) {
-	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+	op := kopf.New("test.example.org")
+	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
 		func(_ context.Context, w *Widget) (map[string]int, error) {
 			switch w.Spec.Owner {
 			case "nobody":
 				return nil, nil
 			case "as before":
-				return nil, facade.KeepEntries()
+				return nil, kopf.KeepEntries()
 			}
 			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
 		})
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,9 @@ func TestNewIndex(t *testing.T) {
 }
 
 func TestNewMemo(t *testing.T) {
-	op := facade.New("test.example.org")
-	count := facade.NewMemo[int](facade.For(op, &Widget{}))
-	named := facade.NewMemo(facade.For(op, &Widget{}), func() *string { return ptr.To("fresh") })
+	op := kopf.New("test.example.org")
+	count := kopf.NewMemo[int](kopf.For(op, &Widget{}))
+	named := kopf.NewMemo(kopf.For(op, &Widget{}), func() *string { return ptr.To("fresh") })
 	a, b := &Widget{}, &Widget{}
 	a.UID, b.UID = "a", "b"
 	*count.Of(a)++
@@ -85,19 +85,19 @@ func TestNewMemo(t *testing.T) {
 	if *count.Of(a) != 2 || *count.Of(b) != 0 || count.Len() != 2 || *named.Of(a) != "fresh" {
 		t.Errorf("got %d and %d of %d, %q", *count.Of(a), *count.Of(b), count.Len(), *named.Of(a))
 	}
-	facade.EngineOptions(op).Forget("a")
+	kopf.EngineOptions(op).Forget("a")
 	if count.Len() != 1 || *count.Of(a) != 0 {
 		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
 	}
 }
 
 func TestLookupsAllocateTheResultAlone(t *testing.T) {
-	op := facade.New("test.example.org")
-	byOwner := facade.NewIndex(facade.For(op, &Widget{}), "by-owner",
+	op := kopf.New("test.example.org")
+	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
 		func(_ context.Context, w *Widget) (map[string]string, error) {
 			return map[string]string{w.Spec.Owner: w.Name}, nil
 		})
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +127,12 @@ func TestLookupsAllocateTheResultAlone(t *testing.T) {
 // lookup is what an index gives for a value.
 func lookup[V any](t *testing.T, value V) (got V) {
 	t.Helper()
-	op := facade.New("test.example.org")
-	index := facade.NewIndex(
-		facade.For(op, &Widget{}), "i",
+	op := kopf.New("test.example.org")
+	index := kopf.NewIndex(
+		kopf.For(op, &Widget{}), "i",
 		func(context.Context, *Widget) (map[string]V, error) { return map[string]V{"k": value}, nil },
 	)
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}

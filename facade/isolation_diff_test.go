@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
@@ -29,7 +29,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 		if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		op := facade.New("test.example.org")
+		op := kopf.New("test.example.org")
 		seen := func(_ context.Context, c *Raw) error {
 			v.note(c.ID, c.Object.Object["spec"])
 			for _, item := range c.Diff {
@@ -44,7 +44,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 			}
 			return nil
 		}
-		widgets := facade.ForResource(op, "example.org/v1", "widgets")
+		widgets := kopf.ForResource(op, "example.org/v1", "widgets")
 		widgets.OnCreate("create", seen)
 		widgets.OnUpdate("update", seen)
 		defer operate(t, v.server, op)()

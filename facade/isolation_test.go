@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
@@ -26,8 +26,8 @@ type tamperer struct {
 	active bool
 	server *memapi.Server
 	user   client.Client
-	index  *facade.Index[string, *Widget]
-	trees  *facade.Index[string, map[string]any]
+	index  *kopf.Index[string, *Widget]
+	trees  *kopf.Index[string, map[string]any]
 
 	mu    sync.Mutex
 	notes []string
@@ -36,17 +36,17 @@ type tamperer struct {
 var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 
 // register has a function of each family, typed and not.
-func (v *tamperer) register(op *facade.Operator) {
-	widgets := facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
+func (v *tamperer) register(op *kopf.Operator) {
+	widgets := kopf.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
 		seen := w.Spec.Owner == "ann"
 		v.tamper(w)
 		return seen
 	}).When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" }).
-		Label("l", func(value string, _ bool) bool { return value != tampered })
-	v.index = facade.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]*Widget, error) {
+		WithLabel("l", func(value string, _ bool) bool { return value != tampered })
+	v.index = kopf.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]*Widget, error) {
 		return map[string]*Widget{"all": w}, nil
 	})
-	v.trees = facade.NewIndex(widgets, "trees", func(_ context.Context, w *Widget) (map[string]map[string]any, error) {
+	v.trees = kopf.NewIndex(widgets, "trees", func(_ context.Context, w *Widget) (map[string]map[string]any, error) {
 		return map[string]map[string]any{
 			"all": {"tags": []any{w.Spec.Tags[0], map[string]any{"deep": w.Spec.Tags}}},
 		}, nil
@@ -56,21 +56,21 @@ func (v *tamperer) register(op *facade.Operator) {
 		v.tamper(c)
 		return seen
 	})
-	changed.On("change", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, v.change)
+	changed.On("change", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete}, v.change)
 	fine := func(value any, _ bool) bool {
 		tree, isMapping := value.(map[string]any)
 		seen := value == nil || isMapping && tree["k"] != tampered
 		v.tamper(value)
 		return seen
 	}
-	widgets.OnField("field", "spec.extra", v.change, facade.From(fine), facade.To(fine))
-	widgets.OnUpdate("valued", v.change, facade.InField("spec.extra"), facade.Value(fine))
-	widgets.OnUpdate("valued-again", v.change, facade.InField("spec.extra"), facade.Value(fine))
-	widgets.OnEvent("event", func(_ context.Context, e *facade.Event[*Widget]) error {
+	widgets.OnField("field", "spec.extra", v.change, kopf.OldValue(fine), kopf.NewValue(fine))
+	widgets.OnUpdate("valued", v.change, kopf.InField("spec.extra"), kopf.Value(fine))
+	widgets.OnUpdate("valued-again", v.change, kopf.InField("spec.extra"), kopf.Value(fine))
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
 		v.note("event", e.Type, e.Object.Spec, e.Object.Labels)
 		v.tamper(e)
 		return nil
-	}, facade.InField("spec.extra"), facade.Value(fine))
+	}, kopf.InField("spec.extra"), kopf.Value(fine))
 	background := func(_ context.Context, r *Run) error {
 		object := r.Object()
 		v.note(r.ID, object.Spec, object.Labels)
@@ -80,11 +80,11 @@ func (v *tamperer) register(op *facade.Operator) {
 	}
 	widgets.Daemon("daemon", background)
 	widgets.Timer("timer", time.Minute, background,
-		facade.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
+		kopf.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
 			v.tamper(object)
 			return time.Second
 		}))
-	chosen := facade.ForResourceFunc(op, func(r facade.Resource) bool {
+	chosen := kopf.ForResourceFunc(op, func(r kopf.Resource) bool {
 		seen := r.Plural == "widgets" && slices.Contains(r.Verbs, "watch")
 		v.tamper(&r)
 		return seen
@@ -92,12 +92,12 @@ func (v *tamperer) register(op *facade.Operator) {
 		v.tamper(object)
 		return true
 	})
-	chosen.On("raw", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, func(_ context.Context, c *Raw) error {
+	chosen.On("raw", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, func(_ context.Context, c *Raw) error {
 		v.note(c.ID, c.Reason, c.Object.Object["spec"], c.Old.Object["spec"], c.Diff)
 		v.tamper(c)
 		return nil
 	})
-	chosen.OnEvent("raw-event", func(_ context.Context, e *facade.Event[*rawObject]) error {
+	chosen.OnEvent("raw-event", func(_ context.Context, e *kopf.Event[*rawObject]) error {
 		v.note(e.ID, e.Type, e.Object.Object["spec"])
 		v.tamper(e)
 		return nil
@@ -118,12 +118,12 @@ func (v *tamperer) change(_ context.Context, c *Change) error {
 	})
 	result := map[string]any{"list": []any{"a"}}
 	c.SetResult(result)
-	if held, err := facade.Result[map[string]any](c, "change"); err == nil {
+	if held, err := kopf.Result[map[string]any](c, "change"); err == nil {
 		v.note(c.ID+" result", held)
 		v.tamper(held)
 	}
 	if c.ID == "field/spec.extra" {
-		before, after := facade.Field[any](c)
+		before, after := kopf.Field[any](c)
 		v.note("field", before, after)
 		v.tamper(before, after)
 	}
@@ -155,14 +155,14 @@ func (v *tamperer) play(own bool) {
 	if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 		v.t.Fatal(err)
 	}
-	var options []facade.OperatorOption
+	var options []kopf.OperatorOption
 	if own {
 		options = append(
-			options, facade.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
-			facade.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}),
+			options, kopf.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
+			kopf.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}),
 		)
 	}
-	op := facade.New("test.example.org", options...)
+	op := kopf.New("test.example.org", options...)
 	v.register(op)
 	stop := operate(v.t, v.server, op)
 	defer stop()

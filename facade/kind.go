@@ -50,9 +50,9 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	typ := reflect.TypeOf(prototype)
 	switch {
 	case !op.valid():
-		k.addError(fmt.Errorf("facade.For: %w", errNoOperator))
+		k.addError(fmt.Errorf("kopf.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
-		k.addError(errors.New("facade.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+		k.addError(errors.New("kopf.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
 		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
@@ -74,12 +74,12 @@ func selectorOfType(
 	if runtime.IsNotRegisteredError(err) {
 		home := reflect.TypeOf(prototype).Elem().PkgPath()
 		return discovery.Selector{}, fmt.Errorf(
-			"facade.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
-				"scheme, or give facade.AddToScheme(%s.AddToScheme) to facade.New: %w",
+			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
+				"scheme, or give kopf.AddToScheme(%s.AddToScheme) to kopf.New: %w",
 			prototype, home, path.Base(home), err)
 	}
 	if err != nil {
-		return discovery.Selector{}, fmt.Errorf("facade.For(%T): finding the kind of the type: %w", prototype, err)
+		return discovery.Selector{}, fmt.Errorf("kopf.For(%T): finding the kind of the type: %w", prototype, err)
 	}
 	return discovery.OfKind(found), nil
 }
@@ -120,9 +120,9 @@ type Resource = discovery.Resource
 func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
-		err = fmt.Errorf("facade.ForResource(%s): %w", quoteAll(spelling), err)
+		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
 	}
-	return untypedSelection(op, "facade.ForResource", selector, err)
+	return untypedSelection(op, "kopf.ForResource", selector, err)
 }
 
 // ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
@@ -132,17 +132,17 @@ func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstr
 func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
 	var err error
 	if meant == nil {
-		err = errors.New("facade.ForResourceFunc: the function is nil")
+		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return untypedSelection(op, "facade.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
+	return untypedSelection(op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
 		failed := containPanic(func() { yes = meant(cloneResource(r)) })
 		if failed == nil {
 			return yes
 		}
 		if _, known := told.LoadOrStore(r.String(), true); !known {
 			logf.Log.WithName(op.name).Error(failed,
-				"The function of facade.ForResourceFunc panicked; the resource is not selected",
+				"The function of kopf.ForResourceFunc panicked; the resource is not selected",
 				append(panics.Stack(failed), "resource", r.String())...)
 		}
 		return false

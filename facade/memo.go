@@ -25,7 +25,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 	m := &Memo[V]{fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}}
 	switch {
 	case s.kind == nil:
-		s.kind.addError(errors.New("NewMemo: the selection is empty: make it with facade.For or facade.ForResource"))
+		s.kind.addError(errors.New("NewMemo: the selection is empty: make it with kopf.For or kopf.ForResource"))
 	case len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil:
 		s.kind.addError(
 			fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)),

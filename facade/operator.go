@@ -54,15 +54,15 @@ func New(name string, opts ...OperatorOption) *Operator {
 	for _, opt := range opts {
 		configure, ok := opt.(setting)
 		if !ok {
-			op.errs.add(location(), fmt.Errorf("facade.New: %T is no option of package facade", opt))
+			op.errs.add(location(), fmt.Errorf("kopf.New: %T is no option of package facade", opt))
 			continue
 		}
 		if err := configure(&op.settings); err != nil {
-			op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
+			op.errs.add(location(), fmt.Errorf("kopf.New: %w", err))
 		}
 	}
 	for _, err := range op.settings.resolveStorages() {
-		op.errs.add(location(), fmt.Errorf("facade.New: %w", err))
+		op.errs.add(location(), fmt.Errorf("kopf.New: %w", err))
 	}
 	return op
 }

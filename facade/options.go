@@ -80,10 +80,10 @@ func (option) eventOption()  {}
 
 // Policy makes several options one, to be shared by handlers:
 //
-//	var patient = facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+//	var patient = kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour))
 //
 // What stands next to it among the options of a handler wins over what is in it. Options of different families are
-// bundled for the narrower one: Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()).
+// bundled for the narrower one: Policy[kopf.DeleteOption](kopf.Retries(3), kopf.Optional()).
 func Policy[O Option](opts ...O) O {
 	bundle := option{name: "Policy"}
 	for _, opt := range opts {
@@ -92,7 +92,7 @@ func Policy[O Option](opts ...O) O {
 	policy, ok := any(bundle).(O)
 	if !ok {
 		// A type of the user's that embeds one of the interfaces; the verb that gets it will say so.
-		addOwnerless(fmt.Errorf("facade.Policy: %T is no family of options of package facade", policy))
+		addOwnerless(fmt.Errorf("kopf.Policy: %T is no family of options of package facade", policy))
 	}
 	return policy
 }

@@ -21,7 +21,7 @@ const (
 	Absent
 )
 
-var errNilPattern = errors.New("the pattern is nil: use facade.Absent for no value, or a function for a null")
+var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value, or a function for a null")
 
 // patternOf makes a pattern of what the user gave: a marker, a function, or a value to be equal to.
 func patternOf(pattern any) (handlers.Pattern, error) {
@@ -42,7 +42,7 @@ func patternOf(pattern any) (handlers.Pattern, error) {
 	value, err := codec.EncodeValue(pattern)
 	if err != nil {
 		return nil, fmt.Errorf(
-			"%T is no pattern: give facade.Present, facade.Absent, a func(value any, present bool) bool, or a value "+
+			"%T is no pattern: give kopf.Present, kopf.Absent, a func(value any, present bool) bool, or a value "+
 				"that encodes to JSON: %w",
 			pattern, err,
 		)
@@ -68,7 +68,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 		return patternOf(p)
 	default:
 		return nil, fmt.Errorf(
-			"%T is no pattern: give facade.Present, facade.Absent, a string, or a func(value string, present "+
+			"%T is no pattern: give kopf.Present, kopf.Absent, a string, or a func(value string, present "+
 				"bool) bool",
 			pattern,
 		)
@@ -76,24 +76,25 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 }
 
 // Label narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or a
-// function func(value string, present bool) bool. See [Selection.Labelled] for selectors. Kopf: labels={key: pattern}.
-func (s Selection[T]) Label(key string, pattern any) Selection[T] {
-	return Selection[T]{s.ChangeSelection.Label(key, pattern)}
+// function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
+// pattern}.
+func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
+	return Selection[T]{s.ChangeSelection.WithLabel(key, pattern)}
 }
 
 // Annotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
 // annotations={key: pattern}.
-func (s Selection[T]) Annotation(key string, pattern any) Selection[T] {
-	return Selection[T]{s.ChangeSelection.Annotation(key, pattern)}
+func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
+	return Selection[T]{s.ChangeSelection.WithAnnotation(key, pattern)}
 }
 
 // Label is [Selection.Label].
-func (s ChangeSelection[T]) Label(key string, pattern any) ChangeSelection[T] {
+func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T] {
 	return s.byMetadata("Label", "labels", key, pattern)
 }
 
 // Annotation is [Selection.Annotation].
-func (s ChangeSelection[T]) Annotation(key string, pattern any) ChangeSelection[T] {
+func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelection[T] {
 	return s.byMetadata("Annotation", "annotations", key, pattern)
 }
 
@@ -112,8 +113,8 @@ func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) Ch
 // The combinators take and give predicates of any two arguments, so they fit into [Selection.When],
 // [Selection.WhenChange] and the patterns of values, labels and annotations:
 //
-//	dbs.When(facade.All(isLarge, facade.Not(isPaused)))
-//	facade.Value(facade.Any(isSmall, isEven))
+//	dbs.When(kopf.All(isLarge, kopf.Not(isPaused)))
+//	kopf.Value(kopf.Any(isSmall, isEven))
 //
 // They ask no more of their members than is needed. A nil member panics when it is asked, which fails the filter.
 

@@ -3,7 +3,7 @@ package facade_test
 import (
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
@@ -17,18 +17,18 @@ func TestPatternsOfValues(t *testing.T) {
 	}{
 		"another value": {"it is not equal", 3, nil, map[string]any{"size": int64(2)}, false},
 		"equal":         {"Go's numbers are JSON's", 2, nil, map[string]any{"size": int64(2)}, true},
-		"absent":        {"there was none", facade.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
-		"gone":          {"there is none now", facade.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
-		"present":       {"there is one", facade.Present, nil, map[string]any{"size": int64(2)}, true},
+		"absent":        {"there was none", kopf.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
+		"gone":          {"there is none now", kopf.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
+		"present":       {"there is one", kopf.Present, nil, map[string]any{"size": int64(2)}, true},
 		"function": {"it is asked with JSON's types",
 			func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
 			map[string]any{"size": int64(2)}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			facade.For(op, &Widget{}).OnField("fn", "spec.size", succeed, facade.To(tc.pattern))
-			plan, err := facade.Plan(op, newScheme(t))
+			op := kopf.New("test.example.org")
+			kopf.For(op, &Widget{}).OnField("fn", "spec.size", succeed, kopf.NewValue(tc.pattern))
+			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,13 +56,13 @@ func TestCombinators(t *testing.T) {
 		want      bool
 		asked     int
 	}{
-		"not":          {"the contrary", facade.Not(no), true, 1},
-		"all":          {"no more is asked than needed", facade.All(yes, no, yes), false, 2},
-		"all of none":  {"nothing is false", facade.All[int, string](), true, 0},
-		"any":          {"no more is asked than needed", facade.Any(no, yes, no), true, 2},
-		"any of none":  {"nothing is true", facade.Any[int, string](), false, 0},
-		"none":         {"one is enough", facade.None(no, yes, no), false, 2},
-		"none of none": {"nothing is true", facade.None[int, string](), true, 0},
+		"not":          {"the contrary", kopf.Not(no), true, 1},
+		"all":          {"no more is asked than needed", kopf.All(yes, no, yes), false, 2},
+		"all of none":  {"nothing is false", kopf.All[int, string](), true, 0},
+		"any":          {"no more is asked than needed", kopf.Any(no, yes, no), true, 2},
+		"any of none":  {"nothing is true", kopf.Any[int, string](), false, 0},
+		"none":         {"one is enough", kopf.None(no, yes, no), false, 2},
+		"none of none": {"nothing is true", kopf.None[int, string](), true, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,78 +7,78 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 func TestManyResources(t *testing.T) {
 	ok := func(context.Context, *Raw) error { return nil }
-	all := func(facade.Resource) bool { return true }
+	all := func(kopf.Resource) bool { return true }
 	tests := map[string]struct {
 		reason   string
-		register func(op *facade.Operator)
+		register func(op *kopf.Operator)
 		fails    string
 	}{
 		"UnknownKeyword": {
 			"a keyword that is not understood would select too much",
-			func(op *facade.Operator) { facade.ForResource(op, "categories=all") }, `unknown keyword "categories"`,
+			func(op *kopf.Operator) { kopf.ForResource(op, "categories=all") }, `unknown keyword "categories"`,
 		},
 		"TwoNames": {
-			"nobody knows which is meant", func(op *facade.Operator) { facade.ForResource(op, "pods", "category=all") },
+			"nobody knows which is meant", func(op *kopf.Operator) { kopf.ForResource(op, "pods", "category=all") },
 			"exactly one name",
 		},
 		"NoName": {
-			"a group alone is no resource", func(op *facade.Operator) { facade.ForResource(op, "group=kopf.dev") },
+			"a group alone is no resource", func(op *kopf.Operator) { kopf.ForResource(op, "group=kopf.dev") },
 			"exactly one name",
 		},
 		"EmptyName": {
-			"it is no name", func(op *facade.Operator) { facade.ForResource(op, "kind=") }, "exactly one name",
+			"it is no name", func(op *kopf.Operator) { kopf.ForResource(op, "kind=") }, "exactly one name",
 		},
 		"BadName": {
-			"nothing is called so", func(op *facade.Operator) { facade.ForResource(op, "plural=a/b") },
+			"nothing is called so", func(op *kopf.Operator) { kopf.ForResource(op, "plural=a/b") },
 			`invalid resource name "a/b"`,
 		},
 		"EverythingOfNothing": {
 			"everything is a name, no group",
-			func(op *facade.Operator) { facade.ForResource(op, facade.Everything, "pods") }, "no group or version",
+			func(op *kopf.Operator) { kopf.ForResource(op, kopf.Everything, "pods") }, "no group or version",
 		},
 		"NoFunction": {
-			"it cannot be asked", func(op *facade.Operator) { facade.ForResourceFunc(op, nil) }, "the function is nil",
+			"it cannot be asked", func(op *kopf.Operator) { kopf.ForResourceFunc(op, nil) }, "the function is nil",
 		},
 		"NoOperator": {
-			"the handlers would be nobody's", func(*facade.Operator) { facade.ForResourceFunc(nil, all) },
+			"the handlers would be nobody's", func(*kopf.Operator) { kopf.ForResourceFunc(nil, all) },
 			"ForResourceFunc: the operator is nil",
 		},
-		"IDInEverything": {"everything means pods, too", func(op *facade.Operator) {
-			facade.ForResource(op, "pods").OnCreate("a", ok)
-			facade.ForResource(op, facade.Everything).OnCreate("a", ok)
+		"IDInEverything": {"everything means pods, too", func(op *kopf.Operator) {
+			kopf.ForResource(op, "pods").OnCreate("a", ok)
+			kopf.ForResource(op, kopf.Everything).OnCreate("a", ok)
 		}, "the id is taken by OnCreate"},
-		"IDTwiceInOne": {"it is the same selection", func(op *facade.Operator) {
-			chosen := facade.ForResourceFunc(op, all)
+		"IDTwiceInOne": {"it is the same selection", func(op *kopf.Operator) {
+			chosen := kopf.ForResourceFunc(op, all)
 			chosen.OnCreate("a", ok)
 			chosen.OnCreate("a", ok)
 		}, "the id is taken by OnCreate"},
-		"IDInOtherGroups": {"these cannot meet", func(op *facade.Operator) {
-			facade.ForResource(op, "kopf.dev", facade.Everything).OnCreate("a", ok)
-			facade.ForResource(op, "v1", "pods").OnCreate("a", ok)
+		"IDInOtherGroups": {"these cannot meet", func(op *kopf.Operator) {
+			kopf.ForResource(op, "kopf.dev", kopf.Everything).OnCreate("a", ok)
+			kopf.ForResource(op, "v1", "pods").OnCreate("a", ok)
 		}, ""},
 		"IDsThatMayMeet": {"what two functions or categories have in common is not known before they are asked",
-			func(op *facade.Operator) {
-				facade.ForResourceFunc(op, all).OnCreate("a", ok)
-				facade.ForResource(op, "category=all").OnCreate("a", ok)
-				facade.ForResource(op, "category=other").OnCreate("a", ok)
-				facade.ForResource(op, "pods").OnCreate("a", ok)
+			func(op *kopf.Operator) {
+				kopf.ForResourceFunc(op, all).OnCreate("a", ok)
+				kopf.ForResource(op, "category=all").OnCreate("a", ok)
+				kopf.ForResource(op, "category=other").OnCreate("a", ok)
+				kopf.ForResource(op, "pods").OnCreate("a", ok)
 			}, ""},
 		"OtherVersions": {"everything of a version may be other things than those of another one",
-			func(op *facade.Operator) {
-				facade.ForResource(op, "kopf.dev/v1", facade.Everything).OnCreate("a", ok)
-				facade.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
+			func(op *kopf.Operator) {
+				kopf.ForResource(op, "kopf.dev/v1", kopf.Everything).OnCreate("a", ok)
+				kopf.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
 			}, ""},
-		"Keywords": {"all of them", func(op *facade.Operator) {
+		"Keywords": {"all of them", func(op *kopf.Operator) {
 			for _, parts := range [][]string{
 				{"kind=Pod"}, {"plural=pods"}, {"singular=pod"}, {"shortcut=po"}, {"category=all", "group="},
 				{"version=v1", "group=kopf.dev", "kind=KopfExample"}, {"*", "version=v1"},
 			} {
-				facade.ForResource(op, parts...).OnCreate(
+				kopf.ForResource(op, parts...).OnCreate(
 					strings.Trim(
 						strings.NewReplacer("=", "-", "*", "all", ".", "-").Replace(strings.Join(parts, "-")), "-",
 					),
@@ -89,10 +89,10 @@ func TestManyResources(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _ = facade.Plan(facade.New("strays.example.org"), newScheme(t)) // takes away what other tests left
-			op := facade.New("test.example.org")
+			_, _ = kopf.Plan(kopf.New("strays.example.org"), newScheme(t)) // takes away what other tests left
+			op := kopf.New("test.example.org")
 			tc.register(op)
-			plan, err := facade.Plan(op, newScheme(t))
+			plan, err := kopf.Plan(op, newScheme(t))
 			if tc.fails == "" && (err != nil || len(plan) == 0) || tc.fails != "" && (err == nil || !strings.Contains(
 				err.Error(), tc.fails,
 			)) {
@@ -103,20 +103,20 @@ func TestManyResources(t *testing.T) {
 }
 
 func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.ForResourceFunc(
-		op, func(r facade.Resource) bool { return r.Categories[0] == "all" },
+	op := kopf.New("test.example.org")
+	kopf.ForResourceFunc(
+		op, func(r kopf.Resource) bool { return r.Categories[0] == "all" },
 	).OnCreate("a", func(context.Context, *Raw) error { return nil })
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	meant := *plan[0].Selector.Func
-	pod := facade.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+	pod := kopf.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 	if meant(pod) {
 		t.Error("a resource without categories was selected by a function that panics over it")
 	}
-	node := facade.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
+	node := kopf.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
 	_, _, _ = meant(pod), meant(pod), meant(node)
 	pods, nodes := countLogged(`"resource"="/v1/pods"`), countLogged(`"resource"="/v1/nodes"`)
 	if pods != 1 || nodes != 1 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 type address struct {
@@ -85,23 +85,23 @@ func TestResult(t *testing.T) {
 		}, "text": "x", "null": nil, "a/b.c": int64(1),
 	}
 	a := call(t, one(func(_ context.Context, c *Change) error {
-		if _, err := facade.Result[string](c, "other"); !errors.Is(err, facade.ErrNoResult) || !strings.Contains(
+		if _, err := kopf.Result[string](c, "other"); !errors.Is(err, kopf.ErrNoResult) || !strings.Contains(
 			err.Error(), `handler "other" of object ns/w1`,
 		) {
 			t.Errorf("absent: %v", err)
 		}
-		if _, err := facade.Result[string](c, "null"); !errors.Is(err, facade.ErrNoResult) {
+		if _, err := kopf.Result[string](c, "null"); !errors.Is(err, kopf.ErrNoResult) {
 			t.Errorf("null: %v", err)
 		}
-		if _, err := facade.Result[int](c, "text"); err == nil || errors.Is(
-			err, facade.ErrNoResult,
+		if _, err := kopf.Result[int](c, "text"); err == nil || errors.Is(
+			err, kopf.ErrNoResult,
 		) || !strings.Contains(err.Error(), "string cannot be decoded") {
 			t.Errorf("of another type: %v", err)
 		}
-		if got, err := facade.Result[address](c, "whole"); err != nil || got != (address{"h", 9007199254740993}) {
+		if got, err := kopf.Result[address](c, "whole"); err != nil || got != (address{"h", 9007199254740993}) {
 			t.Errorf("struct: %v, %v", got, err)
 		}
-		if got, err := facade.Result[int](c, "a/b.c"); err != nil || got != 1 {
+		if got, err := kopf.Result[int](c, "a/b.c"); err != nil || got != 1 {
 			t.Errorf("an id is one key, whatever is in it: %v, %v", got, err)
 		}
 		return nil

@@ -36,17 +36,17 @@ type ChangeSelection[T client.Object] struct {
 	redacted []diff.Path
 }
 
-// Labelled narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
+// MatchingLabels narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
 // "tier=prod,!paused", "tier in (prod,test)". A wrong one is an error of the set-up. Kopf: labels=.
-func (s Selection[T]) Labelled(selector string) Selection[T] {
-	return Selection[T]{s.ChangeSelection.Labelled(selector)}
+func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
+	return Selection[T]{s.ChangeSelection.MatchingLabels(selector)}
 }
 
-// Annotated narrows the selection down to objects whose annotations match a selector, in the same syntax. The syntax is
-// that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf:
+// MatchingAnnotations narrows the selection down to objects whose annotations match a selector, in the same syntax. The
+// syntax is that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf:
 // annotations=.
-func (s Selection[T]) Annotated(selector string) Selection[T] {
-	return Selection[T]{s.ChangeSelection.Annotated(selector)}
+func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
+	return Selection[T]{s.ChangeSelection.MatchingAnnotations(selector)}
 }
 
 // When narrows the selection down to objects for which the function is true. It is called often, for every handler and
@@ -79,14 +79,14 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	return s
 }
 
-// Labelled is [Selection.Labelled].
-func (s ChangeSelection[T]) Labelled(selector string) ChangeSelection[T] {
-	return s.bySelector("Labelled", selector, handlers.Labels)
+// MatchingLabels is [Selection.MatchingLabels].
+func (s ChangeSelection[T]) MatchingLabels(selector string) ChangeSelection[T] {
+	return s.bySelector("MatchingLabels", selector, handlers.Labels)
 }
 
-// Annotated is [Selection.Annotated].
-func (s ChangeSelection[T]) Annotated(selector string) ChangeSelection[T] {
-	return s.bySelector("Annotated", selector, handlers.Annotations)
+// MatchingAnnotations is [Selection.MatchingAnnotations].
+func (s ChangeSelection[T]) MatchingAnnotations(selector string) ChangeSelection[T] {
+	return s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
 }
 
 func (s ChangeSelection[T]) bySelector(

@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // selected tells which handlers of the operator want the object.
-func selected(t *testing.T, op *facade.Operator, what *cause.Cause) (ids []string) {
+func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string) {
 	t.Helper()
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,13 +32,13 @@ func selected(t *testing.T, op *facade.Operator, what *cause.Cause) (ids []strin
 }
 
 func TestDerivedSelectionsDoNotAlias(t *testing.T) {
-	op := facade.New("test.example.org")
+	op := kopf.New("test.example.org")
 	named := func(name string) func(context.Context, *Widget) bool {
 		return func(_ context.Context, w *Widget) bool { return w.Name == name }
 	}
 	always := func(context.Context, *Widget) bool { return true }
 	// With room left in the array, appending twice to the same slice writes into the same place.
-	base := facade.For(op, &Widget{}).When(always).When(always).When(always)
+	base := kopf.For(op, &Widget{}).When(always).When(always).When(always)
 	mine, other := base.When(named("w1")), base.When(named("w2"))
 	mineChanges, otherChanges := base.ChangeSelection.When(named("w1")), base.ChangeSelection.When(named("w2"))
 	base.OnCreate("base", succeed)
@@ -55,17 +55,17 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	grown := func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > c.Old.Spec.Size }
-	op := facade.New("test.example.org")
-	w := facade.For(op, &Widget{})
-	w.Labelled("tier=prod,!paused").OnCreate("prod", succeed)
-	w.Labelled("tier in (test)").OnCreate("test", succeed)
-	w.Annotated("owner").OnCreate("owned", succeed)
-	w.Annotated("owner=bob").OnCreate("bobs", succeed)
+	op := kopf.New("test.example.org")
+	w := kopf.For(op, &Widget{})
+	w.MatchingLabels("tier=prod,!paused").OnCreate("prod", succeed)
+	w.MatchingLabels("tier in (test)").OnCreate("test", succeed)
+	w.MatchingAnnotations("owner").OnCreate("owned", succeed)
+	w.MatchingAnnotations("owner=bob").OnCreate("bobs", succeed)
 	w.When(func(_ context.Context, w *Widget) bool { return w.Spec.Size > 2 }).OnCreate("large", succeed)
 	w.WhenChange(grown).OnUpdate("grown", succeed)
-	w.WhenChange(grown).Labelled("tier=test").OnUpdate("grown-test", succeed)
+	w.WhenChange(grown).MatchingLabels("tier=test").OnUpdate("grown-test", succeed)
 	w.WhenChange(
-		func(_ context.Context, c *Change) bool { return c.Reason == facade.ReasonUpdate && len(c.Diff) == 1 },
+		func(_ context.Context, c *Change) bool { return c.Reason == kopf.ReasonUpdate && len(c.Diff) == 1 },
 	).OnUpdate("changed", succeed)
 
 	object := body(map[string]any{"size": int64(3)})
@@ -84,26 +84,26 @@ func TestFilters(t *testing.T) {
 func TestFiltersThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		narrow func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget]
+		narrow func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget]
 		want   string
 	}{
 		"undecodable object": {"the filter cannot be asked; the object waits, and it is said why",
-			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
+			func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget] {
 				return w.When(func(context.Context, *Widget) bool { return true }).ChangeSelection
 			},
 			`object ns/w1 does not fit into *facade_test.Widget` +
 				`: field spec.size: string cannot be decoded into a Go int32`},
 		"undecodable object of a change": {"the same with a change",
-			func(w facade.Selection[*Widget]) facade.ChangeSelection[*Widget] {
+			func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget] {
 				return w.WhenChange(func(context.Context, *Change) bool { return true })
 			},
 			`field spec.size`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			c.narrow(facade.For(op, &Widget{})).OnCreate("a", succeed)
-			plan, err := facade.Plan(op, newScheme(t))
+			op := kopf.New("test.example.org")
+			c.narrow(kopf.For(op, &Widget{})).OnCreate("a", succeed)
+			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,11 +122,11 @@ func TestFiltersOnlyRead(t *testing.T) {
 		"event":  func(c *Change) { c.Info("Reason", "message") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			facade.For(
+			op := kopf.New("test.example.org")
+			kopf.For(
 				op, &Widget{},
 			).WhenChange(func(_ context.Context, c *Change) bool { act(c); return true }).OnCreate("a", succeed)
-			plan, err := facade.Plan(op, newScheme(t))
+			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,12 +139,12 @@ func TestFiltersOnlyRead(t *testing.T) {
 
 // The body is shared by the whole process: filters must not be able to change it.
 func TestFiltersGetCopies(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
 		w.Labels["tier"] = "broken"
 		return true
 	}).OnCreate("a", succeed)
-	facade.ForResource(op, "example.org/v1", "gadgets").When(func(_ context.Context, o *rawObject) bool {
+	kopf.ForResource(op, "example.org/v1", "gadgets").When(func(_ context.Context, o *rawObject) bool {
 		o.SetLabels(nil)
 		return true
 	}).OnCreate("b", func(context.Context, *Raw) error { return nil })

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-var errNoOperator = errors.New("the operator is nil or empty: make it with facade.New")
+var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
 
 // SetupWithManager adds the operator to a manager that the project starts itself. It is called once, after all handlers
 // are registered and all types are in the manager's scheme, and before the manager starts.

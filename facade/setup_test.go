@@ -13,7 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -38,15 +38,15 @@ func TestSetupFails(t *testing.T) {
 		want   string
 	}{
 		"nil operator": {"it is easy to forget to make one", func(t *testing.T) error {
-			var op *facade.Operator
+			var op *kopf.Operator
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "the operator is nil or empty"},
 		"nil manager": {"an error of the project before", func(*testing.T) error {
-			return facade.New("test.example.org").SetupWithManager(nil)
+			return kopf.New("test.example.org").SetupWithManager(nil)
 		}, `operator "test.example.org": the manager is nil`},
 		"operator that is not made": {"its zero value has no name", func(t *testing.T) error {
-			return new(facade.Operator).SetupWithManager(newManager(t, newScheme(t)))
-		}, "make it with facade.New"},
+			return new(kopf.Operator).SetupWithManager(newManager(t, newScheme(t)))
+		}, "make it with kopf.New"},
 		"twice": {"handlers would be called twice", func(t *testing.T) error {
 			op := one(succeed)
 			if err := op.SetupWithManager(newManager(t, newScheme(t))); err != nil {
@@ -66,15 +66,15 @@ func TestSetupFails(t *testing.T) {
 			if err := op.SetupWithManager(m); err != nil {
 				t.Fatal(err)
 			}
-			facade.For(op, &Widget{}).OnUpdate("late", succeed)
+			kopf.For(op, &Widget{}).OnUpdate("late", succeed)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			return m.Start(ctx)
 		}, `OnUpdate("late"): registered after the operator was set up`},
 		"scheme that cannot be filled": {"a mistake in an API package", func(t *testing.T) error {
-			op := facade.New(
+			op := kopf.New(
 				"test.example.org",
-				facade.AddToScheme(func(*runtime.Scheme) error { return errors.New("no types today") }),
+				kopf.AddToScheme(func(*runtime.Scheme) error { return errors.New("no types today") }),
 			)
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "adding types to the scheme: no types today"},
@@ -90,8 +90,8 @@ func TestSetupFails(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	op := facade.New("test.example.org", facade.AddToScheme(addWidgets))
-	facade.For(op, &Widget{}).OnCreate("fn", succeed)
+	op := kopf.New("test.example.org", kopf.AddToScheme(addWidgets))
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	scheme := runtime.NewScheme()
 	if err := op.SetupWithManager(newManager(t, scheme)); err != nil {
 		t.Fatal(err)
@@ -126,41 +126,41 @@ func TestOperators(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		opts   []facade.OperatorOption
+		opts   []kopf.OperatorOption
 		want   reconcilers.Options
 	}{
 		"defaults": {"all memory is under the name", nil, own},
 		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written",
-			[]facade.OperatorOption{facade.AsKopf()},
+			[]kopf.OperatorOption{kopf.AsKopf()},
 			reconcilers.Options{
 				Name: "test.example.org", Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
 				Diffbase: diffbase.Annotations{}, Progress: progress.Smart{},
 			}},
 		"namespaces": {"one given twice would be handled twice",
-			[]facade.OperatorOption{facade.InNamespaces("b", "a", "b")},
+			[]kopf.OperatorOption{kopf.InNamespaces("b", "a", "b")},
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
-		"numbers": {"they go to the engine as they are", []facade.OperatorOption{
-			facade.Workers(3), facade.DefaultBackoff(time.Second), facade.Checkpoint(time.Minute),
-			facade.Lifecycle(facade.ASAP), facade.ErrorDelays(time.Hour),
-			facade.APIBackoffs(time.Second, time.Minute), facade.ObeyRetryAfter(),
-			facade.MostDaemons(5), facade.MostTicks(6), facade.DefaultCancelPolling(time.Hour),
+		"numbers": {"they go to the engine as they are", []kopf.OperatorOption{
+			kopf.Workers(3), kopf.DefaultBackoff(time.Second), kopf.Checkpoint(time.Minute),
+			kopf.Lifecycle(kopf.ASAP), kopf.ErrorDelays(time.Hour),
+			kopf.APIBackoffs(time.Second, time.Minute), kopf.ObeyRetryAfter(),
+			kopf.MaxConcurrentDaemons(5), kopf.MaxConcurrentTicks(6), kopf.DefaultCancelPolling(time.Hour),
 		},
 			with(func(o *reconcilers.Options) {
-				o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, facade.ASAP
+				o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, kopf.ASAP
 				o.ErrorDelays = []time.Duration{time.Hour}
 				o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
 				o.Daemons, o.Ticks, o.CancelPolling = 5, 6, time.Hour
 			})},
-		"no error delays": {"they are none, not the default ones", []facade.OperatorOption{facade.ErrorDelays()},
+		"no error delays": {"they are none, not the default ones", []kopf.OperatorOption{kopf.ErrorDelays()},
 			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org", c.opts...)
-			if _, err := facade.Plan(op, newScheme(t)); err != nil {
+			op := kopf.New("test.example.org", c.opts...)
+			if _, err := kopf.Plan(op, newScheme(t)); err != nil {
 				t.Fatal(err)
 			}
-			got := facade.EngineOptions(op)
+			got := kopf.EngineOptions(op)
 			got.Metrics = nil
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
@@ -172,33 +172,33 @@ func TestOperators(t *testing.T) {
 func TestWrongOperators(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		make   func() *facade.Operator
+		make   func() *kopf.Operator
 		want   []string
 	}{
 		"no name": {"there is nothing to keep the memory under",
-			func() *facade.Operator { return facade.New("") },
+			func() *kopf.Operator { return kopf.New("") },
 			[]string{`invalid operator name: invalid annotation prefix ""`}},
 		"no domain name": {"it stands in annotations and finalizers",
-			func() *facade.Operator { return facade.New("My Operator") }, []string{"use a domain name"}},
+			func() *kopf.Operator { return kopf.New("My Operator") }, []string{"use a domain name"}},
 		"long name": {"events of such a source are refused",
-			func() *facade.Operator { return facade.New(strings.Repeat("a.", 31) + "aa") },
+			func() *kopf.Operator { return kopf.New(strings.Repeat("a.", 31) + "aa") },
 			[]string{"more than 63 characters"}},
 		"wrong options": {"each names itself and its value",
-			func() *facade.Operator {
-				return facade.New("test.example.org", facade.Workers(0), facade.DefaultBackoff(0),
-					facade.ErrorDelays(0), facade.APIBackoffs(0), facade.MostDaemons(0), facade.MostTicks(-1),
-					facade.DefaultCancelPolling(0), facade.Checkpoint(0), facade.Lifecycle(99),
-					facade.InNamespaces("Team_A"),
-					facade.InNamespaces(), facade.AddToScheme(nil), nil)
+			func() *kopf.Operator {
+				return kopf.New("test.example.org", kopf.Workers(0), kopf.DefaultBackoff(0),
+					kopf.ErrorDelays(0), kopf.APIBackoffs(0), kopf.MaxConcurrentDaemons(0), kopf.MaxConcurrentTicks(-1),
+					kopf.DefaultCancelPolling(0), kopf.Checkpoint(0), kopf.Lifecycle(99),
+					kopf.InNamespaces("Team_A"),
+					kopf.InNamespaces(), kopf.AddToScheme(nil), nil)
 			},
-			[]string{"13 mistakes", "MostDaemons(0)", "MostTicks(-1)", "DefaultCancelPolling(0s)",
+			[]string{"13 mistakes", "MaxConcurrentDaemons(0)", "MaxConcurrentTicks(-1)", "DefaultCancelPolling(0s)",
 				"ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)",
 				"Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
 				"InNamespaces: no namespaces", "AddToScheme: a function is nil", "<nil> is no option"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := facade.Plan(c.make(), newScheme(t))
+			_, err := kopf.Plan(c.make(), newScheme(t))
 			if err == nil {
 				t.Fatalf("no error, but: %s", c.reason)
 			}

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -62,7 +62,7 @@ func (z Zipped) key() string { return z.Prefix + "/handled.gz" }
 // A storage of one's own implements diffbase.Storage, or progress.Storage; most embed one that is there.
 func ExampleDiffBase() {
 	zipped := Zipped{diffbase.Annotations{Prefix: "databases.example.org", WithoutV1: true}}
-	facade.New("databases.example.org", facade.DiffBase(zipped))
+	kopf.New("databases.example.org", kopf.DiffBase(zipped))
 
 	patch := map[string]any{}
 	object := map[string]any{"spec": map[string]any{"size": int64(1)}}
@@ -76,11 +76,11 @@ func ExampleDiffBase() {
 // To move from annotations to the status, an operator runs with both for a while, the new one first.
 func ExampleDiffBase_moving() {
 	const name = "databases.example.org"
-	facade.New(name,
-		facade.DiffBase(
+	kopf.New(name,
+		kopf.DiffBase(
 			diffbase.Multi{diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
 		),
-		facade.Progress(
+		kopf.Progress(
 			progress.Multi{progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true}},
 		),
 	)

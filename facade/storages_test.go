@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -29,82 +29,82 @@ func TestWrongStorages(t *testing.T) {
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
 	cases := map[string]struct {
 		reason string
-		opts   []facade.OperatorOption
+		opts   []kopf.OperatorOption
 		want   string
 	}{
 		"no diff-base": {
-			"there is no default to it", []facade.OperatorOption{facade.DiffBase(nil)}, "DiffBase: the storage is nil",
+			"there is no default to it", []kopf.OperatorOption{kopf.DiffBase(nil)}, "DiffBase: the storage is nil",
 		},
 		"empty diff-base": {
-			"all objects would be new forever", []facade.OperatorOption{facade.DiffBase(diffbase.Multi{})},
+			"all objects would be new forever", []kopf.OperatorOption{kopf.DiffBase(diffbase.Multi{})},
 			"nothing would ever be remembered",
 		},
 		"nil inside": {
 			"a nil is found wherever it is",
-			[]facade.OperatorOption{facade.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil",
+			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil",
 		},
 		"broken": {
-			"it would fail with every object", []facade.OperatorOption{facade.DiffBase(broken{})}, "no room",
+			"it would fail with every object", []kopf.OperatorOption{kopf.DiffBase(broken{})}, "no room",
 		},
 		"bad prefix": {
 			"the API server would refuse all writes",
-			[]facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})},
+			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})},
 			"invalid annotation key",
 		},
 		"identity": {
 			"the API server would refuse it, or do worse",
-			[]facade.OperatorOption{facade.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})},
+			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})},
 			"nothing can be kept at /metadata/name",
 		},
 		"no progress": {
-			"there is no default to it", []facade.OperatorOption{facade.Progress(nil)}, "Progress: the storage is nil",
+			"there is no default to it", []kopf.OperatorOption{kopf.Progress(nil)}, "Progress: the storage is nil",
 		},
 		"no memory": {
-			"failures would be forgotten", []facade.OperatorOption{facade.Progress(progress.Multi{})},
+			"failures would be forgotten", []kopf.OperatorOption{kopf.Progress(progress.Multi{})},
 			"nothing would ever be remembered",
 		},
 		"read only": {
 			"failures would be forgotten",
-			[]facade.OperatorOption{facade.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes",
+			[]kopf.OperatorOption{kopf.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes",
 		},
 		"empty prefix": {
-			"it is not the default", []facade.OperatorOption{facade.AnnotationPrefix("")}, "the prefix is empty",
+			"it is not the default", []kopf.OperatorOption{kopf.AnnotationPrefix("")}, "the prefix is empty",
 		},
 		"long for Kopf": {
 			"Kopf's former keys have no room for it",
-			[]facade.OperatorOption{facade.AnnotationPrefix(long), facade.AsKopf()},
+			[]kopf.OperatorOption{kopf.AnnotationPrefix(long), kopf.AsKopf()},
 			"too long for the annotations that Kopf used once",
 		},
 		"open quote": {
-			"nobody knows where the key ends", []facade.OperatorOption{facade.IgnoredFields(`metadata.labels."a.b`)},
+			"nobody knows where the key ends", []kopf.OperatorOption{kopf.IgnoredFields(`metadata.labels."a.b`)},
 			"double quotes",
 		},
 		"empty key": {
-			"there is no such field", []facade.OperatorOption{facade.IgnoredFields("spec..a")}, "a key is empty",
+			"there is no such field", []kopf.OperatorOption{kopf.IgnoredFields("spec..a")}, "a key is empty",
 		},
 		"ignored twice": {
 			"a storage decides by itself what counts",
-			[]facade.OperatorOption{facade.IgnoredFields("spec.a"), facade.DiffBase(diffbase.Status{})},
+			[]kopf.OperatorOption{kopf.IgnoredFields("spec.a"), kopf.DiffBase(diffbase.Status{})},
 			"the storage of DiffBase",
 		},
 		"no finalizer": {
-			"Kubernetes wants a domain", []facade.OperatorOption{facade.Finalizer("mine")}, `Finalizer("mine")`,
+			"Kubernetes wants a domain", []kopf.OperatorOption{kopf.Finalizer("mine")}, `Finalizer("mine")`,
 		},
 		"no key": {
-			"it would be no secret", []facade.OperatorOption{facade.DigestKey([]byte("x"), nil)},
+			"it would be no secret", []kopf.OperatorOption{kopf.DigestKey([]byte("x"), nil)},
 			"DigestKey: a key is empty",
 		},
 		"id at its place": {
 			"the record would destroy what was handled last",
-			[]facade.OperatorOption{facade.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})},
+			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})},
 			`the record would be at /metadata/annotations/test.example.org~1id`,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org", c.opts...)
-			facade.For(op, &Widget{}).OnCreate("id", succeed)
-			_, err := facade.Plan(op, newScheme(t))
+			op := kopf.New("test.example.org", c.opts...)
+			kopf.For(op, &Widget{}).OnCreate("id", succeed)
+			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -120,39 +120,39 @@ func TestRightStorages(t *testing.T) {
 	ours := reconcilers.Digests{Limit: 100 * 1024, Secrets: true}
 	cases := map[string]struct {
 		reason string
-		opts   []facade.OperatorOption
+		opts   []kopf.OperatorOption
 		want   reconcilers.Options
 	}{
-		"prefix": {"all annotations follow", []facade.OperatorOption{facade.AnnotationPrefix(mine)},
+		"prefix": {"all annotations follow", []kopf.OperatorOption{kopf.AnnotationPrefix(mine)},
 			reconcilers.Options{
 				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true},
 				Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
 		"long prefix": {"without Kopf's former keys, there is room",
-			[]facade.OperatorOption{facade.AnnotationPrefix(long)}, reconcilers.Options{
+			[]kopf.OperatorOption{kopf.AnnotationPrefix(long)}, reconcilers.Options{
 				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true},
 				Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
-		"Kopf's prefix": {"in any order", []facade.OperatorOption{
-			facade.AnnotationPrefix(mine), facade.Finalizer(mine + "/fin"), facade.AsKopf(), facade.HandledUID(true),
+		"Kopf's prefix": {"in any order", []kopf.OperatorOption{
+			kopf.AnnotationPrefix(mine), kopf.Finalizer(mine + "/fin"), kopf.AsKopf(), kopf.HandledUID(true),
 		}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
 			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
-		"ignored": {"the default storage ignores them", []facade.OperatorOption{
-			facade.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), facade.HandledUID(false),
+		"ignored": {"the default storage ignores them", []kopf.OperatorOption{
+			kopf.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), kopf.HandledUID(false),
 		}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true},
 			Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
-		"own": {"they are taken as they are", []facade.OperatorOption{
-			facade.DiffBase(multi), facade.Progress(progress.Status{Name: "x"}),
-			facade.DigestKey([]byte("k"), []byte("f")),
+		"own": {"they are taken as they are", []kopf.OperatorOption{
+			kopf.DiffBase(multi), kopf.Progress(progress.Status{Name: "x"}),
+			kopf.DigestKey([]byte("k"), []byte("f")),
 		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
 			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
 			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
-		"own of the same kind": {"it keeps what Kopf can read", []facade.OperatorOption{
-			facade.Progress(progress.Annotations{Prefix: name, WithoutV1: true}),
+		"own of the same kind": {"it keeps what Kopf can read", []kopf.OperatorOption{
+			kopf.Progress(progress.Annotations{Prefix: name, WithoutV1: true}),
 		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true},
@@ -160,12 +160,12 @@ func TestRightStorages(t *testing.T) {
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {
-			op := facade.New(name, c.opts...)
-			facade.For(op, &Widget{}).OnCreate("id", succeed)
-			if _, err := facade.Plan(op, newScheme(t)); err != nil {
+			op := kopf.New(name, c.opts...)
+			kopf.For(op, &Widget{}).OnCreate("id", succeed)
+			if _, err := kopf.Plan(op, newScheme(t)); err != nil {
 				t.Fatalf("%s: %v", c.reason, err)
 			}
-			got := facade.EngineOptions(op)
+			got := kopf.EngineOptions(op)
 			c.want.Name, got.Metrics = name, nil
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
@@ -175,22 +175,23 @@ func TestRightStorages(t *testing.T) {
 }
 
 func TestIDsInTheStatus(t *testing.T) {
-	op := facade.New("test.example.org", facade.Progress(progress.Status{}))
-	widgets := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org", kopf.Progress(progress.Status{}))
+	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("a/b", succeed)
 	widgets.OnUpdate("a.b", succeed)
-	if _, err := facade.Plan(op, newScheme(t)); err != nil {
+	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
 		t.Errorf("there, the two ids are two keys: %v", err)
 	}
 }
 
 func TestRedacted(t *testing.T) {
-	op := facade.New("test.example.org")
-	widgets := facade.For(op, &Widget{})
-	secret := widgets.Redacted("spec.password", `metadata.annotations."a.b/c"`).Labelled("a=b").Redacted("spec.token")
+	op := kopf.New("test.example.org")
+	widgets := kopf.For(op, &Widget{})
+	secret := widgets.Redacted("spec.password", `metadata.annotations."a.b/c"`).
+		MatchingLabels("a=b").Redacted("spec.token")
 	secret.OnCreate("a", succeed)
 	widgets.OnUpdate("b", succeed)
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestRedacted(t *testing.T) {
 		t.Error("a selection is not changed by those derived from it")
 	}
 	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
-	if _, err = facade.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
+	if _, err = kopf.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
 		t.Errorf("both mistakes are told: %v", err)
 	}
 }
@@ -227,8 +228,8 @@ func TestHandlersOfDigests(t *testing.T) {
 	}
 	want := diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "owner"}}}
 
-	typed := facade.New("test.example.org")
-	facade.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {
+	typed := kopf.New("test.example.org")
+	kopf.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {
 		if c.Old.Spec.Owner != "" || c.Old.Spec.Size != 1 || c.Object.Spec.Owner != "bob" {
 			t.Errorf("what has changed is zero, all else is known: %+v", c.Old.Spec)
 		}
@@ -237,16 +238,16 @@ func TestHandlersOfDigests(t *testing.T) {
 		}
 		return nil
 	})
-	raw := facade.New("raw.example.org")
-	facade.ForResource(
+	raw := kopf.New("raw.example.org")
+	kopf.ForResource(
 		raw, "test.example.org/v1", "widgets",
-	).OnUpdate("id", func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+	).OnUpdate("id", func(_ context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
 		if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, c.Old.Object); d != "" {
 			t.Errorf("what has changed is absent, all else is known: -want, +got:\n%s", d)
 		}
 		return nil
 	})
-	for _, op := range []*facade.Operator{typed, raw} {
+	for _, op := range []*kopf.Operator{typed, raw} {
 		if a := call(t, op, after, old, hidden); a.Outcome.Err != nil {
 			t.Error(a.Outcome.Err)
 		}
@@ -260,9 +261,9 @@ type fallibleProgress struct{ *progress.Annotations }
 
 // Registration never panics: what a storage does wrong is a mistake among others.
 func TestStoragesThatPanicAreMistakes(t *testing.T) {
-	op := facade.New("test.example.org", facade.DiffBase(fallible{}), facade.Progress(fallibleProgress{}))
-	facade.For(op, &Widget{}).OnCreate("a", succeed)
-	_, err := facade.Plan(op, newScheme(t))
+	op := kopf.New("test.example.org", kopf.DiffBase(fallible{}), kopf.Progress(fallibleProgress{}))
+	kopf.For(op, &Widget{}).OnCreate("a", succeed)
+	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
 		t.Fatal("nobody is told")
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -156,7 +156,7 @@ func (v *tamperer) tamper(values ...any) {
 }
 
 // operate runs the operator until it is stopped.
-func operate(t *testing.T, server *memapi.Server, op *facade.Operator) (stop func()) {
+func operate(t *testing.T, server *memapi.Server, op *kopf.Operator) (stop func()) {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),

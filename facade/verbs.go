@@ -131,7 +131,7 @@ func prepare[T client.Object](
 	}
 	h.ID = handlers.FullID(id, h.Family, h.Field)
 	if s.kind == nil {
-		problems = append(problems, errors.New("the selection is empty: make it with facade.For or facade.ForResource"))
+		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
 	}
 	for _, problem := range problems {
 		s.kind.addError(fmt.Errorf("%s(%q): %w", verb, id, problem))

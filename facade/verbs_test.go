@@ -12,27 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 func TestVerbsFillHandlers(t *testing.T) {
-	patient := facade.Policy(facade.Retries(10), facade.Timeout(time.Hour))
+	patient := kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour))
 	cases := map[string]struct {
 		reason   string
-		register func(w facade.Selection[*Widget])
+		register func(w kopf.Selection[*Widget])
 		want     []handlers.Handler
 	}{
 		"create": {"the plainest verb",
-			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed) },
+			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}}},
 		"update with all shared options": {"each fills its own part of the policy",
-			func(w facade.Selection[*Widget]) {
+			func(w kopf.Selection[*Widget]) {
 				w.OnUpdate(
-					"a", succeed, facade.Retries(3), facade.Timeout(time.Minute), facade.Backoff(0),
-					facade.Errors(facade.ErrorsPermanent),
+					"a", succeed, kopf.Retries(3), kopf.Timeout(time.Minute), kopf.Backoff(0),
+					kopf.Errors(kopf.ErrorsPermanent),
 				)
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{
@@ -41,17 +41,17 @@ func TestVerbsFillHandlers(t *testing.T) {
 				),
 			}}}},
 		"delete": {"its own option stands beside the shared ones",
-			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, facade.Optional(), facade.Retries(1)) },
+			func(w kopf.Selection[*Widget]) { w.OnDelete("a", succeed, kopf.Optional(), kopf.Retries(1)) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(1)}}}},
 		"resume": {"it joins causes of any reason, so it has none",
-			func(w facade.Selection[*Widget]) { w.OnResume("a", succeed, facade.EvenIfDeleted()) },
+			func(w kopf.Selection[*Widget]) { w.OnResume("a", succeed, kopf.EvenIfDeleted()) },
 			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
 		"several reasons": {"they share the id, the function and the options",
-			func(w facade.Selection[*Widget]) {
+			func(w kopf.Selection[*Widget]) {
 				w.On(
-					"a", []facade.Reason{facade.ReasonUpdate, facade.ReasonResume, facade.ReasonDelete}, succeed,
-					facade.Retries(2),
+					"a", []kopf.Reason{kopf.ReasonUpdate, kopf.ReasonResume, kopf.ReasonDelete}, succeed,
+					kopf.Retries(2),
 				)
 			},
 			[]handlers.Handler{
@@ -60,28 +60,28 @@ func TestVerbsFillHandlers(t *testing.T) {
 				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr.To(2)}},
 			}},
 		"one id under several verbs": {"ids are unique among the handlers of a verb only",
-			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
+			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update, NeedsChange: true}}},
 		"policy": {"it is as good as its parts",
-			func(w facade.Selection[*Widget]) { w.OnDelete("a", succeed, patient, facade.Optional()) },
+			func(w kopf.Selection[*Widget]) { w.OnDelete("a", succeed, patient, kopf.Optional()) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(10), Timeout: ptr.To(time.Hour)}}}},
 		"policy overridden": {"what stands next to it wins, also before it",
-			func(w facade.Selection[*Widget]) { w.OnCreate("a", succeed, facade.Retries(2), patient) },
+			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed, kopf.Retries(2), patient) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create,
 				Policy: handlers.Policy{Retries: ptr.To(2), Timeout: ptr.To(time.Hour)}}}},
 		"mixed policy": {"options of two families are bundled for the narrower one",
-			func(w facade.Selection[*Widget]) {
-				w.OnDelete("a", succeed, facade.Policy[facade.DeleteOption](facade.Retries(3), facade.Optional()))
+			func(w kopf.Selection[*Widget]) {
+				w.OnDelete("a", succeed, kopf.Policy[kopf.DeleteOption](kopf.Retries(3), kopf.Optional()))
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			c.register(facade.For(op, &Widget{}))
-			plan, err := facade.Plan(op, newScheme(t))
+			op := kopf.New("test.example.org")
+			c.register(kopf.For(op, &Widget{}))
+			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,31 +112,31 @@ func TestKinds(t *testing.T) {
 	ok := func(context.Context, *Raw) error { return nil }
 	cases := map[string]struct {
 		reason   string
-		register func(op *facade.Operator)
+		register func(op *kopf.Operator)
 		want     discovery.Selector
 	}{
 		"type": {"the scheme knows its kind",
-			func(op *facade.Operator) { facade.For(op, &Widget{}).OnCreate("a", succeed) },
+			func(op *kopf.Operator) { kopf.For(op, &Widget{}).OnCreate("a", succeed) },
 			discovery.OfKind(widgets.WithKind("Widget"))},
 		"type with a kind": {"one type may stand for several kinds",
-			func(op *facade.Operator) { facade.For(op, widget).OnCreate("a", succeed) },
+			func(op *kopf.Operator) { kopf.For(op, widget).OnCreate("a", succeed) },
 			discovery.OfKind(schema.GroupVersionKind{Group: "other.org", Version: "v2", Kind: "Gadget"})},
 		"unstructured with a kind": {"no scheme is needed",
-			func(op *facade.Operator) { facade.For(op, raw).OnCreate("a", ok) },
+			func(op *kopf.Operator) { kopf.For(op, raw).OnCreate("a", ok) },
 			discovery.OfKind(schema.GroupVersionKind{Group: "raw.org", Version: "v1", Kind: "Raw"})},
 		"resource": {"by whatever name",
-			func(op *facade.Operator) { facade.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
+			func(op *kopf.Operator) { kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
 			discovery.Selector{
 				Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kopfexamples"}},
 		"core resource": {"the core group has no name",
-			func(op *facade.Operator) { facade.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
+			func(op *kopf.Operator) { kopf.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
 			discovery.Selector{Group: discovery.Given(""), Version: discovery.Given("v1"), Name: "Pod"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
+			op := kopf.New("test.example.org")
 			c.register(op)
-			plan, err := facade.Plan(op, newScheme(t))
+			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,13 +148,13 @@ func TestKinds(t *testing.T) {
 }
 
 func TestFunctionsAreTold(t *testing.T) {
-	op := facade.New("test.example.org")
-	w := facade.For(op, &Widget{})
+	op := kopf.New("test.example.org")
+	w := kopf.For(op, &Widget{})
 	other := func(context.Context, *Change) error { return nil }
 	w.OnCreate("a", succeed)
 	w.OnUpdate("a", succeed)
 	w.OnDelete("a", other)
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -110,8 +110,8 @@ func newScheme(t *testing.T) *runtime.Scheme {
 }
 
 type (
-	Change = facade.Change[*Widget]
-	Raw    = facade.Change[*unstructured.Unstructured]
+	Change = kopf.Change[*Widget]
+	Raw    = kopf.Change[*unstructured.Unstructured]
 
 	rawObject = unstructured.Unstructured
 )
@@ -140,10 +140,10 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 
 // call calls the only handler of the operator as the engine would, and returns the finished attempt.
 func call(
-	t *testing.T, op *facade.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
+	t *testing.T, op *kopf.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
 ) *execution.Attempt {
 	t.Helper()
-	plan, err := facade.Plan(op, newScheme(t))
+	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatalf("setting up: %v", err)
 	}
@@ -170,9 +170,9 @@ func toValue(old map[string]any) any {
 }
 
 // one makes an operator with one handler for creations.
-func one(fn func(context.Context, *Change) error, opts ...facade.ChangeOption) *facade.Operator {
-	op := facade.New("test.example.org")
-	facade.For(op, &Widget{}).OnCreate("fn", fn, opts...)
+func one(fn func(context.Context, *Change) error, opts ...kopf.ChangeOption) *kopf.Operator {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnCreate("fn", fn, opts...)
 	return op
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -141,8 +141,8 @@ func TestPatchAfterConflict(t *testing.T) {
 }
 
 func TestPatchUnstructured(t *testing.T) {
-	op := facade.New("test.example.org")
-	facade.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
+	op := kopf.New("test.example.org")
+	kopf.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
 		c.Patch(func(o *unstructured.Unstructured) {
 			o.Object["spec"].(map[string]any)["size"] = 5 // a Go int, as literals are
 			o.SetUID("another")
@@ -185,8 +185,8 @@ func TestPatchesThatFail(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := facade.New("test.example.org")
-			facade.ForResource(
+			op := kopf.New("test.example.org")
+			kopf.ForResource(
 				op, "example.org/v1", "widgets",
 			).OnCreate("fn", func(_ context.Context, ch *Raw) error { c.act(ch); return nil })
 			a := call(t, op, body(map[string]any{"size": int64(1)}), nil)
@@ -232,7 +232,7 @@ func TestGoroutinesLeftBehind(t *testing.T) {
 	c := <-left
 	c.Patch(func(w *Widget) { w.Status.Host = "late" })
 	c.SetResult("late")
-	if _, err := facade.Result[string](c, "fn"); err == nil {
+	if _, err := kopf.Result[string](c, "fn"); err == nil {
 		t.Error("the working copy is somebody else's by now")
 	}
 	if len(a.Remembered()) > 0 || a.Result() != nil || c.Object.Status.Host != "" {
@@ -246,7 +246,7 @@ func TestConcurrentPatches(t *testing.T) {
 		for range 4 {
 			go func() {
 				c.Patch(func(w *Widget) { w.Spec.Size++ })
-				_, _ = facade.Result[string](c, "fn")
+				_, _ = kopf.Result[string](c, "fn")
 				c.SetResult(1)
 				done <- struct{}{}
 			}()

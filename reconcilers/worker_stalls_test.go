@@ -110,8 +110,8 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 			t.Fatalf("it is told once: %q", lines)
 		}
 		for _, part := range []string{
-			`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "facade.Timeout",
-			"facade.Workers",
+			`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "kopf.Timeout",
+			"kopf.Workers",
 		} {
 			if !strings.Contains(lines[0], part) {
 				t.Errorf("the line lacks %q: %s", part, lines[0])

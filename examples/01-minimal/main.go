@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = facade.Change[*unstructured.Unstructured]
+type Change = kopf.Change[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("minimal.kopf.dev")
+	op := kopf.New("minimal.kopf.dev")
 
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.OnCreate("create_fn", created)
 	examples.OnUpdate("update_fn", updated)
 	examples.OnDelete("delete_fn", deleted)
 
-	facade.Main(op)
+	kopf.Main(op)
 }
 
 // created leaves a result on the object, in status.create_fn; kubectl get shows its message in a column.

@@ -10,38 +10,38 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = facade.Change[*unstructured.Unstructured]
+type Change = kopf.Change[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("exceptions.kopf.dev", facade.DefaultBackoff(5*time.Second))
+	op := kopf.New("exceptions.kopf.dev", kopf.DefaultBackoff(5*time.Second))
 
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.OnCreate("eventual_success", eventualSuccess)
 	examples.OnCreate("eventual_failure", eventualFailure)
-	examples.OnCreate("limited", alwaysFailing, facade.Retries(3), facade.Backoff(time.Second))
-	examples.OnCreate("timed_out", sleeping, facade.Timeout(3*time.Second))
-	examples.OnCreate("ignored", alwaysFailing, facade.Errors(facade.ErrorsIgnored))
-	examples.OnCreate("panicking", panicking, facade.Retries(1))
+	examples.OnCreate("limited", alwaysFailing, kopf.Retries(3), kopf.Backoff(time.Second))
+	examples.OnCreate("timed_out", sleeping, kopf.Timeout(3*time.Second))
+	examples.OnCreate("ignored", alwaysFailing, kopf.Errors(kopf.ErrorsIgnored))
+	examples.OnCreate("panicking", panicking, kopf.Retries(1))
 	examples.OnUpdate("recovered", recovered)
 	examples.OnDelete("gone", recovered)
 
-	facade.Main(op)
+	kopf.Main(op)
 }
 
 // eventualSuccess is not ready at first, and says when it is worth looking again. Others go on meanwhile.
 func eventualSuccess(_ context.Context, c *Change) error {
 	if c.Retry < 2 {
-		return facade.Temporary(fmt.Errorf("not ready after %d attempts", c.Retry+1), 2*time.Second)
+		return kopf.Temporary(fmt.Errorf("not ready after %d attempts", c.Retry+1), 2*time.Second)
 	}
 	return nil
 }
 
 // eventualFailure gives up: whatever its limits are, it is not called again for this creation.
 func eventualFailure(context.Context, *Change) error {
-	return facade.Permanent(errors.New("nobody can do that"))
+	return kopf.Permanent(errors.New("nobody can do that"))
 }
 
 // alwaysFailing returns an ordinary error: it is tried again after the backoff, unless the options say otherwise.

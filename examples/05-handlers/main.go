@@ -10,35 +10,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/05-handlers/api/v1"
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = facade.Change[*v1.Database]
+type Change = kopf.Change[*v1.Database]
 
 func main() {
-	op := facade.New("handlers.kopf.dev", facade.AddToScheme(v1.AddToScheme))
+	op := kopf.New("handlers.kopf.dev", kopf.AddToScheme(v1.AddToScheme))
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	dbs := facade.For(op, &v1.Database{})
-	dbs.OnCreate("provision", provision, facade.Retries(5))
+func register(op *kopf.Operator) {
+	dbs := kopf.For(op, &v1.Database{})
+	dbs.OnCreate("provision", provision, kopf.Retries(5))
 	dbs.OnUpdate("resize", resize)
 	dbs.OnResume("reconnect", reconnect)
 	dbs.OnDelete("destroy", destroy)
 
 	// One function for several reasons has one id, and so one record on the object.
-	dbs.On("announce", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete}, announce)
+	dbs.On("announce", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete}, announce)
 
 	// Selections are derived from one another: this handler is for some of the databases only.
-	dbs.Labelled("tier=production").OnCreate("alert", alert)
+	dbs.MatchingLabels("tier=production").OnCreate("alert", alert)
 }
 
 // provision writes what it has made to the status, through the Go type.
 func provision(ctx context.Context, c *Change) error {
 	if c.Object.Spec.Size > 100 {
-		return facade.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
+		return kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
 	}
 	host := c.Object.Name + ".databases.example.org"
 	log.FromContext(ctx).Info("Provisioned", "host", host)
@@ -57,7 +57,7 @@ func resize(ctx context.Context, c *Change) error {
 	}
 	if now < before {
 		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", before))
-		return facade.Permanent(errors.New("a database cannot shrink"))
+		return kopf.Permanent(errors.New("a database cannot shrink"))
 	}
 	log.FromContext(ctx).Info("Resized", "from", before, "to", now)
 	c.Patch(func(db *v1.Database) { db.Status.Size = db.Spec.Size })

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = facade.Change[*unstructured.Unstructured]
+type Change = kopf.Change[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("subhandlers.kopf.dev")
+	op := kopf.New("subhandlers.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
-	examples.On("items", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, items)
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
+	examples.On("items", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, items)
 }
 
 // items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so
@@ -31,7 +31,7 @@ func register(op *facade.Operator) {
 func items(ctx context.Context, c *Change) error {
 	list, _, err := unstructured.NestedStringSlice(c.Object.Object, "spec", "items")
 	if err != nil {
-		return facade.Permanent(err)
+		return kopf.Permanent(err)
 	}
 	log.FromContext(ctx).Info("There is something to do", "items", len(list))
 	for _, item := range list {
@@ -41,9 +41,9 @@ func items(ctx context.Context, c *Change) error {
 }
 
 // prepare is two steps: the first one is run on the spot, and the second one only when that is done.
-func prepare(item string) facade.ChangeFunc[*unstructured.Unstructured] {
+func prepare(item string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
-		c.Sub("fetch", fetch(item), facade.Retries(3))
+		c.Sub("fetch", fetch(item), kopf.Retries(3))
 		if err := c.RunSubs(ctx); err != nil {
 			return err
 		}
@@ -54,10 +54,10 @@ func prepare(item string) facade.ChangeFunc[*unstructured.Unstructured] {
 }
 
 // fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
-func fetch(item string) facade.ChangeFunc[*unstructured.Unstructured] {
+func fetch(item string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if item == "item2" && c.Retry == 0 {
-			return facade.Temporary(errors.New("not there yet"), time.Second)
+			return kopf.Temporary(errors.New("not there yet"), time.Second)
 		}
 		log.FromContext(ctx).Info(fmt.Sprintf("Fetched %s at attempt %d", item, c.Retry+1))
 		return nil

@@ -8,26 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Event = facade.Event[*unstructured.Unstructured]
+type Event = kopf.Event[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("events.kopf.dev")
+	op := kopf.New("events.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopfexamples")
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples")
 	examples.OnEvent("seen", seen)
-	examples.Labelled("somelabel").OnEvent("labelled", labelled)
+	examples.MatchingLabels("somelabel").OnEvent("labelled", labelled)
 }
 
 func seen(ctx context.Context, e *Event) error {
 	kind := string(e.Type)
-	if e.Type == facade.EventListed {
+	if e.Type == kopf.EventListed {
 		kind = "(listed)"
 	}
 	log.FromContext(ctx).Info("Seen "+kind, "field", field(e.Object))

@@ -11,40 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 const overdue = "example.kopf.dev/overdue"
 
 func main() {
-	op := facade.New("builtins.kopf.dev")
+	op := kopf.New("builtins.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
+func register(op *kopf.Operator) {
 	// The types of client-go are known. There are always other people's pods in a cluster: take those that are meant.
-	pods := facade.For(op, &corev1.Pod{}).Labelled("example.kopf.dev/lifetime")
-	pods.On("watch-over", []facade.Reason{facade.ReasonCreate, facade.ReasonResume}, watchOver)
+	pods := kopf.For(op, &corev1.Pod{}).MatchingLabels("example.kopf.dev/lifetime")
+	pods.On("watch-over", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonResume}, watchOver)
 
 	// The name alone would do for pods, too: there are others of that name, such as those of metrics, but the core goes
 	// first.
-	facade.ForResource(op, "pods").Labelled("tier").OnField("tier", "metadata.labels.tier", tier)
+	kopf.ForResource(op, "pods").MatchingLabels("tier").OnField("tier", "metadata.labels.tier", tier)
 
 	// Pods, services, deployments and many more: handlers of events write nothing to them.
-	facade.ForResource(op, "category=all").Labelled("example.kopf.dev/lifetime").OnEvent("note", note)
+	kopf.ForResource(op, "category=all").MatchingLabels("example.kopf.dev/lifetime").OnEvent("note", note)
 }
 
 // watchOver waits for hours, if it must, in no goroutine: the pod remembers when the handler is due, and so does its
 // next operator.
-func watchOver(ctx context.Context, c *facade.Change[*corev1.Pod]) error {
+func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	lifetime, err := time.ParseDuration(c.Object.Labels["example.kopf.dev/lifetime"])
 	if err != nil {
-		return facade.Permanent(err)
+		return kopf.Permanent(err)
 	}
 	if left := time.Until(c.Object.CreationTimestamp.Add(lifetime)); left > 0 {
 		log.FromContext(ctx).Info("A pod is in sight", "left", left.Round(time.Second).String())
-		return facade.Temporary(errors.New("its time is not over yet"), left)
+		return kopf.Temporary(errors.New("its time is not over yet"), left)
 	}
 	log.FromContext(ctx).Info("The time of a pod is over")
 	c.Warn("Overdue", "The pod has lived longer than "+lifetime.String())
@@ -52,8 +52,8 @@ func watchOver(ctx context.Context, c *facade.Change[*corev1.Pod]) error {
 	return nil
 }
 
-func tier(ctx context.Context, c *facade.Change[*unstructured.Unstructured]) error {
-	before, after := facade.Field[string](c)
+func tier(ctx context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
+	before, after := kopf.Field[string](c)
 	log.FromContext(ctx).Info("The tier has changed", "before", text(before), "after", text(after))
 	return nil
 }
@@ -65,7 +65,7 @@ func text(value *string) string {
 	return *value
 }
 
-func note(ctx context.Context, e *facade.Event[*unstructured.Unstructured]) error {
+func note(ctx context.Context, e *kopf.Event[*unstructured.Unstructured]) error {
 	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "apiVersion", e.Object.GetAPIVersion())
 	return nil
 }

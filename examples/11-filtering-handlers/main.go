@@ -8,49 +8,49 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 type (
 	object = *unstructured.Unstructured
-	Change = facade.Change[object]
+	Change = kopf.Change[object]
 )
 
 func main() {
-	op := facade.New("filtering.kopf.dev")
+	op := kopf.New("filtering.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 
 	// By labels and annotations: a value, a marker, a function, or a whole selector.
-	examples.Label("somelabel", "somevalue").OnCreate("with-label", say("the label has the value"))
-	examples.Label("somelabel", facade.Present).Annotation("someannotation", facade.Absent).
+	examples.WithLabel("somelabel", "somevalue").OnCreate("with-label", say("the label has the value"))
+	examples.WithLabel("somelabel", kopf.Present).WithAnnotation("someannotation", kopf.Absent).
 		OnCreate("with-one-without-other", say("the label is there, the annotation is not"))
-	examples.Label("somelabel", startsWith("some")).OnCreate("with-prefix", say("the label begins as it should"))
-	examples.Labelled("somelabel=othervalue").OnCreate("with-selector", say("never said"))
+	examples.WithLabel("somelabel", startsWith("some")).OnCreate("with-prefix", say("the label begins as it should"))
+	examples.MatchingLabels("somelabel=othervalue").OnCreate("with-selector", say("never said"))
 
 	// By the object as a whole, and by combinations of conditions.
-	examples.When(facade.All(isDurable, facade.Not(isHuge))).OnCreate(
+	examples.When(kopf.All(isDurable, kopf.Not(isHuge))).OnCreate(
 		"when", say("the object is durable, and not huge"),
 	)
 
 	// By a field: that it is there, that it has changed, from what and to what.
-	examples.OnCreate("with-field", say("the field has the value"), facade.InField("spec.field"), facade.Value("value"))
+	examples.OnCreate("with-field", say("the field has the value"), kopf.InField("spec.field"), kopf.Value("value"))
 	examples.OnField("changed", "spec.field", changed)
 	examples.OnField(
-		"left", "spec.field", say("the field has left its value"), facade.From("value"), facade.To(facade.Present),
+		"left", "spec.field", say("the field has left its value"), kopf.OldValue("value"), kopf.NewValue(kopf.Present),
 	)
-	examples.OnField("dropped", "spec.field", say("the field is gone"), facade.To(facade.Absent))
+	examples.OnField("dropped", "spec.field", say("the field is gone"), kopf.NewValue(kopf.Absent))
 
 	// By the change as a whole.
 	examples.WhenChange(func(_ context.Context, c *Change) bool { return len(c.Diff) > 1 }).
 		OnUpdate("large", say("more than one thing has changed"))
 }
 
-func say(what string) facade.ChangeFunc[object] {
+func say(what string) kopf.ChangeFunc[object] {
 	return func(ctx context.Context, _ *Change) error {
 		log.FromContext(ctx).Info("Called: " + what)
 		return nil
@@ -59,7 +59,7 @@ func say(what string) facade.ChangeFunc[object] {
 
 // changed reads both values of its field.
 func changed(ctx context.Context, c *Change) error {
-	before, after := facade.Field[string](c)
+	before, after := kopf.Field[string](c)
 	log.FromContext(ctx).Info("The field has changed", "from", text(before), "to", text(after))
 	return nil
 }

@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = facade.Run[*unstructured.Unstructured]
+type Run = kopf.Run[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("daemons.kopf.dev")
+	op := kopf.New("daemons.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
-	examples.Daemon("watch", watch, facade.CancelTimeout(10*time.Second))
-	examples.Label("paused", facade.Absent).Daemon("work", work, facade.CancelBackoff(2*time.Second))
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
+	examples.Daemon("watch", watch, kopf.CancelTimeout(10*time.Second))
+	examples.WithLabel("paused", kopf.Absent).Daemon("work", work, kopf.CancelBackoff(2*time.Second))
 }
 
 // watch looks at its object all the time: what r.Object gives is always the newest state.

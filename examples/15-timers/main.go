@@ -9,25 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = facade.Run[*unstructured.Unstructured]
+type Run = kopf.Run[*unstructured.Unstructured]
 
 func main() {
-	op := facade.New("timers.kopf.dev")
+	op := kopf.New("timers.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
 	// Every second, from the beginning of one call to that of the next, a little later for every object.
-	examples.Timer("probe", time.Second, probe, facade.Sharp(), facade.Jitter(0.1))
+	examples.Timer("probe", time.Second, probe, kopf.Sharp(), kopf.Jitter(0.1))
 	// When the object was left alone for two seconds: once for each such time.
-	examples.Timer("settle", 0, settle, facade.Idle(2*time.Second))
+	examples.Timer("settle", 0, settle, kopf.Idle(2*time.Second))
 	// An hour after the object was seen; until that works, every second.
-	examples.Timer("retry", time.Hour, retry, facade.Retries(5))
+	examples.Timer("retry", time.Hour, retry, kopf.Retries(5))
 }
 
 func probe(ctx context.Context, r *Run) error {
@@ -43,7 +43,7 @@ func settle(ctx context.Context, r *Run) error {
 
 func retry(ctx context.Context, r *Run) error {
 	if r.Retry < 2 {
-		return facade.Temporary(errors.New("not yet"), time.Second)
+		return kopf.Temporary(errors.New("not yet"), time.Second)
 	}
 	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
 	return nil

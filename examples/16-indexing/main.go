@@ -10,35 +10,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 type (
-	Change = facade.Change[*unstructured.Unstructured]
-	Run    = facade.Run[*unstructured.Unstructured]
+	Change = kopf.Change[*unstructured.Unstructured]
+	Run    = kopf.Run[*unstructured.Unstructured]
 )
 
 // operator is what the handlers look things up in.
 type operator struct {
-	phases  *facade.Index[string, corev1.NamespacePhase] // of namespaces, by name
-	byField *facade.Index[string, string]                // names of examples, by spec.field
-	looks   *facade.Memo[int]                            // how often the timer has looked at an example
+	phases  *kopf.Index[string, corev1.NamespacePhase] // of namespaces, by name
+	byField *kopf.Index[string, string]                // names of examples, by spec.field
+	looks   *kopf.Memo[int]                            // how often the timer has looked at an example
 }
 
 func main() {
-	op := facade.New("indexing.kopf.dev")
+	op := kopf.New("indexing.kopf.dev")
 	register(op)
-	facade.Main(op)
+	kopf.Main(op)
 }
 
-func register(op *facade.Operator) {
-	examples := facade.ForResource(op, "kopfexamples.kopf.dev")
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
 	o := &operator{
-		phases:  facade.NewIndex(facade.For(op, &corev1.Namespace{}), "phases", phaseOf),
-		byField: facade.NewIndex(examples, "by-field", fieldOf),
-		looks:   facade.NewMemo[int](examples),
+		phases:  kopf.NewIndex(kopf.For(op, &corev1.Namespace{}), "phases", phaseOf),
+		byField: kopf.NewIndex(examples, "by-field", fieldOf),
+		looks:   kopf.NewMemo[int](examples),
 	}
-	examples.On("report", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonResume}, o.report)
+	examples.On("report", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResume}, o.report)
 	examples.Timer("look", time.Second, o.look)
 }
 

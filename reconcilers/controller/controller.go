@@ -203,8 +203,8 @@ func (w *workers) stalled(s queue.Stall) {
 			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
 		)
 	}
-	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with facade.Timeout, let "+
-		"them end with their context, or allow more with facade.Workers; logged once until no object waits any more",
+	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with kopf.Timeout, let "+
+		"them end with their context, or allow more with kopf.Workers; logged once until no object waits any more",
 		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
 		"occupied", occupied)
 }

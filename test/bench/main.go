@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type change = facade.Change[*unstructured.Unstructured]
+type change = kopf.Change[*unstructured.Unstructured]
 
 func main() {
 	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
@@ -44,7 +44,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	op := facade.New("bench.kopf.dev", facade.Workers(workers))
+	op := kopf.New("bench.kopf.dev", kopf.Workers(workers))
 	register(op, os.Getenv("BENCH_MODE") == "timers")
 	if err := op.SetupWithManager(m); err != nil {
 		return err
@@ -52,8 +52,8 @@ func run() error {
 	return m.Start(ctrl.SetupSignalHandler())
 }
 
-func register(op *facade.Operator, timers bool) {
-	examples := facade.ForResource(op, "kopf.dev/v1", "kopfexamples")
+func register(op *kopf.Operator, timers bool) {
+	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.OnCreate("create_fn", func(_ context.Context, c *change) error {
 		c.SetResult(map[string]any{"message": "created " + c.Object.GetName()})
 		return nil
@@ -65,7 +65,7 @@ func register(op *facade.Operator, timers bool) {
 	})
 	if timers {
 		examples.Timer(
-			"tick", 5*time.Second, func(context.Context, *facade.Run[*unstructured.Unstructured]) error { return nil },
+			"tick", 5*time.Second, func(context.Context, *kopf.Run[*unstructured.Unstructured]) error { return nil },
 		)
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
@@ -80,12 +80,12 @@ var _ = Describe("Bad input", func() {
 
 	It("of a handler that panics is an attempt like any other", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("panics.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
-		gadgets.Labelled("panic").OnCreate("c", func(context.Context, *gadgetChange) error {
+		op := kopf.New("panics.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
+		gadgets.MatchingLabels("panic").OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("call")
 			panic("the roof is on fire")
-		}, facade.Retries(2), facade.Backoff(time.Millisecond))
+		}, kopf.Retries(2), kopf.Backoff(time.Millisecond))
 		gadgets.OnCreate("calm", func(context.Context, *gadgetChange) error { return nil })
 		running := start(op)
 		obj := gadget(ns, "panicking", map[string]any{"size": int64(1)})
@@ -99,13 +99,13 @@ var _ = Describe("Bad input", func() {
 
 	It("as a result that cannot be JSON fails its handler for good", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("results.example.org", facade.InNamespaces(ns))
-		facade.For(op, &v1.Gadget{}).Labelled("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
+		op := kopf.New("results.example.org", kopf.InNamespaces(ns))
+		kopf.For(op, &v1.Gadget{}).MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
 			seen.add("call")
 			c.SetResult(math.NaN())
 			return nil
 		})
-		facade.For(op, &v1.Gadget{}).OnCreate("good", func(context.Context, *gadgetChange) error { return nil })
+		kopf.For(op, &v1.Gadget{}).OnCreate("good", func(context.Context, *gadgetChange) error { return nil })
 		running := start(op)
 		obj := gadget(ns, "unmarshalable", map[string]any{"size": int64(1)})
 		obj.SetLabels(map[string]string{"bad": "yes"})
@@ -118,13 +118,13 @@ var _ = Describe("Bad input", func() {
 
 	It("as a patch that the API server refuses is a failed attempt of the handler", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("refused.example.org", facade.InNamespaces(ns))
-		gadgets := facade.ForResource(op, "e2e.example.org/v1", "gadgets")
-		gadgets.Labelled("bad").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
+		op := kopf.New("refused.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.ForResource(op, "e2e.example.org/v1", "gadgets")
+		gadgets.MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 			seen.add("call")
 			c.Patch(func(u *unstructuredObject) { u.Object["spec"].(map[string]any)["limited"] = int64(11) })
 			return nil
-		}, facade.Retries(2), facade.Backoff(time.Millisecond))
+		}, kopf.Retries(2), kopf.Backoff(time.Millisecond))
 		gadgets.OnCreate("good", func(context.Context, *unstructuredChange) error { return nil })
 		running := start(op)
 		obj := gadget(ns, "refused", map[string]any{"size": int64(1)})

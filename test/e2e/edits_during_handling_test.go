@@ -9,11 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-type gadgetChange = facade.Change[*v1.Gadget]
+type gadgetChange = kopf.Change[*v1.Gadget]
 
 // gate lets a handler wait until the spec has done its part.
 type gate struct{ entered, opened chan struct{} }
@@ -33,11 +33,11 @@ func (g gate) pass(ctx context.Context) error {
 var _ = Describe("What happens while an object is being handled", func() {
 	It("supersedes an unfinished creation by a deletion", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("superseded.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
+		op := kopf.New("superseded.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("create")
-			return facade.Temporary(errors.New("the cloud is not ready"), time.Hour)
+			return kopf.Temporary(errors.New("the cloud is not ready"), time.Hour)
 		})
 		gadgets.OnDelete("d", func(context.Context, *gadgetChange) error { seen.add("delete"); return nil })
 		start(op)
@@ -53,8 +53,8 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("lets an edit in the middle of a creation follow as an update", func(ctx context.Context) {
 		ns, seen, middle := namespace(ctx), &calls{}, newGate()
-		op := facade.New("middle.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
+		op := kopf.New("middle.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
 			return middle.pass(ctx)
@@ -75,8 +75,8 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("does not take an object created anew under the name for the one that was handled", func(ctx context.Context) {
 		ns, seen, first := namespace(ctx), &calls{}, newGate()
-		op := facade.New("anew.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
+		op := kopf.New("anew.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
 			c.Patch(func(g *v1.Gadget) { g.Status.Host = "host of " + c.Object.Spec.Owner })
@@ -103,8 +103,8 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("handles a copy of a handled object as a new one", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("copy.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
+		op := kopf.New("copy.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
 			_ context.Context, c *gadgetChange,
 		) error {

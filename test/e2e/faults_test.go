@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // faults is a connection that breaks as a spec wants it. It is an http.RoundTripper.
@@ -116,7 +116,7 @@ func reads(request *http.Request, plural string) bool {
 
 // managed runs one operator in a manager with options of the spec's own. Unlike start, it leaves the end to the spec,
 // and gives the manager's last word.
-func managed(config *rest.Config, options ctrl.Options, op *facade.Operator) (*running, func() error) {
+func managed(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*running, func() error) {
 	GinkgoHelper()
 	r := &running{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
 	own := rest.CopyConfig(config)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
@@ -65,8 +65,8 @@ var _ = Describe("Kinds of all kinds", func() {
 		ns, seen := namespace(ctx), &calls{}
 		definition := crd("Comet", false)
 		installed(definition)
-		op := facade.New("comets.example.org")
-		comets := facade.ForResource(op, "robustness.example.org/v1", "comets")
+		op := kopf.New("comets.example.org")
+		comets := kopf.ForResource(op, "robustness.example.org/v1", "comets")
 		note := func(_ context.Context, c *unstructuredChange) error {
 			seen.add("%s %s/%s", c.ID, c.Object.GetNamespace(), c.Object.GetName())
 			c.SetResult("done")
@@ -104,9 +104,9 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("outside of namespaces are handled by operators for a namespace, too", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("roles.example.org", facade.InNamespaces(ns))
-		roles := facade.For(op, &rbacv1.ClusterRole{}).Labelled("robustness=" + ns)
-		note := func(_ context.Context, c *facade.Change[*rbacv1.ClusterRole]) error {
+		op := kopf.New("roles.example.org", kopf.InNamespaces(ns))
+		roles := kopf.For(op, &rbacv1.ClusterRole{}).MatchingLabels("robustness=" + ns)
+		note := func(_ context.Context, c *kopf.Change[*rbacv1.ClusterRole]) error {
 			seen.add("%s %s", c.ID, c.Object.Name)
 			c.Info("Noted", "this is about "+c.Object.Name)
 			return nil
@@ -136,14 +136,14 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("of the core are handled as they are, in an order of their own", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("core.example.org", facade.InNamespaces(ns))
-		facade.For(op, &corev1.ConfigMap{}).Labelled("robustness").OnCreate("typed",
-			func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
+		op := kopf.New("core.example.org", kopf.InNamespaces(ns))
+		kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("robustness").OnCreate("typed",
+			func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 				seen.add("typed %s", c.Object.Data["a"])
 				c.Patch(func(m *corev1.ConfigMap) { m.Data["b"] = "from typed" })
 				return nil
 			})
-		facade.ForResource(op, "v1", "configmaps").Labelled("robustness").OnCreate("raw",
+		kopf.ForResource(op, "v1", "configmaps").MatchingLabels("robustness").OnCreate("raw",
 			func(_ context.Context, c *unstructuredChange) error {
 				value, _, _ := unstructured.NestedString(c.Object.Object, "data", "b")
 				seen.add("raw %s", value)
@@ -162,21 +162,21 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("apps.example.org", facade.InNamespaces(ns))
-		facade.For(
+		op := kopf.New("apps.example.org", kopf.InNamespaces(ns))
+		kopf.For(
 			op, &appsv1.Deployment{},
-		).OnCreate("d", func(_ context.Context, c *facade.Change[*appsv1.Deployment]) error {
+		).OnCreate("d", func(_ context.Context, c *kopf.Change[*appsv1.Deployment]) error {
 			seen.add("deployment")
 			return nil
 		})
-		sets := facade.For(op, &appsv1.ReplicaSet{})
+		sets := kopf.For(op, &appsv1.ReplicaSet{})
 		sets.OnCreate("r", func(
-			context.Context, *facade.Change[*appsv1.ReplicaSet],
+			context.Context, *kopf.Change[*appsv1.ReplicaSet],
 		) error {
 			seen.add("replica set")
 			return nil
 		})
-		sets.OnUpdate("u", func(_ context.Context, c *facade.Change[*appsv1.ReplicaSet]) error {
+		sets.OnUpdate("u", func(_ context.Context, c *kopf.Change[*appsv1.ReplicaSet]) error {
 			seen.add("update %v", c.Diff)
 			return nil
 		})
@@ -214,7 +214,7 @@ var _ = Describe("Kinds of all kinds", func() {
 		user, err := environment.AddUser(envtest.User{Name: "tenant"}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		op := recorder("tenant.example.org", ns, seen)
-		facade.For(op, &v1.Gadget{}).OnCreate("speak", func(_ context.Context, c *gadgetChange) error {
+		kopf.For(op, &v1.Gadget{}).OnCreate("speak", func(_ context.Context, c *gadgetChange) error {
 			c.Info("Spoken", "here")
 			return nil
 		})

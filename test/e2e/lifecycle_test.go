@@ -7,18 +7,18 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 // recorder is an operator whose handlers only note that they were called, and for what.
-func recorder(name, ns string, seen *calls) *facade.Operator {
-	op := facade.New(name, facade.InNamespaces(ns))
-	note := func(ctx context.Context, c *facade.Change[*v1.Gadget]) error {
+func recorder(name, ns string, seen *calls) *kopf.Operator {
+	op := kopf.New(name, kopf.InNamespaces(ns))
+	note := func(ctx context.Context, c *kopf.Change[*v1.Gadget]) error {
 		seen.add("%s %s %v", strings.TrimPrefix(c.ID, "on-"), c.Object.Name, c.Diff)
 		return nil
 	}
-	gadgets := facade.For(op, &v1.Gadget{})
+	gadgets := kopf.For(op, &v1.Gadget{})
 	gadgets.OnCreate("on-create", note)
 	gadgets.OnUpdate("on-update", note)
 	gadgets.OnDelete("on-delete", note)
@@ -59,20 +59,20 @@ var _ = Describe("The life of an object", func() {
 
 	It("goes without waiting if its delete handler is optional", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("optional.example.org", facade.InNamespaces(ns))
-		gadgets := facade.For(op, &v1.Gadget{})
+		op := kopf.New("optional.example.org", kopf.InNamespaces(ns))
+		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
-			context.Context, *facade.Change[*v1.Gadget],
+			context.Context, *kopf.Change[*v1.Gadget],
 		) error {
 			seen.add("create")
 			return nil
 		})
 		gadgets.OnDelete("d", func(
-			context.Context, *facade.Change[*v1.Gadget],
+			context.Context, *kopf.Change[*v1.Gadget],
 		) error {
 			seen.add("delete")
 			return nil
-		}, facade.Optional())
+		}, kopf.Optional())
 		running := start(op)
 		obj := gadget(ns, "optional", map[string]any{"size": int64(1)})
 		create(ctx, obj)

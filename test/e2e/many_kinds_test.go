@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 var _ = Describe("Many kinds at once", func() {
-	note := func(seen *calls) facade.ChangeFunc[*unstructuredObject] {
+	note := func(seen *calls) kopf.ChangeFunc[*unstructuredObject] {
 		return func(_ context.Context, c *unstructuredChange) error {
 			seen.add("%s %s", c.Object.GetKind(), c.Object.GetName())
 			return nil
@@ -30,8 +30,8 @@ var _ = Describe("Many kinds at once", func() {
 		Expect(api.Update(ctx, role)).To(Succeed())
 		user, err := environment.AddUser(envtest.User{Name: "gadgeteer"}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		op := facade.New("many.example.org", facade.InNamespaces(ns))
-		facade.ForResource(op, "e2e.example.org", facade.Everything).OnCreate("note", note(seen))
+		op := kopf.New("many.example.org", kopf.InNamespaces(ns))
+		kopf.ForResource(op, "e2e.example.org", kopf.Everything).OnCreate("note", note(seen))
 		running := startAs(user.Config(), op)
 		Eventually(running.logs).Should(
 			gbytes.Say(
@@ -58,9 +58,9 @@ var _ = Describe("Many kinds at once", func() {
 
 	It("come and go with their CRDs, at once", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("meteors.example.org", facade.InNamespaces(ns))
-		facade.ForResourceFunc(
-			op, func(r facade.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" },
+		op := kopf.New("meteors.example.org", kopf.InNamespaces(ns))
+		kopf.ForResourceFunc(
+			op, func(r kopf.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" },
 		).
 			OnCreate("note", note(seen))
 		running := start(op)
@@ -84,10 +84,10 @@ var _ = Describe("Many kinds at once", func() {
 
 	It("leave out Kubernetes events, which would be events on events", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("everything.example.org", facade.InNamespaces(ns))
-		facade.ForResource(
-			op, facade.Everything,
-		).OnEvent("note", func(_ context.Context, e *facade.Event[*unstructuredObject]) error {
+		op := kopf.New("everything.example.org", kopf.InNamespaces(ns))
+		kopf.ForResource(
+			op, kopf.Everything,
+		).OnEvent("note", func(_ context.Context, e *kopf.Event[*unstructuredObject]) error {
 			if e.Object.GetNamespace() == ns {
 				seen.add("%s %s", e.Object.GetKind(), e.Object.GetName())
 			}

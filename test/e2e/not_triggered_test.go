@@ -9,20 +9,20 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 var _ = Describe("What handlers are not for", func() {
 	It("is left alone: no line, no annotation, no finalizer, no request", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("stealth.example.org", facade.InNamespaces(ns))
+		op := kopf.New("stealth.example.org", kopf.InNamespaces(ns))
 		call := func(_ context.Context, c *gadgetChange) error { seen.add("%s %s", c.ID, c.Object.Name); return nil }
-		gadgets := facade.For(op, &v1.Gadget{})
-		gadgets.Labelled("mine").OnCreate("c", call)
-		gadgets.Label("tier", facade.Absent).Annotation("mine", facade.Present).OnUpdate("u", call)
+		gadgets := kopf.For(op, &v1.Gadget{})
+		gadgets.MatchingLabels("mine").OnCreate("c", call)
+		gadgets.WithLabel("tier", kopf.Absent).WithAnnotation("mine", kopf.Present).OnUpdate("u", call)
 		gadgets.When(func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 10 }).OnDelete("d", call)
-		gadgets.OnResume("r", call, facade.InField("spec.owner"), facade.Value("me"))
+		gadgets.OnResume("r", call, kopf.InField("spec.owner"), kopf.Value("me"))
 		running := start(op)
 		obj := gadget(ns, "stranger", map[string]any{"size": int64(1), "owner": "you"})
 		obj.SetLabels(map[string]string{"tier": "gold"})
@@ -49,10 +49,10 @@ var _ = Describe("Raw events", func() {
 	It("come in order, the last one with the last state", func(ctx context.Context) {
 		const edits = 100
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("raw.example.org", facade.InNamespaces(ns))
-		facade.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *facade.Event[*v1.Gadget]) error {
+		op := kopf.New("raw.example.org", kopf.InNamespaces(ns))
+		kopf.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *kopf.Event[*v1.Gadget]) error {
 			seen.add("%s %d", e.Type, e.Object.Spec.Size)
-			if e.Type == facade.EventAdded {
+			if e.Type == kopf.EventAdded {
 				return errors.New("of no consequence")
 			}
 			return nil

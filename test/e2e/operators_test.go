@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // running is an operator inside this process.
@@ -34,19 +34,19 @@ func loggerTo(w io.Writer) logr.Logger {
 }
 
 // start runs operators in one manager; it is stopped at the latest with the spec.
-func start(operators ...*facade.Operator) *running {
+func start(operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
 // startAs does so with other credentials.
-func startAs(config *rest.Config, operators ...*facade.Operator) *running {
+func startAs(config *rest.Config, operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
 // startWith does so over a connection that can be broken.
-func startWith(config *rest.Config, connection *requests, operators ...*facade.Operator) *running {
+func startWith(config *rest.Config, connection *requests, operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	r := &running{logs: gbytes.NewBuffer(), requests: connection, done: make(chan struct{})}
 	own := rest.CopyConfig(config)

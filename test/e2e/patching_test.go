@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // put sets a field of the object as it will be written.
@@ -40,8 +40,8 @@ var _ = Describe("What handlers patch", func() {
 				want   []string
 			}{{"gadgets", gadget, without}, {"widgets", widget, with}} {
 				name := "patching-" + kind.plural + ".example.org"
-				op := facade.New(name, facade.InNamespaces(ns))
-				facade.ForResource(
+				op := kopf.New(name, kopf.InNamespaces(ns))
+				kopf.ForResource(
 					op, "e2e.example.org/v1", kind.plural,
 				).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 					handle(c)
@@ -70,8 +70,8 @@ var _ = Describe("What handlers patch", func() {
 
 	It("past us is neither lost nor handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("own.example.org", facade.InNamespaces(ns))
-		widgets := facade.ForResource(op, "e2e.example.org/v1", "widgets")
+		op := kopf.New("own.example.org", kopf.InNamespaces(ns))
+		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
 		widgets.OnCreate("c", func(ctx context.Context, c *unstructuredChange) error {
 			seen.add("create")
 			c.Patch(put("ours", "spec", "ours"))
@@ -121,8 +121,8 @@ var _ = Describe("What handlers patch", func() {
 		definition := crd("Schematic", true)
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
 		installed(definition)
-		op := facade.New("schematic.example.org", facade.InNamespaces(ns))
-		facade.ForResource(
+		op := kopf.New("schematic.example.org", kopf.InNamespaces(ns))
+		kopf.ForResource(
 			op, "robustness.example.org/v1", "schematics",
 		).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 			c.SetResult(map[string]any{"a": "b"})

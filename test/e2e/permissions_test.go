@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 type (
 	unstructuredObject = unstructured.Unstructured
-	unstructuredChange = facade.Change[*unstructured.Unstructured]
+	unstructuredChange = kopf.Change[*unstructured.Unstructured]
 )
 
 // allow gives a user verbs on the kinds of the suite, and takes them away with the spec.
@@ -44,8 +44,8 @@ var _ = Describe("What the cluster withholds", func() {
 			role := allow(ctx, "reader", "get", "list", "watch")
 			user, err := environment.AddUser(envtest.User{Name: "reader"}, nil)
 			Expect(err).NotTo(HaveOccurred())
-			op := facade.New("reader.example.org", facade.InNamespaces(ns))
-			facade.For(
+			op := kopf.New("reader.example.org", kopf.InNamespaces(ns))
+			kopf.For(
 				op, &v1.Gadget{},
 			).OnCreate("c", func(context.Context, *gadgetChange) error { seen.add("call"); return nil })
 			running := startAs(user.Config(), op)
@@ -67,13 +67,13 @@ var _ = Describe("What the cluster withholds", func() {
 
 	It("a custom kind: the others are served, and it is as soon as its CRD is installed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("late.example.org", facade.InNamespaces(ns))
-		facade.ForResource(op, "late.example.org/v1", "latecomers").OnCreate("c",
+		op := kopf.New("late.example.org", kopf.InNamespaces(ns))
+		kopf.ForResource(op, "late.example.org/v1", "latecomers").OnCreate("c",
 			func(_ context.Context, c *unstructuredChange) error {
 				seen.add("late %s", c.Object.GetName())
 				return nil
 			})
-		facade.For(op, &v1.Gadget{}).OnCreate("c", func(context.Context, *gadgetChange) error { return nil })
+		kopf.For(op, &v1.Gadget{}).OnCreate("c", func(context.Context, *gadgetChange) error { return nil })
 		running := start(op)
 		Eventually(running.logs).Should(
 			gbytes.Say(`Cannot find the resource of a selector.*late.example.org/v1 latecomers`),

@@ -8,21 +8,21 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles two kinds in one operator, with and without a status subresource", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("kinds.example.org", facade.InNamespaces(ns))
-		facade.For(op, &v1.Widget{}).OnCreate("c", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+		op := kopf.New("kinds.example.org", kopf.InNamespaces(ns))
+		kopf.For(op, &v1.Widget{}).OnCreate("c", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 			seen.add("widget %s", c.Object.Name)
 			c.Patch(func(w *v1.Widget) { w.Status.Phase = "Ready" })
 			c.SetResult("made")
 			return nil
 		})
-		facade.For(op, &v1.Gadget{}).OnCreate("c", func(_ context.Context, c *facade.Change[*v1.Gadget]) error {
+		kopf.For(op, &v1.Gadget{}).OnCreate("c", func(_ context.Context, c *kopf.Change[*v1.Gadget]) error {
 			seen.add("gadget %s", c.Object.Name)
 			c.Patch(func(g *v1.Gadget) { g.Status.Phase = "Ready" })
 			c.SetResult("made")
@@ -71,9 +71,9 @@ var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles typed and dynamic selections of one kind together, in the order of registration",
 		func(ctx context.Context) {
 			ns, seen := namespace(ctx), &calls{}
-			op := facade.New("selections.example.org", facade.InNamespaces(ns))
-			facade.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
-				func(_ context.Context, c *facade.Change[*unstructured.Unstructured]) error {
+			op := kopf.New("selections.example.org", kopf.InNamespaces(ns))
+			kopf.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
+				func(_ context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
 					size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")
 					seen.add("dynamic %d", size)
 					c.Patch(func(u *unstructured.Unstructured) {
@@ -81,12 +81,12 @@ var _ = Describe("Kinds and operators beside each other", func() {
 					})
 					return nil
 				})
-			facade.For(op, &v1.Gadget{}).Labelled("tier in (prod,stage),!paused").OnCreate("typed",
+			kopf.For(op, &v1.Gadget{}).MatchingLabels("tier in (prod,stage),!paused").OnCreate("typed",
 				func(_ context.Context, c *gadgetChange) error {
 					seen.add("typed after %s", c.Object.Status.Host)
 					return nil
 				})
-			facade.For(op, &v1.Gadget{}).When(
+			kopf.For(op, &v1.Gadget{}).When(
 				func(_ context.Context, g *v1.Gadget) bool { return g.Spec.Size > 100 },
 			).OnCreate("large",
 				func(context.Context, *gadgetChange) error { seen.add("large"); return nil })

@@ -12,14 +12,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 // twoSteps is an operator whose second handler waits for the gate.
-func twoSteps(name, ns string, seen *calls, second func(context.Context) error) *facade.Operator {
-	op := facade.New(name, facade.InNamespaces(ns))
-	gadgets := facade.For(op, &v1.Gadget{})
+func twoSteps(name, ns string, seen *calls, second func(context.Context) error) *kopf.Operator {
+	op := kopf.New(name, kopf.InNamespaces(ns))
+	gadgets := kopf.For(op, &v1.Gadget{})
 	gadgets.OnCreate("first", func(_ context.Context, c *gadgetChange) error {
 		seen.add("first %s", c.Object.Name)
 		c.SetResult("done")
@@ -120,13 +120,13 @@ var _ = Describe("The end of an operator", func() {
 	It("that leads makes another one lead: one of them handles, and nothing twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		candidate := func(name string) (*running, func() error) {
-			op := facade.New("elected.example.org", facade.InNamespaces(ns))
+			op := kopf.New("elected.example.org", kopf.InNamespaces(ns))
 			note := func(_ context.Context, c *gadgetChange) error {
 				seen.add("%s %s by %s", c.ID, c.Object.Name, name)
 				return nil
 			}
-			facade.For(op, &v1.Gadget{}).OnCreate("create", note)
-			facade.For(op, &v1.Gadget{}).OnResume("resume", note)
+			kopf.For(op, &v1.Gadget{}).OnCreate("create", note)
+			kopf.For(op, &v1.Gadget{}).OnResume("resume", note)
 			lease, renew, retry := time.Minute, 40*time.Second, 200*time.Millisecond
 			return managed(config, ctrl.Options{
 				LeaderElection: true, LeaderElectionID: "elected", LeaderElectionNamespace: ns,

@@ -14,7 +14,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
@@ -24,21 +24,21 @@ var _ = Describe("The storages of an operator", func() {
 	It("change one for another without handling anything again", func(ctx context.Context) {
 		const name = "moving.example.org"
 		ns, seen := namespace(ctx), &calls{}
-		moving := func(opts ...facade.OperatorOption) *running {
-			op := facade.New(name, append(opts, facade.InNamespaces(ns))...)
-			widgets := facade.For(op, &v1.Widget{})
-			widgets.OnCreate("quick", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+		moving := func(opts ...kopf.OperatorOption) *running {
+			op := kopf.New(name, append(opts, kopf.InNamespaces(ns))...)
+			widgets := kopf.For(op, &v1.Widget{})
+			widgets.OnCreate("quick", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("quick %s", c.Object.Name)
 				return nil
 			})
-			widgets.OnCreate("patient", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+			widgets.OnCreate("patient", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("patient %s", c.Object.Name)
 				if c.Object.Name == "unfinished" {
-					return facade.Temporary(errors.New("not yet"), time.Hour)
+					return kopf.Temporary(errors.New("not yet"), time.Hour)
 				}
 				return nil
 			})
-			widgets.OnUpdate("u", func(_ context.Context, c *facade.Change[*v1.Widget]) error {
+			widgets.OnUpdate("u", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("update %s %v", c.Object.Name, c.Diff)
 				return nil
 			})
@@ -57,10 +57,10 @@ var _ = Describe("The storages of an operator", func() {
 		first.stop()
 
 		second := moving(
-			facade.DiffBase(
+			kopf.DiffBase(
 				diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
 			),
-			facade.Progress(progress.Multi{progress.Status{Name: "mover"},
+			kopf.Progress(progress.Multi{progress.Status{Name: "mover"},
 				progress.Annotations{Prefix: name, WithoutV1: true}}))
 		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
@@ -68,7 +68,7 @@ var _ = Describe("The storages of an operator", func() {
 		second.stop()
 		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandled))
 
-		moving(facade.DiffBase(diffbase.Status{Name: "mover"}), facade.Progress(progress.Status{Name: "mover"}))
+		moving(kopf.DiffBase(diffbase.Status{Name: "mover"}), kopf.Progress(progress.Status{Name: "mover"}))
 		merge(ctx, done, `{"spec":{"size":2}}`)
 		Eventually(seen.list).Should(HaveLen(len(before) + 1))
 		Consistently(seen.list, "300ms").Should(Equal(append(before, "update done [change spec.size: 1 -> 2]")))
@@ -76,10 +76,10 @@ var _ = Describe("The storages of an operator", func() {
 
 	It("are told apart from a field that the API server drops", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("dropped.example.org", facade.InNamespaces(ns), facade.DiffBase(diffbase.Status{}))
-		facade.For(
+		op := kopf.New("dropped.example.org", kopf.InNamespaces(ns), kopf.DiffBase(diffbase.Status{}))
+		kopf.For(
 			op, &corev1.ConfigMap{},
-		).Labelled("dropped").OnCreate("c", func(context.Context, *facade.Change[*corev1.ConfigMap]) error {
+		).MatchingLabels("dropped").OnCreate("c", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error {
 			seen.add("create")
 			return nil
 		})
@@ -96,18 +96,18 @@ var _ = Describe("The storages of an operator", func() {
 var _ = Describe("What is too large or secret to be remembered", func() {
 	It("is of a Secret everything", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New(
-			"secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("key of the operator")),
+		op := kopf.New(
+			"secrets.example.org", kopf.InNamespaces(ns), kopf.DigestKey([]byte("key of the operator")),
 		)
-		secrets := facade.For(op, &corev1.Secret{}).Labelled("handled")
-		note := func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+		secrets := kopf.For(op, &corev1.Secret{}).MatchingLabels("handled")
+		note := func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 			seen.add("%s: %q, was %q, %v", c.Reason, c.Object.Data["password"], c.Old.Data["password"], c.Diff)
 			return nil
 		}
 		secrets.OnCreate("c", note)
-		secrets.OnCreate("slow", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+		secrets.OnCreate("slow", func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 			if c.Retry == 0 {
-				return facade.Temporary(errors.New("not yet"), 300*time.Millisecond)
+				return kopf.Temporary(errors.New("not yet"), 300*time.Millisecond)
 			}
 			return nil
 		})
@@ -153,15 +153,15 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 
 	It("is the values of a ConfigMap of 150 KiB, not where they are", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := facade.New("large.example.org", facade.InNamespaces(ns))
-		maps := facade.For(op, &corev1.ConfigMap{}).Labelled("large")
+		op := kopf.New("large.example.org", kopf.InNamespaces(ns))
+		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("large")
 		maps.OnCreate("c", func(
-			context.Context, *facade.Change[*corev1.ConfigMap],
+			context.Context, *kopf.Change[*corev1.ConfigMap],
 		) error {
 			seen.add("create")
 			return nil
 		})
-		maps.OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.ConfigMap]) error {
+		maps.OnUpdate("u", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 			seen.add("update %v, %d bytes of %d known", c.Diff, len(c.Old.Data["large"]), len(c.Object.Data["large"]))
 			return nil
 		})
@@ -191,13 +191,13 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 })
 
 // op2 is the same operator of secrets with another key, and the former one.
-func op2(ns string, seen *calls) *facade.Operator {
-	op := facade.New(
-		"secrets.example.org", facade.InNamespaces(ns), facade.DigestKey([]byte("new"), []byte("key of the operator")),
+func op2(ns string, seen *calls) *kopf.Operator {
+	op := kopf.New(
+		"secrets.example.org", kopf.InNamespaces(ns), kopf.DigestKey([]byte("new"), []byte("key of the operator")),
 	)
-	facade.For(
+	kopf.For(
 		op, &corev1.Secret{},
-	).Labelled("handled").OnUpdate("u", func(_ context.Context, c *facade.Change[*corev1.Secret]) error {
+	).MatchingLabels("handled").OnUpdate("u", func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 		seen.add("again %v", c.Diff)
 		return nil
 	})

@@ -9,13 +9,13 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // thrifty handles everything about one kind, with results if it is told so.
-func thrifty(ns, kind string, results, deletes bool) *facade.Operator {
-	op := facade.New("thrifty.example.org", facade.InNamespaces(ns))
-	objects := facade.ForResource(op, "e2e.example.org/v1", kind)
+func thrifty(ns, kind string, results, deletes bool) *kopf.Operator {
+	op := kopf.New("thrifty.example.org", kopf.InNamespaces(ns))
+	objects := kopf.ForResource(op, "e2e.example.org/v1", kind)
 	handle := func(_ context.Context, c *unstructuredChange) error {
 		if results {
 			c.SetResult(map[string]any{"reason": c.Reason})

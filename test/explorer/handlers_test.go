@@ -7,21 +7,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 var errLater = errors.New("not yet")
 
 // carries is a handler that takes its time, fails so often for the change, and then tells the outside what the object
 // is like. Its result, and a change of the status, say so on the object.
-func (l *life) carries(takes time.Duration, failures int) facade.ChangeFunc[*unstructured.Unstructured] {
+func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		return l.called(c, func() error {
 			if err := pause(ctx, takes); err != nil {
 				return err
 			}
 			if c.Retry < failures {
-				return facade.Temporary(errLater, 5*time.Second)
+				return kopf.Temporary(errLater, 5*time.Second)
 			}
 			l.tell(c)
 			c.SetResult(map[string]any{"told": told(c.Object)})
@@ -31,7 +31,7 @@ func (l *life) carries(takes time.Duration, failures int) facade.ChangeFunc[*uns
 }
 
 // divides is a parent that lets its sub-handlers do the work.
-func (l *life) divides(takes time.Duration, subs ...string) facade.ChangeFunc[*unstructured.Unstructured] {
+func (l *life) divides(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(_ context.Context, c *Change) error {
 		for i, id := range subs {
 			c.Sub(id, l.carries(takes, i%2))
@@ -41,7 +41,7 @@ func (l *life) divides(takes time.Duration, subs ...string) facade.ChangeFunc[*u
 }
 
 // nests is a parent of parents, which run their parts on the spot.
-func (l *life) nests(takes time.Duration, subs ...string) facade.ChangeFunc[*unstructured.Unstructured] {
+func (l *life) nests(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		for i, id := range subs {
 			c.Sub(id, func(ctx context.Context, c *Change) error {

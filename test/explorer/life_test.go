@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -92,8 +92,8 @@ func (w *world) live(ctx context.Context) (ended func()) {
 		w.t.Errorf("making a manager: %v", err)
 		return func() {}
 	}
-	op := facade.New("explorer.example.org", w.scenario.options...)
-	w.scenario.register(l, facade.ForResource(op, group+"/v1", plural))
+	op := kopf.New("explorer.example.org", w.scenario.options...)
+	w.scenario.register(l, kopf.ForResource(op, group+"/v1", plural))
 	if err := op.SetupWithManager(m); err != nil {
 		w.t.Errorf("setting the operator up: %v", err)
 		return func() {}
@@ -110,8 +110,8 @@ func (w *world) live(ctx context.Context) (ended func()) {
 
 // Change and Selection are those of the scenarios.
 type (
-	Change    = facade.Change[*unstructured.Unstructured]
-	Selection = facade.Selection[*unstructured.Unstructured]
+	Change    = kopf.Change[*unstructured.Unstructured]
+	Selection = kopf.Selection[*unstructured.Unstructured]
 )
 
 // life is one process.

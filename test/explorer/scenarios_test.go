@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // scenario is the life of an object, and what handles it.
 type scenario struct {
-	options  []facade.OperatorOption
+	options  []kopf.OperatorOption
 	register func(l *life, s Selection)
 	steps    []step
 	// carriers are the handlers that must have told the last state; releases those called for every deletion.
@@ -65,7 +65,7 @@ func remove(w *world) {
 
 func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
-var anyChange = []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
+var anyChange = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 
 var lasting = map[string]bool{
 	"explorer.example.org/last-handled-configuration": true, "explorer.example.org/handled-uid": true,
@@ -106,7 +106,7 @@ var scenarios = map[string]scenario{
 		releases: []string{"d/x", "d/y"}, deleted: true, lasting: lasting,
 	},
 	"lifecycle-asap": {
-		options: []facade.OperatorOption{facade.Lifecycle(facade.ASAP)},
+		options: []kopf.OperatorOption{kopf.Lifecycle(kopf.ASAP)},
 		register: func(l *life, s Selection) {
 			s.On("p", anyChange, l.divides(2*time.Second, "one", "two"))
 			s.On("b", anyChange, l.carries(2*time.Second, 1))
@@ -153,7 +153,7 @@ var scenarios = map[string]scenario{
 	"shared-id": {
 		register: func(l *life, s Selection) {
 			s.On(
-				"a", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate, facade.ReasonDelete},
+				"a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete},
 				l.carries(2*time.Second, 1),
 			)
 			s.On("b", anyChange, l.carries(0, 0))

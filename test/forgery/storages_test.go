@@ -1,7 +1,7 @@
 package forgery_test
 
 import (
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -14,23 +14,23 @@ type memory struct {
 	prefix string
 	// inStatus says that who may write the status may write memory.
 	inStatus bool
-	options  []facade.OperatorOption
+	options  []kopf.OperatorOption
 	redacted bool
 }
 
 // memories are all that there are.
 var memories = []memory{
 	{name: "own", prefix: own},
-	{name: "kopf", prefix: "kopf.zalando.org", options: []facade.OperatorOption{facade.AsKopf()}},
-	{name: "status", prefix: own, inStatus: true, options: []facade.OperatorOption{
-		facade.DiffBase(diffbase.Status{}), facade.Progress(progress.Status{}),
+	{name: "kopf", prefix: "kopf.zalando.org", options: []kopf.OperatorOption{kopf.AsKopf()}},
+	{name: "status", prefix: own, inStatus: true, options: []kopf.OperatorOption{
+		kopf.DiffBase(diffbase.Status{}), kopf.Progress(progress.Status{}),
 	}},
-	{name: "multi", prefix: own, inStatus: true, options: []facade.OperatorOption{
-		facade.DiffBase(diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}}),
-		facade.Progress(progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}}),
+	{name: "multi", prefix: own, inStatus: true, options: []kopf.OperatorOption{
+		kopf.DiffBase(diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}}),
+		kopf.Progress(progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}}),
 	}},
-	{name: "digests", prefix: own, redacted: true, options: []facade.OperatorOption{
-		facade.DigestKey([]byte("secret")),
+	{name: "digests", prefix: own, redacted: true, options: []kopf.OperatorOption{
+		kopf.DigestKey([]byte("secret")),
 	}},
-	{name: "asap", prefix: own, options: []facade.OperatorOption{facade.Lifecycle(facade.ASAP)}},
+	{name: "asap", prefix: own, options: []kopf.OperatorOption{kopf.Lifecycle(kopf.ASAP)}},
 }

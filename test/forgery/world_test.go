@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -41,7 +41,7 @@ type world struct {
 	longest string         // the longest line of its log
 }
 
-type change = facade.Change[*unstructured.Unstructured]
+type change = kopf.Change[*unstructured.Unstructured]
 
 func newWorld(t *testing.T, subresource bool) *world {
 	w := &world{t: t, server: memapi.New(), calls: map[string]int{}, writes: map[string]int{}}
@@ -86,8 +86,8 @@ func (w *world) operate(m memory) (stop func()) {
 	if err != nil {
 		w.t.Fatalf("making a manager: %v", err)
 	}
-	op := facade.New(own, m.options...)
-	w.register(facade.ForResource(op, gvk.GroupVersion().String(), "targets"), m)
+	op := kopf.New(own, m.options...)
+	w.register(kopf.ForResource(op, gvk.GroupVersion().String(), "targets"), m)
 	if err := op.SetupWithManager(manager); err != nil {
 		w.t.Fatalf("setting the operator up: %v", err)
 	}
@@ -101,15 +101,15 @@ func (w *world) operate(m memory) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-func (w *world) register(s facade.Selection[*unstructured.Unstructured], m memory) {
+func (w *world) register(s kopf.Selection[*unstructured.Unstructured], m memory) {
 	if m.redacted {
 		s = s.Redacted("spec")
 	}
-	limits := facade.Retries(attempts)
+	limits := kopf.Retries(attempts)
 	s.OnCreate("c", w.handle, limits)
-	s.OnUpdate("u", w.handle, limits, facade.Timeout(time.Hour))
+	s.OnUpdate("u", w.handle, limits, kopf.Timeout(time.Hour))
 	s.OnField("f", "spec.value", w.handle, limits)
-	s.On("p", []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}, func(ctx context.Context, c *change) error {
+	s.On("p", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, func(ctx context.Context, c *change) error {
 		c.Sub("one", w.handle, limits)
 		c.Sub("two", w.handle, limits)
 		return nil
@@ -126,7 +126,7 @@ func (w *world) handle(_ context.Context, c *change) error {
 	w.calls[c.Object.GetName()+" "+c.ID]++
 	w.mu.Unlock()
 	if c.Object.GetLabels()["fails"] == "yes" && c.Retry == 0 {
-		return facade.Temporary(errLater, 10*time.Second)
+		return kopf.Temporary(errLater, 10*time.Second)
 	}
 	c.SetResult("done")
 	return nil

@@ -35,15 +35,15 @@ type operator interface {
 	calls() []call
 }
 
-// kopf is the genuine one, in a process of its own.
-type kopf struct {
+// pythonKopf is the genuine one, in a process of its own.
+type pythonKopf struct {
 	script  string // in testdata; handlers.py by default
 	env     []string
 	process *exec.Cmd
 	file    string
 }
 
-func (k *kopf) start(namespace string) {
+func (k *pythonKopf) start(namespace string) {
 	GinkgoHelper()
 	k.file = filepath.Join(GinkgoT().TempDir(), "calls")
 	k.process = exec.Command(
@@ -56,7 +56,7 @@ func (k *kopf) start(namespace string) {
 	DeferCleanup(k.stop)
 }
 
-func (k *kopf) stop() {
+func (k *pythonKopf) stop() {
 	if k.process == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (k *kopf) stop() {
 	_ = process.Wait()
 }
 
-func (k *kopf) calls() (all []call) {
+func (k *pythonKopf) calls() (all []call) {
 	GinkgoHelper()
 	file, err := os.Open(k.file)
 	if os.IsNotExist(err) {

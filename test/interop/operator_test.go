@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -51,13 +51,13 @@ type ours struct {
 func (o *ours) start(namespace string) {
 	GinkgoHelper()
 	o.made = nil
-	op := facade.New("interop.example.org", facade.AsKopf(), facade.InNamespaces(namespace))
+	op := kopf.New("interop.example.org", kopf.AsKopf(), kopf.InNamespaces(namespace))
 	if o.typed {
 		prototype := &KopfExample{}
 		prototype.SetGroupVersionKind(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"})
-		register(o, facade.For(op, prototype))
+		register(o, kopf.For(op, prototype))
 	} else {
-		register(o, facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
+		register(o, kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	}
 	cancel, done := manage(config, op)
 	o.end = sync.OnceFunc(func() {
@@ -68,7 +68,7 @@ func (o *ours) start(namespace string) {
 }
 
 // manage runs an operator until it is cancelled, and tells how it has ended.
-func manage(config *rest.Config, op *facade.Operator) (cancel func(), done <-chan error) {
+func manage(config *rest.Config, op *kopf.Operator) (cancel func(), done <-chan error) {
 	GinkgoHelper()
 	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
@@ -87,9 +87,9 @@ func (o *ours) calls() []call {
 	return slices.Clone(o.made)
 }
 
-func register[T client.Object](o *ours, examples facade.Selection[T]) {
-	handle := func(retried bool) facade.ChangeFunc[T] {
-		return func(_ context.Context, c *facade.Change[T]) error {
+func register[T client.Object](o *ours, examples kopf.Selection[T]) {
+	handle := func(retried bool) kopf.ChangeFunc[T] {
+		return func(_ context.Context, c *kopf.Change[T]) error {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.made = append(o.made, call{
@@ -98,7 +98,7 @@ func register[T client.Object](o *ours, examples facade.Selection[T]) {
 			})
 			switch {
 			case retried && c.Retry == 0:
-				return facade.Temporary(errors.New("later"), 5*time.Second)
+				return kopf.Temporary(errors.New("later"), 5*time.Second)
 			case c.ID == "create_fn":
 				c.SetResult(map[string]string{"by": "anybody"})
 			}
@@ -106,7 +106,7 @@ func register[T client.Object](o *ours, examples facade.Selection[T]) {
 		}
 	}
 	examples.OnCreate("create_fn", handle(false))
-	examples.Label("retried", "yes").OnCreate("retried_fn", handle(true))
+	examples.WithLabel("retried", "yes").OnCreate("retried_fn", handle(true))
 	examples.OnUpdate("update_fn", handle(false))
 	examples.OnField("field_fn", "spec.field", handle(false))
 	examples.OnDelete("delete_fn", handle(false))

@@ -10,7 +10,7 @@ import (
 )
 
 // relayKopf is the genuine one with the handlers of relay.py, in lives that end between two instructions.
-type relayKopf struct{ life kopf }
+type relayKopf struct{ life pythonKopf }
 
 func (k *relayKopf) start(namespace string, plan map[string]string) {
 	GinkgoHelper()
@@ -18,7 +18,7 @@ func (k *relayKopf) start(namespace string, plan map[string]string) {
 	text, err := json.Marshal(plan)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	k.life = kopf{script: "relay.py", env: []string{"INTEROP_PLAN=" + file}}
+	k.life = pythonKopf{script: "relay.py", env: []string{"INTEROP_PLAN=" + file}}
 	k.life.start(namespace)
 }
 

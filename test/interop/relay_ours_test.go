@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 type (
-	change = facade.Change[*unstructured.Unstructured]
-	run    = facade.Run[*unstructured.Unstructured]
+	change = kopf.Change[*unstructured.Unstructured]
+	run    = kopf.Run[*unstructured.Unstructured]
 )
 
 var errKilled = errors.New("the process is dead")
@@ -53,8 +53,8 @@ func (o *relayOurs) start(namespace string, plan map[string]string) {
 	dead := &death{come: make(chan struct{})}
 	o.plan, o.dead = plan, dead
 	o.made = nil
-	op := facade.New("interop.example.org", facade.AsKopf(), facade.InNamespaces(namespace))
-	o.register(facade.ForResource(op, "kopf.dev/v1", "kopfexamples"))
+	op := kopf.New("interop.example.org", kopf.AsKopf(), kopf.InNamespaces(namespace))
+	o.register(kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { dead.next = next; return dead })
 	cancel, done := manage(own, op)
@@ -75,18 +75,18 @@ func (o *relayOurs) calls() []call {
 	return slices.Clone(o.made)
 }
 
-func (o *relayOurs) register(examples facade.Selection[*unstructured.Unstructured]) {
+func (o *relayOurs) register(examples kopf.Selection[*unstructured.Unstructured]) {
 	examples.OnCreate("c1", o.handle("c1"))
 	examples.OnCreate("c2", o.handle("c2"))
 	examples.OnUpdate("u1", o.handle("u1"))
 	examples.OnUpdate("u2", o.handle("u2"))
 	examples.OnField("f", "spec.field", o.handle("f"))
-	examples.Label("resumed", "yes").OnResume("r", o.handle("r"), facade.EvenIfDeleted())
-	examples.Label("held", "yes").OnDelete("d1", o.handle("d1"))
-	examples.Label("held", "yes").OnDelete("d2", o.handle("d2"))
-	examples.Label("optional", "yes").OnDelete("o", o.handle("o"), facade.Optional())
-	examples.Label("daemon", "yes").Daemon("w", o.watch)
-	examples.Label("timer", "yes").Timer("t", time.Second, func(context.Context, *run) error { return nil })
+	examples.WithLabel("resumed", "yes").OnResume("r", o.handle("r"), kopf.EvenIfDeleted())
+	examples.WithLabel("held", "yes").OnDelete("d1", o.handle("d1"))
+	examples.WithLabel("held", "yes").OnDelete("d2", o.handle("d2"))
+	examples.WithLabel("optional", "yes").OnDelete("o", o.handle("o"), kopf.Optional())
+	examples.WithLabel("daemon", "yes").Daemon("w", o.watch)
+	examples.WithLabel("timer", "yes").Timer("t", time.Second, func(context.Context, *run) error { return nil })
 }
 
 func (o *relayOurs) note(one call) {
@@ -97,7 +97,7 @@ func (o *relayOurs) note(one call) {
 	}
 }
 
-func (o *relayOurs) handle(id string) facade.ChangeFunc[*unstructured.Unstructured] {
+func (o *relayOurs) handle(id string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	dead := o.dead
 	return func(_ context.Context, c *change) error {
 		name, value := c.Object.GetName(), field(c.Object)
@@ -111,7 +111,7 @@ func (o *relayOurs) handle(id string) facade.ChangeFunc[*unstructured.Unstructur
 			<-dead.come
 			return errKilled
 		case does == "later" || does == "once":
-			return facade.Temporary(errors.New("later"), 2*time.Second)
+			return kopf.Temporary(errors.New("later"), 2*time.Second)
 		case id == "c1":
 			c.SetResult(map[string]string{"by": "anybody"})
 		}

@@ -178,9 +178,9 @@ var _ = Describe("Objects", func() {
 		}
 		third.stop()
 	},
-		Entry("from Kopf to ours, typed, and back", &kopf{}, &ours{typed: true}, &kopf{}),
-		Entry("from Kopf to ours, dynamic, and back", &kopf{}, &ours{}, &kopf{}),
-		Entry("from ours, dynamic, to Kopf, and back", &ours{}, &kopf{}, &ours{}),
-		Entry("from ours, typed, to Kopf, and back", &ours{typed: true}, &kopf{}, &ours{typed: true}),
+		Entry("from Kopf to ours, typed, and back", &pythonKopf{}, &ours{typed: true}, &pythonKopf{}),
+		Entry("from Kopf to ours, dynamic, and back", &pythonKopf{}, &ours{}, &pythonKopf{}),
+		Entry("from ours, dynamic, to Kopf, and back", &ours{}, &pythonKopf{}, &ours{}),
+		Entry("from ours, typed, to Kopf, and back", &ours{typed: true}, &pythonKopf{}, &ours{typed: true}),
 	)
 })

@@ -17,7 +17,7 @@ import (
 
 	webappv1 "github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/api/v1"
 	"github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/internal/controller"
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	// +kubebuilder:scaffold:imports
 )
 
@@ -65,7 +65,7 @@ func run() error {
 	// +kubebuilder:scaffold:builder
 
 	// The facade begins here ...
-	op := facade.New("guestbooks.example.org")
+	op := kopf.New("guestbooks.example.org")
 	controller.RegisterHandlers(op)
 	if err := op.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the handlers of guestbooks: %w", err)

@@ -40,7 +40,7 @@ func New[T client.Object](typ reflect.Type) *Codec[T] {
 func (c *Codec[T]) empty() T {
 	object, ok := reflect.New(c.typ).Interface().(T)
 	if !ok {
-		panic(fmt.Sprintf("%s is not the type of the prototype it was taken from", c.typ)) // it was, in facade.For
+		panic(fmt.Sprintf("%s is not the type of the prototype it was taken from", c.typ)) // it was, in kopf.For
 	}
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
 		raw.Object = map[string]any{}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
@@ -76,9 +76,9 @@ func operate(t *testing.T, server *memapi.Server, handled *int) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := facade.New("creation.example.org")
-	type Change = facade.Change[*unstructured.Unstructured]
-	facade.ForResource(op, "example.org/v1", "widgets").OnCreate("made", func(_ context.Context, c *Change) error {
+	op := kopf.New("creation.example.org")
+	type Change = kopf.Change[*unstructured.Unstructured]
+	kopf.ForResource(op, "example.org/v1", "widgets").OnCreate("made", func(_ context.Context, c *Change) error {
 		*handled++
 		return nil
 	})

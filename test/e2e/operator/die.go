@@ -10,12 +10,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // die runs the operator until it is about to write the rest of an object whose status it has just written. There it
 // kills its own process, as nobody else could do it in time.
-func die(op *facade.Operator) error {
+func die(op *kopf.Operator) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err

@@ -11,26 +11,26 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
 func main() {
 	if namespace := os.Getenv("E2E_DIE_IN"); namespace != "" {
-		op := newOperator(facade.InNamespaces(namespace))
+		op := newOperator(kopf.InNamespaces(namespace))
 		if err := die(op); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)
 	}
-	facade.Main(newOperator())
+	kopf.Main(newOperator())
 }
 
-func newOperator(options ...facade.OperatorOption) *facade.Operator {
-	op := facade.New("killed.example.org", append(options, facade.AddToScheme(v1.AddToScheme))...)
-	register(facade.For(op, &v1.Gadget{}), slowness())
-	register(facade.For(op, &v1.Widget{}), slowness())
-	weather(facade.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
+func newOperator(options ...kopf.OperatorOption) *kopf.Operator {
+	op := kopf.New("killed.example.org", append(options, kopf.AddToScheme(v1.AddToScheme))...)
+	register(kopf.For(op, &v1.Gadget{}), slowness())
+	register(kopf.For(op, &v1.Widget{}), slowness())
+	weather(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
 
@@ -47,14 +47,14 @@ type result struct {
 	Call int `json:"call"`
 }
 
-func register[T client.Object](objects facade.Selection[T], slow time.Duration) {
-	note := func(c *facade.Change[T]) {
+func register[T client.Object](objects kopf.Selection[T], slow time.Duration) {
+	note := func(c *kopf.Change[T]) {
 		fmt.Printf("CALL %s %s retry=%d\n", c.ID, c.Object.GetName(), c.Retry)
 		c.SetResult(result{Call: c.Retry + 1})
 	}
-	quick := objects.Labelled("!flaky,!storm")
-	quick.OnCreate("first", func(_ context.Context, c *facade.Change[T]) error { note(c); return nil })
-	quick.OnCreate("second", func(ctx context.Context, c *facade.Change[T]) error {
+	quick := objects.MatchingLabels("!flaky,!storm")
+	quick.OnCreate("first", func(_ context.Context, c *kopf.Change[T]) error { note(c); return nil })
+	quick.OnCreate("second", func(ctx context.Context, c *kopf.Change[T]) error {
 		note(c)
 		for _, part := range []time.Duration{min(slow/2, quiet), slow} {
 			select {
@@ -66,12 +66,12 @@ func register[T client.Object](objects facade.Selection[T], slow time.Duration) 
 		}
 		return nil
 	})
-	objects.Labelled("!storm").OnUpdate("changed", func(_ context.Context, c *facade.Change[T]) error {
+	objects.MatchingLabels("!storm").OnUpdate("changed", func(_ context.Context, c *kopf.Change[T]) error {
 		fmt.Printf("CALL %s %s %v\n", c.ID, c.Object.GetName(), c.Diff)
 		return nil
 	})
-	objects.Labelled("flaky").OnCreate("flaky", func(_ context.Context, c *facade.Change[T]) error {
+	objects.MatchingLabels("flaky").OnCreate("flaky", func(_ context.Context, c *kopf.Change[T]) error {
 		note(c)
-		return facade.Temporary(errors.New("not yet"), time.Second)
-	}, facade.Retries(4))
+		return kopf.Temporary(errors.New("not yet"), time.Second)
+	}, kopf.Retries(4))
 }

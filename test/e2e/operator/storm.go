@@ -10,17 +10,17 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // weather is two handlers for objects in a storm, one of which fails every other time. They say when they begin and
 // end.
-func weather[T client.Object](objects facade.Selection[T], seen func(T) int64) {
-	either := []facade.Reason{facade.ReasonCreate, facade.ReasonUpdate}
+func weather[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
+	either := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 	var calls atomic.Int64
 	say := func(what, line string) { _, _ = fmt.Fprintln(os.Stdout, what, line) }
-	handle := func(fails func() bool) facade.ChangeFunc[T] {
-		return func(ctx context.Context, c *facade.Change[T]) error {
+	handle := func(fails func() bool) kopf.ChangeFunc[T] {
+		return func(ctx context.Context, c *kopf.Change[T]) error {
 			line := fmt.Sprintf("%s %s %d", c.ID, c.Object.GetName(), seen(c.Object))
 			say("BEGIN", line)
 			select {
@@ -31,13 +31,13 @@ func weather[T client.Object](objects facade.Selection[T], seen func(T) int64) {
 			}
 			if fails() {
 				say("FAILED", line)
-				return facade.Temporary(errors.New("bad weather"), 100*time.Millisecond)
+				return kopf.Temporary(errors.New("bad weather"), 100*time.Millisecond)
 			}
 			say("DONE", line)
 			return nil
 		}
 	}
-	stormy := objects.Labelled("storm")
+	stormy := objects.MatchingLabels("storm")
 	stormy.On("steady", either, handle(func() bool { return false }))
 	stormy.On("shaky", either, handle(func() bool { return calls.Add(1)%2 == 1 }))
 }
