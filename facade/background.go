@@ -59,6 +59,8 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 	var problems []error
 	if interval < 0 {
 		problems = append(problems, fmt.Errorf("the interval %s is negative", interval))
+	} else if err := tooShort(interval); err != nil {
+		problems = append(problems, fmt.Errorf("the interval %w", err))
 	}
 	if !prepare(s.ChangeSelection, &h, "Timer", fn == nil, asOptions(opts), problems) {
 		return

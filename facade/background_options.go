@@ -39,23 +39,21 @@ func (option) timerOption()  {}
 
 // durationOption sets one of the durations of background handlers.
 func durationOption(name string, value time.Duration, field func(*handlers.Background) *time.Duration) option {
-	o := option{name: name, set: func(h *handlers.Handler) { *field(h.Background) = value }}
-	if value <= 0 {
-		o.err = fmt.Errorf("%s(%s): it must be at least %s", name, value, time.Nanosecond)
+	return option{
+		name: name, err: positiveDuration(name, value),
+		set: func(h *handlers.Handler) { *field(h.Background) = value },
 	}
-	return o
 }
 
 // InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again.
 // Default: not at all. Kopf: initial_delay=.
 func InitialDelay(delay time.Duration) BackgroundOption {
-	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
-		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
-	}}
-	if delay < 0 {
-		o.err = fmt.Errorf("InitialDelay(%s): it must not be negative", delay)
+	return option{
+		name: "InitialDelay", err: delayDuration("InitialDelay", delay),
+		set: func(h *handlers.Handler) {
+			h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
+		},
 	}
-	return o
 }
 
 // InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a

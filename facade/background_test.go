@@ -85,12 +85,12 @@ func TestBackgroundMistakes(t *testing.T) {
 			"Sharp needs an interval",
 		},
 		"Jitter": {
-			"it is a share", func(w kopf.Selection[*Widget]) { w.Timer("t", 1, goOn, kopf.Jitter(10)) },
+			"it is a share", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Jitter(10)) },
 			"Jitter(10): it is a share",
 		},
 		"Idle": {
-			"it is a time", func(w kopf.Selection[*Widget]) { w.Timer("t", 1, goOn, kopf.Idle(0)) },
-			"Idle(0s): it must be at least",
+			"it is a time", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Idle(0)) },
+			"Idle(0s): it must be positive",
 		},
 		"Backoff": {
 			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.CancelBackoff(-1)) },
@@ -110,7 +110,7 @@ func TestBackgroundMistakes(t *testing.T) {
 		}, "the id is taken by Daemon"},
 		"SameIDForBoth": {"both are known by their ids alone", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
-			w.Timer("d", 1, goOn)
+			w.Timer("d", time.Second, goOn)
 		}, `Timer("d"): the id is taken by Daemon`},
 		"NoIndex": {
 			"there is nothing to call",

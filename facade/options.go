@@ -143,21 +143,19 @@ func Retries(n int) LimitOption {
 // [ErrTimeout]. Default: none; a call that never ends holds one of the [Workers] for ever then. Kopf: timeout=, which
 // does not cancel.
 func Timeout(limit time.Duration) LimitOption {
-	o := option{name: "Timeout", set: func(h *handlers.Handler) { h.Policy.Timeout = &limit }}
-	if limit <= 0 {
-		o.err = fmt.Errorf("Timeout(%s): it must be positive", limit)
+	return option{
+		name: "Timeout", err: positiveDuration("Timeout", limit),
+		set: func(h *handlers.Handler) { h.Policy.Timeout = &limit },
 	}
-	return o
 }
 
 // Backoff sets the delay after an ordinary error; that of a [Temporary] error is its own. Default: that of the
 // operator, see [DefaultBackoff]. Kopf: backoff=.
 func Backoff(delay time.Duration) LimitOption {
-	o := option{name: "Backoff", set: func(h *handlers.Handler) { h.Policy.Backoff = &delay }}
-	if delay < 0 {
-		o.err = fmt.Errorf("Backoff(%s): it must not be negative", delay)
+	return option{
+		name: "Backoff", err: delayDuration("Backoff", delay),
+		set: func(h *handlers.Handler) { h.Policy.Backoff = &delay },
 	}
-	return o
 }
 
 // Errors sets what an ordinary error means. Default: [ErrorsTemporary]. Kopf: errors=.
