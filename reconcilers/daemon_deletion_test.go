@@ -93,7 +93,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 }
 
 // A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for
-// that.
+// that (deviation D-daemon-done).
 func TestDaemonsThatEndLetGo(t *testing.T) {
 	never := func(context.Context, *handlers.Call) error { return errors.New("never") }
 	result := func(_ context.Context, c *handlers.Call) error { return c.Writes.SetResult("done") }

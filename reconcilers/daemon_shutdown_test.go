@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
-// The exit waits for what has an end in sight, and no longer.
+// The exit waits for what has an end in sight, and no longer (deviation D-exit-waits).
 func TestExitWaitsForDaemons(t *testing.T) {
 	stubborn := func(lingers time.Duration) handlers.Func {
 		return func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); time.Sleep(lingers); return nil }

@@ -71,6 +71,7 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 			"which is tried again", true, optional, []error{five, seven},
 			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
 		},
+		// What looks like a mistake and is kept: K-field-always.
 		"DownField": {"a field that has changed", true, field, nil, "0s create f; 1m0s delete f; gone"},
 		"DownSameField": {
 			"one that has not", true, handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true},

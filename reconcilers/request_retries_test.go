@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
+// Deviation D-requests: without the setting, one attempt is all.
 func TestRequestsAreRepeated(t *testing.T) {
 	tests := map[string]struct {
 		reason   string

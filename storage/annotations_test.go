@@ -138,6 +138,7 @@ func TestParse(t *testing.T) {
 		"Empty":   {reason: "Somebody wiped it out: that is not the same as removing it.", value: "", fails: true},
 		"Cut":     {reason: "It is not JSON.", value: `{"a":`, fails: true},
 		"Two":     {reason: "It is more than JSON.", value: `{} {}`, fails: true},
+		// Deviation D-nan.
 		"NaN": {
 			reason: "Kopf reads it, but objects of Kubernetes cannot have it.", value: `{"a":NaN}`, fails: true,
 		},

@@ -106,6 +106,7 @@ func TestWholeChain(t *testing.T) {
 			},
 			change: mode(handlers.ErrorsIgnored), want: outcome{Final: true, Delay: -1},
 		},
+		// Deviation D-timeout-cancels.
 		"Interrupted": {
 			reason: "at its deadline, a function is cancelled, and has failed by timeout, whatever it says",
 			call:   waiting,

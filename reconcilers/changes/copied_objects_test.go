@@ -17,7 +17,8 @@ func (w *world) copyOf(body map[string]any) {
 	w.drainWrites()
 }
 
-// TestCopies is about objects that brought the memory of another one along: copied, or restored from a backup.
+// TestCopies is about objects that brought the memory of another one along: copied, or restored from a backup
+// (deviation D-bound-memory).
 func TestCopies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{

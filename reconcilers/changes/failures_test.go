@@ -34,7 +34,8 @@ func (w *world) losing(number int) {
 
 func failingFilter(context.Context, *cause.Cause) (bool, error) { return false, errOrdinary }
 
-// TestFailures is about writes that fail through no fault of their content.
+// TestFailures is about writes that fail through no fault of their content: the object is processed again by itself
+// (deviation D-reprocess).
 func TestFailures(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{

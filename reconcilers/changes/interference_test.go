@@ -19,6 +19,7 @@ func does(something func()) handlers.Func {
 func TestInterference(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
+		// Deviation D-handling-config.
 		"EditDuringCreate": {"an edit that no handler has seen follows as an update", func(w *world) {
 			p := w.start(
 				onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok),

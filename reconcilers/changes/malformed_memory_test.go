@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestMalformed is about memory that somebody has broken.
+// TestMalformed is about memory that is broken (deviation D-malformed).
 func TestMalformed(t *testing.T) {
 	cases := map[string]struct{ reason, name, text string }{
 		"Diffbase":     {"without the old state there is no cause", handled, "{"},

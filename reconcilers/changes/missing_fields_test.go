@@ -26,7 +26,7 @@ func (w *world) onField(id string, path ...string) *handlers.Handler {
 }
 
 // TestFieldsInsideOfScalars is about fields that lead through something else than a mapping: the object does not have
-// them, which concerns the handlers of these fields, and nobody else.
+// them, which concerns the handlers of these fields alone (deviation D-field-in-scalar).
 func TestFieldsInsideOfScalars(t *testing.T) {
 	run(t, map[string]scenario{
 		"Others": {"the object is handled by all others", func(w *world) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// TestOversize is about objects that are larger than what annotations can hold.
+// TestOversize is about objects that are larger than what annotations can hold (deviation D-digests).
 func TestOversize(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	large := func(w *world) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }

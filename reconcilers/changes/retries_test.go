@@ -38,6 +38,7 @@ func TestRetries(t *testing.T) {
 			w.start(onCreate("a", fails(3, temporaryError{}))).settle()
 			w.wantCalls("all", "0s create a", "0s create a", "0s create a", "0s create a")
 		}},
+		// Deviation D-negative-delay.
 		"NegativeDelay": {"so is a negative one", func(w *world) {
 			w.start(onCreate("a", fails(1, temporaryError{delay: -1}))).settle()
 			w.wantCalls("all", "0s create a", "0s create a")

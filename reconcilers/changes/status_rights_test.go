@@ -22,7 +22,7 @@ func finished(purpose string) map[string]any {
 	}
 }
 
-// TestStatusRights is about who may write the status of an object and nothing else of it.
+// TestStatusRights is about who may write the status of an object and nothing else of it (deviation D-status-rights).
 func TestStatusRights(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	remember := func(w *world, id string, record any) { w.set(record, "status", "kopf", "progress", id) }

@@ -37,7 +37,7 @@ func (w *world) startWith(s stores, registered ...*handlers.Handler) *process {
 	return p
 }
 
-// TestMoves is about operators that remember in one way, then in two, then in the other.
+// TestMoves is about operators that remember in one way, then in two, then in the other (deviation D-moving).
 func TestMoves(t *testing.T) {
 	ways := map[string]struct{ from, to stores }{
 		"AnnotationsToStatus":   {annotated, statuses},

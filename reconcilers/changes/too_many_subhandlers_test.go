@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestTooManySubHandlers is about more sub-handlers than an object can remember.
+// TestTooManySubHandlers is about more sub-handlers than an object can remember (deviation D-bounds).
 func TestTooManySubHandlers(t *testing.T) {
 	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
 		"Compact": (*world).compact,

@@ -16,6 +16,7 @@ func TestWrites(t *testing.T) {
 			w.wantHandled("creation", "one")
 			w.wantClean("creation")
 		}},
+		// Deviation D-lifecycle: both in one pass, and one write for them.
 		"CreateFree": {"without a delete handler, one write closes the creation", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", ok))
 			p.settle()
@@ -39,6 +40,12 @@ func TestWrites(t *testing.T) {
 			w.wantWrites("deletion", "main 200")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
+		"Unhandled": {"a creation that no handler is for is remembered all the same (K-diffbase-unhandled)",
+			func(w *world) {
+				w.start(onUpdate("u", ok)).settle()
+				w.wantCalls("creation")
+				w.wantHandled("creation", "one")
+			}},
 		"Noop": {"what concerns nobody is not written", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()
@@ -100,6 +107,7 @@ func TestWrites(t *testing.T) {
 				w.t.Errorf("want a release with nothing to follow, got %+v, error %v", next, err)
 			}
 		}},
+		// Deviation D-dying-purge: what is stored is what was handled, and no record.
 		"FinalizersOfOthers": {"the finalizers of others stay, and hold the object on", func(w *world) {
 			w.set([]any{"other/one"}, "metadata", "finalizers")
 			p := w.start(onCreate("a", ok), onDelete("d", ok))

@@ -69,6 +69,7 @@ func TestResolve(t *testing.T) {
 			reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(),
 			want: discovery.Resource{GroupVersionKind: discoverytest.ExampleV1.WithKind("Relic"), Plural: "relics"},
 		},
+		// Deviation D-dying-crds.
 		"Leaving": {
 			reason: "a CRD that is being deleted waits for objects with finalizers, which only a patch removes",
 			name:   "leavers",

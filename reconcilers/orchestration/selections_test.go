@@ -136,7 +136,7 @@ func TestWideSelectionsFollowTheServer(t *testing.T) {
 	})
 }
 
-// Versions are views of the same objects: two services would handle each of them twice.
+// Versions are views of the same objects: two services would handle each of them twice (deviation D-one-version).
 func TestOneVersionOfAResource(t *testing.T) {
 	for name, own := range map[string]func(t *testing.T) []orchestration.Registration{
 		"PreferredAndNamed": func(t *testing.T) []orchestration.Registration {

@@ -64,6 +64,7 @@ func TestAddResult(t *testing.T) {
 			value:  map[string]any{},
 			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{}}},
 		},
+		// Deviation D-result-place.
 		"OverStatusRemoval": {
 			reason: "The same, with the whole status to be removed.",
 			patch:  map[string]any{"status": nil},

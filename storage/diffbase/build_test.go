@@ -118,6 +118,7 @@ func TestBuild(t *testing.T) {
 			storage: diffbase.Multi(nil),
 			want:    diffbase.Essence{},
 		},
+		// Deviation D-null-metadata.
 		"NullAnnotations": {
 			reason:  "A null is none.",
 			storage: diffbase.Annotations{},

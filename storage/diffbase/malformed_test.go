@@ -32,6 +32,7 @@ func TestOddObjects(t *testing.T) {
 			extra:   []diff.Path{{"status"}},
 			essence: object{"status": "text"},
 		},
+		// Deviation D-owner-kind.
 		"OwnerWithoutKind": {
 			reason: "it is no deployment, so nothing is marked as of one",
 			body: object{

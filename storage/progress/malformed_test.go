@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// Something else than a mapping on the way to the records makes Kopf fail, by an accident.
+// Something else than a mapping on the way to the records makes Kopf fail, by an accident (deviations D-clear-scalar,
+// D-purge-scalar).
 func TestOddWays(t *testing.T) {
 	storage := progress.Status{}
 	for _, odd := range []any{nil, "text", list{int64(1)}, int64(5)} {
@@ -35,6 +36,7 @@ func TestOddWays(t *testing.T) {
 	}
 }
 
+// Deviation D-no-object.
 func TestRecordsThatAreNoObjects(t *testing.T) {
 	for name, body := range map[string]object{
 		"annotation": {"metadata": object{"annotations": object{"kopf.zalando.org/fn": "5"}}},

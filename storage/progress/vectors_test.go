@@ -27,6 +27,7 @@ func TestVectorsProgressFetch(t *testing.T) {
 	})
 }
 
+// The default of Kopf writes to annotations only: K-progress-annotations.
 func TestVectorsProgressStore(t *testing.T) {
 	vectors.Play(t, "progress_store", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "key", "body", "patch", "record")
