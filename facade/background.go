@@ -41,7 +41,7 @@ type RunFunc[T client.Object] func(ctx context.Context, r *Run[T]) error
 // object is selected again, another one begins.
 func (s Selection[T]) Daemon(id string, fn RunFunc[T], opts ...DaemonOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
-	if prepare(s.ChangeSelection, &h, "Daemon", fn == nil, asOptions(opts), nil) {
+	if _, ok := prepare(s.ChangeSelection, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
 		s.spawn("Daemon", h, fn)
 	}
 }
@@ -62,7 +62,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 	} else if err := tooShort(interval); err != nil {
 		problems = append(problems, fmt.Errorf("the interval %w", err))
 	}
-	if !prepare(s.ChangeSelection, &h, "Timer", fn == nil, asOptions(opts), problems) {
+	if _, ok := prepare(s.ChangeSelection, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
 		return
 	}
 	if h.Background.Sharp && interval == 0 {

@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,66 +39,62 @@ func (option) daemonOption() {}
 func (option) timerOption()  {}
 
 // durationOption sets one of the durations of background handlers.
-func durationOption(name string, value time.Duration, field func(*handlers.Background) *time.Duration) option {
-	return option{
-		name: name, err: positiveDuration(name, value),
-		set: func(h *handlers.Handler) { *field(h.Background) = value },
-	}
+func durationOption[O Option](
+	name string, value time.Duration, field func(*handlers.Background) *time.Duration,
+) O {
+	return optionOf[O](name, positiveDuration(name, value), func(h *handlers.Handler) { *field(h.Background) = value })
 }
 
 // InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again.
 // Default: not at all. Kopf: initial_delay=.
 func InitialDelay(delay time.Duration) BackgroundOption {
-	return option{
-		name: "InitialDelay", err: delayDuration("InitialDelay", delay),
-		set: func(h *handlers.Handler) {
-			h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
-		},
-	}
+	return optionOf[BackgroundOption]("InitialDelay", delayDuration("InitialDelay", delay), func(h *handlers.Handler) {
+		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
+	})
 }
 
 // InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a
 // function.
 func InitialDelayOf(delay func(object *unstructured.Unstructured) time.Duration) BackgroundOption {
-	o := option{name: "InitialDelay", set: func(h *handlers.Handler) {
+	var err error
+	if delay == nil {
+		err = errors.New("InitialDelayOf: the function is nil")
+	}
+	return optionOf[BackgroundOption]("InitialDelay", err, func(h *handlers.Handler) {
 		h.Background.InitialDelay = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
 			err = containPanic(func() { wait = delay(object.DeepCopy()) })
 			return wait, err
 		}
-	}}
-	if delay == nil {
-		o.err = fmt.Errorf("InitialDelayOf: the function is nil")
-	}
-	return o
+	})
 }
 
 // Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but
 // for labels and annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
 func Idle(idle time.Duration) TimerOption {
-	return durationOption("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
+	return durationOption[TimerOption]("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
 }
 
 // Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times
 // that have passed. Kopf: sharp=True.
 func Sharp() TimerOption {
-	return option{name: "Sharp", set: func(h *handlers.Handler) { h.Background.Sharp = true }}
+	return optionOf[TimerOption]("Sharp", nil, func(h *handlers.Handler) { h.Background.Sharp = true })
 }
 
 // Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift
 // apart: 0.1 is up to a tenth. Default: none.
 func Jitter(share float64) TimerOption {
-	o := option{name: "Jitter", set: func(h *handlers.Handler) { h.Background.Jitter = share }}
+	var err error
 	if !(share > 0 && share <= 1) {
-		o.err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1", share)
+		err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1", share)
 	}
-	return o
+	return optionOf[TimerOption]("Jitter", err, func(h *handlers.Handler) { h.Background.Jitter = share })
 }
 
 // CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends.
 // Default: practically not at all. Kopf: cancellation_backoff=.
 func CancelBackoff(backoff time.Duration) DaemonOption {
-	return durationOption(
+	return durationOption[DaemonOption](
 		"CancelBackoff", backoff, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
 	)
 }
@@ -106,7 +103,7 @@ func CancelBackoff(backoff time.Duration) DaemonOption {
 // log: its object is let go then, or the operator exits. Default: none, so the object is held until the daemon has
 // ended; an operator that exits waits for 5 seconds. Kopf: cancellation_timeout=.
 func CancelTimeout(timeout time.Duration) DaemonOption {
-	return durationOption(
+	return durationOption[DaemonOption](
 		"CancelTimeout", timeout, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
 	)
 }
@@ -114,7 +111,7 @@ func CancelTimeout(timeout time.Duration) DaemonOption {
 // CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf:
 // cancellation_polling=.
 func CancelPolling(interval time.Duration) DaemonOption {
-	return durationOption(
+	return durationOption[DaemonOption](
 		"CancelPolling", interval, func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
 	)
 }

@@ -17,32 +17,37 @@ import (
 // "id/spec.field". Kopf: field=.
 func InField(path string) FilterOption {
 	parsed, err := codec.ParsePath(path)
-	o := option{name: "InField", set: func(h *handlers.Handler) { h.Field = parsed }}
-	if err != nil {
-		o.err = fmt.Errorf("InField(%q): %w", path, err)
-	}
-	return o
+	return optionOf[FilterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
+		h.Field = parsed
+	})
 }
 
 // Value demands that the field of the handler has a value by the pattern, before or after the change: [Present],
 // [Absent], a function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in
 // JSON: int64, float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
 func Value(pattern any) FilterOption {
-	matches, err := patternOf(pattern)
-	return option{name: "Value", err: named("Value", err), set: func(h *handlers.Handler) { h.Value = matches }}
+	return patternOption[FilterOption]("Value", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.Value = p })
 }
 
 // OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
 // [Value]. Kopf: old=.
 func OldValue(pattern any) UpdateOption {
-	matches, err := patternOf(pattern)
-	return option{name: "OldValue", err: named("OldValue", err), set: func(h *handlers.Handler) { h.From = matches }}
+	return patternOption[UpdateOption](
+		"OldValue", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.From = p },
+	)
 }
 
 // NewValue demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
 func NewValue(pattern any) UpdateOption {
-	matches, err := patternOf(pattern)
-	return option{name: "NewValue", err: named("NewValue", err), set: func(h *handlers.Handler) { h.To = matches }}
+	return patternOption[UpdateOption]("NewValue", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.To = p })
+}
+
+// patternOption demands something of the value of the handler's field.
+func patternOption[O Option](name string, pattern any, set func(*handlers.Handler, handlers.Pattern)) O {
+	matches, equals, err := patternOf(pattern)
+	return inFamily[O](option{
+		name: name, err: named(name, err), equals: equals, set: func(h *handlers.Handler) { set(h, matches) },
+	})
 }
 
 func named(name string, err error) error {
@@ -63,20 +68,16 @@ func named(name string, err error) error {
 //
 // c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
 func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {
-	registerField(s, id, path, fn, opts)
-}
-
-func registerField[T client.Object](s ChangeSelection[T], id, path string, fn ChangeFunc[T], opts []UpdateOption) {
-	parsed, err := codec.ParsePath(path)
-	field := option{
-		name: "InField", err: named("OnField("+strconv.Quote(path)+")", err),
-		set: func(h *handlers.Handler) { h.Field = parsed },
+	field, err := codec.ParsePath(path)
+	var problems []error
+	if err != nil {
+		problems = append(problems, fmt.Errorf("OnField(%q): %w", path, err))
 	}
-	register(s, "OnField", id, fn, append([]UpdateOption{field}, opts...), fieldChange)
+	registerField(s, function[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
 }
 
-// fieldChange stands for any reason, where the field has changed.
-const fieldChange Reason = "field"
+// inField is the name of the option.
+const inField = "InField"
 
 // Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
 // nil where there is none. The type is spelled, the rest is inferred: kopf.Field[int](c). A value that does not fit

@@ -243,3 +243,17 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 		}
 	}
 }
+
+func TestOldValuesOfSeveralReasons(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).On("a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, succeed,
+		kopf.InField("spec.size"), kopf.OldValue(1))
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if create, update := plan[0].Handler, plan[1].Handler; create.From != nil || update.From == nil ||
+		create.ID != "a/spec.size" || update.ID != create.ID {
+		t.Errorf("an old value is for updates, the field for both: got %+v, %+v", create, update)
+	}
+}

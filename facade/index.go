@@ -62,7 +62,7 @@ func NewIndex[T client.Object, K comparable, V any](
 ) *Index[K, V] {
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing}
-	if prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil) {
+	if _, ok := prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		h.Function = reflect.ValueOf(fn).Pointer()
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,

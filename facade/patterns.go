@@ -10,47 +10,55 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// marker is a pattern that is no value.
-type marker int
+// Presence is a pattern that says nothing of a value but that it is there or not.
+type Presence int
 
-// The markers of patterns.
+// The patterns of any value and of none.
 const (
 	// Present is any value, nulls included. Kopf: PRESENT.
-	Present marker = iota + 1
+	Present Presence = iota + 1
 	// Absent is no value at all. Kopf: ABSENT.
 	Absent
 )
 
 var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value, or a function for a null")
 
-// patternOf makes a pattern of what the user gave: a marker, a function, or a value to be equal to.
-func patternOf(pattern any) (handlers.Pattern, error) {
+// patternOf makes a pattern of what the user gave: a presence, a function, or a value to be equal to, which it also
+// gives in its JSON form.
+func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	switch p := pattern.(type) {
-	case nil:
-		return nil, errNilPattern
-	case marker:
-		if p == Absent {
-			return handlers.Absent, nil
-		}
-		return handlers.Present, nil
+	case Presence:
+		matches, err := p.pattern()
+		return matches, nil, err
 	case func(value any, present bool) bool:
 		if p == nil {
-			return nil, errNilPattern
+			return nil, nil, errNilPattern
 		}
-		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil
+		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil, nil
 	}
 	value, err := codec.EncodeValue(pattern)
 	if err != nil {
-		return nil, fmt.Errorf(
+		return nil, nil, fmt.Errorf(
 			"%T is no pattern: give kopf.Present, kopf.Absent, a func(value any, present bool) bool, or a value "+
 				"that encodes to JSON: %w",
 			pattern, err,
 		)
 	}
 	if value == nil {
-		return nil, errNilPattern
+		return nil, nil, errNilPattern
 	}
-	return handlers.Equals(value), nil
+	return handlers.Equals(value), value, nil
+}
+
+func (p Presence) pattern() (handlers.Pattern, error) {
+	switch p {
+	case Present:
+		return handlers.Present, nil
+	case Absent:
+		return handlers.Absent, nil
+	default:
+		return nil, fmt.Errorf("kopf.Presence(%d) is no pattern: give kopf.Present or kopf.Absent", int(p))
+	}
 }
 
 // textPatternOf is patternOf for labels and annotations, which are strings.
@@ -64,8 +72,12 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 			text, _ := value.(string)
 			return p(text, present)
 		}, nil
-	case nil, marker, string:
-		return patternOf(p)
+	case nil:
+		return nil, errNilPattern
+	case Presence:
+		return p.pattern()
+	case string:
+		return handlers.Equals(p), nil
 	default:
 		return nil, fmt.Errorf(
 			"%T is no pattern: give kopf.Present, kopf.Absent, a string, or a func(value string, present "+
@@ -75,27 +87,27 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 	}
 }
 
-// Label narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or a
+// WithLabel narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or a
 // function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
 // pattern}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 	return Selection[T]{s.ChangeSelection.WithLabel(key, pattern)}
 }
 
-// Annotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
+// WithAnnotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
 // annotations={key: pattern}.
 func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	return Selection[T]{s.ChangeSelection.WithAnnotation(key, pattern)}
 }
 
-// Label is [Selection.Label].
+// WithLabel is [Selection.WithLabel].
 func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T] {
-	return s.byMetadata("Label", "labels", key, pattern)
+	return s.byMetadata("WithLabel", "labels", key, pattern)
 }
 
-// Annotation is [Selection.Annotation].
+// WithAnnotation is [Selection.WithAnnotation].
 func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelection[T] {
-	return s.byMetadata("Annotation", "annotations", key, pattern)
+	return s.byMetadata("WithAnnotation", "annotations", key, pattern)
 }
 
 func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) ChangeSelection[T] {

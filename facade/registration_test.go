@@ -152,11 +152,23 @@ func TestMistakes(t *testing.T) {
 			},
 			[]string{"facade_test.sealed is no option of package facade"}},
 		"foreign policy": {"the same in a bundle",
-			func(*kopf.Operator, kopf.Selection[*Widget]) int {
-				kopf.Policy(sealed{})
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
+				w.OnCreate("a", succeed, kopf.Policy(sealed{}, nil))
 				return above()
 			},
-			[]string{"facade_test.sealed is no family of options"}},
+			[]string{"facade_test.sealed is no option of package facade", "<nil> is no option of package facade"}},
+		"option of another verb in a policy": {"the compiler cannot see it",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
+				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(1), kopf.Policy(kopf.Optional())))
+				return above()
+			},
+			[]string{`OnCreate("a"): Optional is no option of this verb`}},
+		"option of another verb in On": {"it would have no effect at all",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
+				w.On("a", kopf.CreateUpdateResume(), succeed, kopf.EvenIfDeleted(), kopf.Optional())
+				return above()
+			},
+			[]string{`On("a"): Optional is no option of handlers for create, update, resume`}},
 		"wrong option in a policy": {"the mistake is where the policy is used, as that is where it matters",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(0)))

@@ -70,12 +70,23 @@ func TestVerbsFillHandlers(t *testing.T) {
 			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed, kopf.Retries(2), patient) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create,
 				Policy: handlers.Policy{Retries: ptr.To(2), Timeout: ptr.To(time.Hour)}}}},
-		"mixed policy": {"options of two families are bundled for the narrower one",
+		"mixed policy": {"options of all families go into one, and count where they are taken",
 			func(w kopf.Selection[*Widget]) {
-				w.OnDelete("a", succeed, kopf.Policy[kopf.DeleteOption](kopf.Retries(3), kopf.Optional()))
+				w.OnDelete("a", succeed, kopf.Policy(kopf.Retries(3), kopf.Optional()))
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
+		"options of single reasons": {"each counts for the reasons whose verbs take it",
+			func(w kopf.Selection[*Widget]) {
+				w.On("a", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), succeed, kopf.Policy(kopf.Optional()),
+					kopf.EvenIfDeleted(), kopf.Retries(3))
+			},
+			[]handlers.Handler{
+				{ID: "a", Reason: cause.Create, Policy: handlers.Policy{Retries: ptr.To(3)}},
+				{ID: "a", Reason: cause.Update, NeedsChange: true, Policy: handlers.Policy{Retries: ptr.To(3)}},
+				{ID: "a", Initial: true, EvenIfDeleted: true, Policy: handlers.Policy{Retries: ptr.To(3)}},
+				{ID: "a", Reason: cause.Delete, Optional: true, Policy: handlers.Policy{Retries: ptr.To(3)}},
+			}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func register(op *kopf.Operator) {
 		byField: kopf.NewIndex(examples, "by-field", fieldOf),
 		looks:   kopf.NewMemo[int](examples),
 	}
-	examples.On("report", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResume}, o.report)
+	examples.On("report", kopf.CreateUpdateResume(), o.report)
 	examples.Timer("look", time.Second, o.look)
 }
 

@@ -21,7 +21,7 @@ func handleRaw(context.Context, *kopf.Change[*unstructured.Unstructured]) error 
 func register(op *kopf.Operator) {
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	shared := kopf.Policy(kopf.Retries(3), kopf.Timeout(time.Minute))
-	narrow := kopf.Policy[kopf.DeleteOption](kopf.Optional(), kopf.Retries(3))
+	mixed := kopf.Policy(kopf.Optional(), kopf.Retries(3), kopf.Sharp())
 
 	// Options of all verbs for changes.
 	maps.OnCreate(
@@ -29,23 +29,23 @@ func register(op *kopf.Operator) {
 		kopf.Errors(kopf.ErrorsIgnored), shared,
 	)
 	maps.OnUpdate("a", handle, kopf.Retries(3), shared)
-	maps.OnDelete("a", handle, kopf.Retries(3), kopf.Optional(), shared, narrow)
+	maps.OnDelete("a", handle, kopf.Retries(3), kopf.Optional(), shared, mixed)
 	maps.OnResume("a", handle, kopf.Retries(3), kopf.EvenIfDeleted(), shared)
 	maps.On("b", []kopf.Reason{kopf.ReasonCreate}, handle, kopf.Retries(3), shared)
+	maps.On("b", kopf.CreateUpdateResume(), handle, kopf.Optional(), kopf.EvenIfDeleted(), kopf.OldValue(1))
+	maps.OnEvent("e", func(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil }, mixed)
 
 	// Options of other verbs.
-	maps.OnCreate("a", handle, kopf.Optional())                             // want "missing method changeOption"
-	maps.OnUpdate("a", handle, kopf.EvenIfDeleted())                        // want "missing method updateOption"
-	maps.OnDelete("a", handle, kopf.EvenIfDeleted())                        // want "missing method deleteOption"
-	maps.OnResume("a", handle, kopf.Optional())                             // want "missing method resumeOption"
-	maps.On("b", []kopf.Reason{kopf.ReasonDelete}, handle, kopf.Optional()) // want "missing method changeOption"
+	maps.OnCreate("a", handle, kopf.Optional())                          // want "missing method changeOption"
+	maps.OnUpdate("a", handle, kopf.EvenIfDeleted())                     // want "missing method updateOption"
+	maps.OnDelete("a", handle, kopf.EvenIfDeleted())                     // want "missing method deleteOption"
+	maps.OnResume("a", handle, kopf.Optional())                          // want "missing method resumeOption"
+	maps.On("b", []kopf.Reason{kopf.ReasonDelete}, handle, kopf.Sharp()) // want "missing method onOption"
 
 	maps.OnCreate("a", handle, kopf.Workers(3)) // want "does not implement facade.ChangeOption"
-	maps.OnCreate("a", handle, narrow)          // want "missing method changeOption"
 
-	_ = kopf.New("a.b", kopf.Retries(3))                // want "missing method operatorOption"
-	_ = kopf.Policy(kopf.Retries(3), kopf.Optional())   // want "does not match inferred type"
-	_ = kopf.Policy[kopf.ResumeOption](kopf.Optional()) // want "missing method resumeOption"
+	_ = kopf.New("a.b", kopf.Retries(3)) // want "missing method operatorOption"
+	_ = kopf.Policy(kopf.Workers(3))     // want "missing method anyOption"
 
 	// Functions of another type.
 	maps.OnCreate("a", handleRaw)                                  // want "cannot use handleRaw"

@@ -1,0 +1,83 @@
+package facade
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// PolicyOption is a [Policy], which stands among the options of any verb.
+type PolicyOption interface{ FilterOption }
+
+// Policy makes several options one, to be shared by handlers:
+//
+//	var patient = kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.Optional())
+//
+// What stands next to it among the options of a handler wins over what is in it. It may have options of several verbs;
+// one that the handler's verb does not take is a mistake, reported when the operator is set up.
+func Policy(opts ...Option) PolicyOption {
+	return inFamily[PolicyOption](option{name: "Policy", parts: slices.Clone(opts)})
+}
+
+// choice is the options that a verb was given, and the families that it takes. On takes several.
+type choice struct {
+	given []Option
+	takes []reflect.Type
+	whose string // for messages
+}
+
+// asOptions makes options of one family those of any.
+func asOptions[O Option](opts []O) choice {
+	wide := make([]Option, 0, len(opts))
+	for _, opt := range opts {
+		wide = append(wide, opt)
+	}
+	return choice{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
+}
+
+// resolve gives the options that count: those of policies first, so that what stands on its own wins. An option twice
+// in one place is a mistake: nobody can tell which one was meant.
+func (c choice) resolve() (chosen []option, problems []error) {
+	var own []option
+	for _, opt := range c.given {
+		o, ok := opt.(option)
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Errorf("%T is no option of package facade", opt))
+		case o.set == nil:
+			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
+			chosen, problems = append(chosen, parts...), append(problems, wrong...)
+		case !slices.ContainsFunc(c.takes, o.isFor):
+			problems = append(problems, fmt.Errorf("%s is no option of %s", o.name, c.whose))
+		default:
+			own = append(own, o)
+		}
+	}
+	for i, o := range own {
+		switch {
+		case o.err != nil:
+			problems = append(problems, o.err)
+		case slices.ContainsFunc(own[:i], func(other option) bool { return other.name == o.name }):
+			problems = append(problems, fmt.Errorf("%s is given twice", o.name))
+		default:
+			chosen = append(chosen, o)
+		}
+	}
+	return chosen, problems
+}
+
+// isFor tells whether verbs that take a family take the option.
+func (o option) isFor(family reflect.Type) bool {
+	return o.family != nil && o.family.Implements(family)
+}
+
+// applyOptions sets the handler's options.
+func applyOptions(h *handlers.Handler, c choice) []error {
+	chosen, problems := c.resolve()
+	for _, o := range chosen {
+		o.set(h)
+	}
+	return problems
+}

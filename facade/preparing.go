@@ -1,0 +1,105 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// function is what a verb for changes is called with.
+type function[T client.Object] struct {
+	verb, id string
+	call     ChangeFunc[T]
+}
+
+// register adds a handler for each of the reasons, with the options that are for it.
+func register[T client.Object](s ChangeSelection[T], fn function[T], opts choice, reasons ...Reason) {
+	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
+}
+
+// registerField is register with a field that is none of the options.
+func registerField[T client.Object](
+	s ChangeSelection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
+) {
+	all := handlers.Handler{ID: fn.id, Family: handlers.Changing, Field: field}
+	chosen, ok := prepare(s, &all, fn.verb, fn.call == nil, opts, problems)
+	if !ok {
+		return
+	}
+	for _, reason := range reasons {
+		h := handlers.Handler{
+			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Redacted: all.Redacted,
+			Location: all.Location, Call: s.call(fn.call),
+			// All closures of one function literal have the same pointer, though they are different functions. The
+			// difference is nowhere to be seen: only handlers of one id are compared, and they share one record, so one
+			// of them is called.
+			Function: reflect.ValueOf(fn.call).Pointer(),
+		}
+		for _, o := range chosen {
+			if o.isFor(families[reason]) {
+				o.set(&h)
+			}
+		}
+		setReason(&h, reason)
+		s.kind.op.register(registration{kind: s.kind, verb: verbs[reason], handler: &h})
+	}
+}
+
+func setReason(h *handlers.Handler, reason Reason) {
+	switch reason {
+	case ReasonResume:
+		h.Initial = true
+	case fieldChange:
+		h.NeedsChange = true
+	case ReasonUpdate:
+		h.Reason, h.NeedsChange = reason, true // without a field, for its sub-handlers
+	default:
+		h.Reason = reason
+	}
+}
+
+// prepare fills in what the handlers of all verbs have, and keeps the errors. It gives the options that count; false
+// means that there is nothing to be registered.
+func prepare[T client.Object](
+	s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
+) ([]option, bool) {
+	id := h.ID
+	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
+	chosen, wrong := opts.resolve()
+	problems = append(append(checkHandler(id, missing), problems...), wrong...)
+	for _, o := range chosen {
+		o.set(h)
+	}
+	problems = append(problems, fieldProblems(h)...)
+	if s.codec != nil && h.Field != nil {
+		if err := s.codec.CheckField(h.Field); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	h.ID = handlers.FullID(id, h.Family, h.Field)
+	if s.kind == nil {
+		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
+	}
+	for _, problem := range problems {
+		s.kind.addError(fmt.Errorf("%s(%q): %w", verb, id, problem))
+	}
+	return chosen, len(problems) == 0 && s.kind.find != nil
+}
+
+// checkHandler tells what is wrong with an id and a function.
+func checkHandler(id string, missing bool) []error {
+	var problems []error
+	if err := keys.ValidateID(id); err != nil {
+		problems = append(problems, err)
+	}
+	if missing {
+		problems = append(problems, errors.New("the function is nil"))
+	}
+	return problems
+}
