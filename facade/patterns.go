@@ -87,8 +87,8 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 	}
 }
 
-// WithLabel narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or a
-// function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
+// WithLabel narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or
+// a function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
 // pattern}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 	return Selection[T]{s.ChangeSelection.WithLabel(key, pattern)}
