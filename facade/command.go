@@ -59,11 +59,11 @@ func (c commandOperator) Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Namespaces are those of InNamespaces.
-func (c commandOperator) Namespaces() []string { return c.op.settings.namespaces }
+// Namespaces are those of the settings.
+func (c commandOperator) Namespaces() []string { return c.op.settings.values.Namespaces }
 
-// SetupWithManager adds the operator to the manager of the command line. The flags win over InNamespaces.
+// SetupWithManager adds the operator to the manager of the command line. The flags win over the settings.
 func (c commandOperator) SetupWithManager(m ctrl.Manager, namespaces []string) error {
-	c.op.settings.namespaces = namespaces
+	c.op.given.Namespaces = namespaces
 	return c.op.SetupWithManager(m)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // execute runs the command line of the operator, and returns the exit code and what it printed.
@@ -105,7 +106,7 @@ func TestWrongCommandLines(t *testing.T) {
 
 // scheming is an operator that knows its types.
 func scheming() *kopf.Operator {
-	op := kopf.New("test.example.org", kopf.AddToScheme(addWidgets))
+	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	return op
 }
@@ -155,7 +156,7 @@ const nowhere = "internal/commandline/testdata/nowhere.yaml"
 func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		opts   []kopf.OperatorOption
+		inCode []string
 		args   []string
 		hint   bool
 	}{
@@ -165,13 +166,15 @@ func TestRunStops(t *testing.T) {
 			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false,
 		},
 		"namespaces in code": {
-			"the program has said so", []kopf.OperatorOption{kopf.InNamespaces("a")}, nil, false,
+			"the program has said so", []string{"a"}, nil, false,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			withoutCluster(t)
-			op := kopf.New("test.example.org", append(c.opts, kopf.AddToScheme(addWidgets))...)
+			op := kopf.New("test.example.org", kopf.Settings{
+				Namespaces: c.inCode, AddToScheme: runtime.SchemeBuilder{addWidgets},
+			})
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			var stderr bytes.Buffer
 			cmd := kopf.NewCommand(op)

@@ -155,14 +155,14 @@ func (v *tamperer) play(own bool) {
 	if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 		v.t.Fatal(err)
 	}
-	var options []kopf.OperatorOption
+	var settings kopf.Settings
 	if own {
-		options = append(
-			options, kopf.DiffBase(tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}}),
-			kopf.Progress(tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}}),
-		)
+		settings.Persistence = kopf.PersistenceSettings{
+			DiffbaseStorage: tamperingDiffbase{v, diffbase.Annotations{Prefix: "test.example.org"}},
+			ProgressStorage: tamperingProgress{v, progress.Annotations{Prefix: "test.example.org"}},
+		}
 	}
-	op := kopf.New("test.example.org", options...)
+	op := kopf.New("test.example.org", settings)
 	v.register(op)
 	stop := operate(v.t, v.server, op)
 	defer stop()

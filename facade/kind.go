@@ -43,7 +43,7 @@ func (k *kind) addError(err error) {
 // type.
 //
 // The kind is the prototype's, if that has its TypeMeta set, and otherwise the type's in the scheme of the manager;
-// under [Main], give the type's AddToScheme to [AddToScheme]. For fields that the type does not have, see
+// under [Main], give the type's AddToScheme to [Settings]. For fields that the type does not have, see
 // [Change.Patch].
 func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := &kind{op: op, location: location()}
@@ -75,7 +75,7 @@ func selectorOfType(
 		home := reflect.TypeOf(prototype).Elem().PkgPath()
 		return discovery.Selector{}, fmt.Errorf(
 			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
-				"scheme, or give kopf.AddToScheme(%s.AddToScheme) to kopf.New: %w",
+				"scheme, or give %s.AddToScheme to kopf.New, in the AddToScheme of kopf.Settings: %w",
 			prototype, home, path.Base(home), err)
 	}
 	if err != nil {

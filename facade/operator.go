@@ -18,7 +18,9 @@ import (
 // more.
 type Operator struct {
 	name     string
-	settings settings
+	location string   // of New
+	given    Settings // as the user has them
+	settings settings // as of the last plan
 
 	mu            sync.Mutex
 	registrations []registration
@@ -45,24 +47,21 @@ const (
 // writes and the source of Kubernetes events: two operators of different names can handle the same objects, two of the
 // same name cannot. Once objects have been handled, another name makes all of them new.
 //
-// A wrong name or option is reported when the operator is set up.
-func New(name string, opts ...OperatorOption) *Operator {
-	op := &Operator{name: name, settings: defaults(name)}
+// Without settings, all of them have their defaults; more than one is a mistake. Wrong names and settings are reported
+// when the operator is set up.
+func New(name string, settings ...Settings) *Operator {
+	op := &Operator{name: name, location: location()}
 	if err := validateName(name); err != nil {
-		op.errs.add(location(), err)
+		op.errs.add(op.location, err)
 	}
-	for _, opt := range opts {
-		configure, ok := opt.(setting)
-		if !ok {
-			op.errs.add(location(), fmt.Errorf("kopf.New: %T is no option of package facade", opt))
-			continue
-		}
-		if err := configure(&op.settings); err != nil {
-			op.errs.add(location(), fmt.Errorf("kopf.New: %w", err))
-		}
-	}
-	for _, err := range op.settings.resolveStorages() {
-		op.errs.add(location(), fmt.Errorf("kopf.New: %w", err))
+	switch len(settings) {
+	case 0:
+	case 1:
+		op.given = settings[0].clone()
+	default:
+		op.errs.add(op.location, fmt.Errorf(
+			"kopf.New: %d Settings are given: set all fields in one of them", len(settings),
+		))
 	}
 	return op
 }

@@ -111,8 +111,8 @@ func Retries(n int) LimitOption {
 
 // Timeout sets when the handler has failed for good, counted from the moment it was first due for the cause: waits
 // between attempts and downtimes of the operator are included. A call that is running then is cancelled with
-// [ErrTimeout]. Default: none; a call that never ends holds one of the [Workers] for ever then. Kopf: timeout=, which
-// does not cancel.
+// [ErrTimeout]. Default: none; a call that never ends holds one of the workers of its kind for ever, see
+// [QueueingSettings] then. Kopf: timeout=, which does not cancel.
 func Timeout(limit time.Duration) LimitOption {
 	return optionOf[LimitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
 		h.Policy.Timeout = &limit
@@ -120,7 +120,7 @@ func Timeout(limit time.Duration) LimitOption {
 }
 
 // Backoff sets the delay after an ordinary error; that of a [Temporary] error is its own. Default: that of the
-// operator, see [DefaultBackoff]. Kopf: backoff=.
+// operator, see [ExecutionSettings]. Kopf: backoff=.
 func Backoff(delay time.Duration) LimitOption {
 	return optionOf[LimitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
 		h.Policy.Backoff = &delay

@@ -27,7 +27,7 @@ type resolved struct {
 
 // plan resolves all kinds by the scheme, and checks what it can only check then. It reports all errors at once.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
-	found := slices.Concat(op.errs, takeOwnerless())
+	found := slices.Concat(op.errs, op.settle(), takeOwnerless())
 	all, unknown := op.resolve(scheme)
 	found = append(found, unknown...)
 	for i, one := range all {

@@ -277,7 +277,7 @@ func TestUnknownType(t *testing.T) {
 			at,
 		),
 		"call AddToScheme of package github.com/kopf-runtime/kopf-runtime/facade_test",
-		"kopf.AddToScheme(facade_test.AddToScheme)",
+		"give facade_test.AddToScheme to kopf.New",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("want %q once, for both handlers, got: %v", want, err)

@@ -62,7 +62,7 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 //
 // That such a value has changed is seen as ever, and handlers see the present one in c.Object. But in c.Diff, there are
 // paths without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value,
-// and a path through a list means the list. For who can try out values, see [DigestKey].
+// and a path through a list means the list. For who can try out values, see [PersistenceSettings].
 //
 // A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`. As
 // handlers of one kind share what is remembered, it holds for all of them. Fields may become redacted, and be no

@@ -1,108 +1,127 @@
 package facade
 
 import (
-	"errors"
-	"fmt"
-	"slices"
+	"log/slog"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// kopfFinalizer is the default one of Kopf's operators. Kopf: persistence.finalizer.
-const kopfFinalizer = keys.KopfPrefix + "/KopfFinalizerMarker"
+// These stand for durations in [Settings], as zero is the default there. A setting says which of them it takes.
+const (
+	// Never is for something that does not happen, or has no limit.
+	Never time.Duration = math.MinInt64
+	// Immediately is for no delay at all.
+	Immediately time.Duration = math.MinInt64 + 1
+)
 
-// OperatorOption is a setting of a whole operator, for [New]. Of two settings of the same thing, the later one counts.
-type OperatorOption interface{ operatorOption() }
+// Settings are those of a whole operator, for [New]. They have Kopf's sections, and docs/settings.md has all of Kopf's
+// settings with what has become of them.
+//
+// The zero value of a field is its documented default. So booleans are false by default, and for no limit or no delay
+// there are [Never] and [Immediately]. Durations are a millisecond or longer. A nil list is the same as an empty one
+// unless the field says otherwise. Mistakes are told by the set-up, all at once, with the name of the field; so is a
+// field of which the feature is not served yet.
+type Settings struct {
+	// Namespaces restrict the operator to objects in these namespaces, by their exact names; objects outside of any
+	// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it. Kopf:
+	// the argument namespaces of kopf.operator.
+	Namespaces []string
+	// AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package
+	// that is handled or read through clients. The types of client-go are known without it. Under SetupWithManager the
+	// functions are applied to the manager's scheme.
+	AddToScheme []func(*runtime.Scheme) error
+	// CachedReads are kinds that handlers read from a cache through their clients under [Main], given by an empty
+	// object of each. Not served yet.
+	CachedReads []client.Object
 
-type setting func(*settings) error
-
-func (setting) operatorOption() {}
-
-// settings are what the operator's options set.
-type settings struct {
-	prefix      string
-	finalizer   string
-	boundTo     string
-	legacyKeys  bool
-	diffbase    diffbase.Storage
-	progress    progress.Storage
-	compact     bool
-	namespaces  []string
-	workers     int
-	backoff     time.Duration
-	checkpoint  time.Duration
-	lifecycle   HandlerLifecycle
-	errorDelays []time.Duration // nil for the default ones
-	apiBackoffs []time.Duration
-
-	obeyRetryAfter bool
-	daemons, ticks int
-	cancelPolling  time.Duration
-
-	schemes  []func(*runtime.Scheme) error
-	storages storageOptions
-	digests  reconcilers.Digests
+	Process     ProcessSettings
+	Posting     PostingSettings
+	Peering     PeeringSettings
+	Watching    WatchingSettings
+	Queueing    QueueingSettings
+	Scanning    ScanningSettings
+	Admission   AdmissionSettings
+	Execution   ExecutionSettings
+	Background  BackgroundSettings
+	Networking  NetworkingSettings
+	Persistence PersistenceSettings
 }
 
-func defaults(name string) settings {
-	return settings{
-		prefix:    name,
-		finalizer: name + "/finalizer",
-		boundTo:   name + "/" + keys.HandledUID,
-		diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
-		progress:  progress.Annotations{Prefix: name, WithoutV1: true},
-		compact:   true,
-		digests:   reconcilers.Digests{Limit: digestLimit, Secrets: true},
-	}
-}
-
-// AsKopf makes the operator remember as Kopf's operators do by default: with the annotations of kopf.zalando.org, and
-// the finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects of a Kopf operator, with every
-// handler where it was, and can hand them back. Ids must be those of the Kopf handlers: their function names, by
-// default.
+// AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the
+// annotations of kopf.zalando.org and the finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects
+// of a Kopf operator, with every handler where it was, and can hand them back. Ids must be those of the Kopf handlers:
+// their function names, by default. Further fields are set on what it returns:
+//
+//	settings := kopf.AsKopf()
+//	settings.Namespaces = []string{"databases"}
+//	op := kopf.New("databases.example.org", settings)
 //
 // There is one price: a copy of a handled object, annotations included, is taken for handled, as Kopf does.
-func AsKopf() OperatorOption {
-	return setting(func(s *settings) error {
-		s.prefix, s.finalizer, s.boundTo, s.legacyKeys = keys.KopfPrefix, kopfFinalizer, "", true
-		s.diffbase, s.progress, s.compact = diffbase.Annotations{}, progress.Smart{}, false
-		s.digests.Limit, s.digests.Secrets = 0, false // Kopf cannot read digests
-		return nil
-	})
+func AsKopf() Settings {
+	return Settings{Persistence: PersistenceSettings{
+		Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker", AnnotationPrefix: keys.KopfPrefix,
+		TrustCopies: true, KopfFormats: true,
+	}}
 }
 
-// InNamespaces restricts the operator to objects in these namespaces, by their exact names; objects outside of any
-// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it.
-// Kopf: the argument namespaces of kopf.operator.
-func InNamespaces(names ...string) OperatorOption {
-	return setting(func(s *settings) (err error) {
-		if len(names) == 0 {
-			return errors.New("InNamespaces: no namespaces are given; leave the option out for the whole cluster")
-		}
-		s.namespaces, err = commandline.UniqueNamespaces(names)
-		if err != nil {
-			return fmt.Errorf("InNamespaces: %w", err)
-		}
-		return nil
-	})
+// ProcessSettings are those of the process. Kopf: settings.process.
+type ProcessSettings struct {
+	// UltimateExitingTimeout is how long the exit of the process may take before it kills itself. Not served yet.
+	// Kopf: ultimate_exiting_timeout.
+	UltimateExitingTimeout time.Duration
 }
 
-// AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package that
-// is handled or read through clients. The types of client-go are known without it. Under SetupWithManager the functions
-// are applied to the manager's scheme.
-func AddToScheme(add ...func(*runtime.Scheme) error) OperatorOption {
-	return setting(func(s *settings) error {
-		if slices.ContainsFunc(add, func(f func(*runtime.Scheme) error) bool { return f == nil }) {
-			return errors.New("AddToScheme: a function is nil")
-		}
-		s.schemes = append(s.schemes, add...)
-		return nil
-	})
+// PostingSettings are those of Kubernetes events. Kopf: settings.posting.
+type PostingSettings struct {
+	// Disabled posts no Kubernetes events at all: [Change.Event] and the like do nothing. Kopf: enabled, the inverse.
+	Disabled bool
+	// Loggers posts the log lines of handlers as Kubernetes events. Not served yet. Kopf: loggers.
+	Loggers bool
+	// Level is that of the log lines which are posted, and of those above it. Not served yet. Kopf: level.
+	Level slog.Level
+	// ReportingComponent is the source of the events; today, it is the operator's name. Not served yet. Kopf:
+	// reporting_component.
+	ReportingComponent string
+	// ReportingInstance is the instance of the source; today, it is "dev". Not served yet. Kopf: reporting_instance.
+	ReportingInstance string
+	// EventNamePrefix begins the names of the events; today, it is "kopf-event-". Not served yet. Kopf:
+	// event_name_prefix.
+	EventNamePrefix string
+}
+
+// PeeringSettings are those of operators that know of each other. None of them is served yet: an operator is alone.
+// Kopf: settings.peering.
+type PeeringSettings struct {
+	// Name is that of the peering object. Not served yet. Kopf: name.
+	Name string
+	// Stealth does not log keep-alives. Not served yet. Kopf: stealth.
+	Stealth bool
+	// Priority is the operator's: those of lower priorities pause. Not served yet. Kopf: priority.
+	Priority int
+	// Lifetime is how long the operator counts as alive after a keep-alive. Not served yet. Kopf: lifetime.
+	Lifetime time.Duration
+	// Mandatory fails without a peering object. Not served yet. Kopf: mandatory.
+	Mandatory bool
+	// Standalone ignores all other operators. It may be set already, as every operator does so. Kopf: standalone.
+	Standalone bool
+	// Clusterwide takes the peering object of the cluster instead of the namespaces'. Not served yet. Kopf:
+	// clusterwide.
+	Clusterwide bool
+}
+
+// ScanningSettings are those of the search for kinds. Kopf: settings.scanning.
+type ScanningSettings struct {
+	// Disabled looks for kinds only once, when the operator starts. Not served yet. Kopf: disabled.
+	Disabled bool
+}
+
+// AdmissionSettings are those of admission webhooks. Kopf: settings.admission.
+type AdmissionSettings struct {
+	// Managed is the suffix of the webhook configurations that the operator manages. Not served yet. Kopf: managed.
+	Managed string
 }

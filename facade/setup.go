@@ -63,14 +63,17 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 }
 
 // valid is false for nil and for the zero value.
-func (op *Operator) valid() bool { return op != nil && op.settings.diffbase != nil }
+func (op *Operator) valid() bool { return op != nil && op.location != "" }
 
 // fillScheme adds the types of AddToScheme, once to each scheme.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	if op.filled == scheme {
 		return nil
 	}
-	for _, add := range op.settings.schemes {
+	for _, add := range op.given.AddToScheme {
+		if add == nil {
+			continue // the plan reports it
+		}
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("setting up operator %q: adding types to the scheme: %w", op.name, err)
 		}
@@ -79,16 +82,30 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
+// settle fills in the defaults of the settings, and gives all that is wrong with them.
+func (op *Operator) settle() (wrong setupErrors) {
+	var problems []error
+	op.settings, problems = resolveSettings(op.name, op.given)
+	for _, err := range problems {
+		wrong.add(op.location, fmt.Errorf("kopf.New: %w", err))
+	}
+	return wrong
+}
+
 // engineOptions are the settings as the engine has them.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
+	kept, limits := s.values.Persistence, s.values.Background
 	return reconcilers.Options{
-		Name: op.name, Prefix: s.prefix, Finalizer: s.finalizer, BoundTo: s.boundTo,
-		Diffbase: s.diffbase, Progress: s.progress, CompactSubs: s.compact, Registrations: plan,
-		Namespaces: s.namespaces, Workers: s.workers, Backoff: s.backoff, Checkpoint: s.checkpoint,
-		Lifecycle: s.lifecycle, ErrorDelays: s.errorDelays,
-		Metrics: metrics.Registry, Digests: s.digests, APIBackoffs: s.apiBackoffs, ObeyRetryAfter: s.obeyRetryAfter,
-		Forget: op.forgetMemos(), Daemons: s.daemons, Ticks: s.ticks, CancelPolling: s.cancelPolling,
+		Name: op.name, Registrations: plan, Namespaces: s.values.Namespaces, Metrics: metrics.Registry,
+		Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
+		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
+		Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
+		Backoff: s.backoff(), Lifecycle: s.values.Execution.Lifecycle, Checkpoint: s.values.Execution.Checkpoint,
+		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
+		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
+		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
+		Forget: op.forgetMemos(),
 	}
 }
 

@@ -7,16 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // newManager makes a manager that talks to nobody before it starts.
@@ -72,10 +68,9 @@ func TestSetupFails(t *testing.T) {
 			return m.Start(ctx)
 		}, `OnUpdate("late"): registered after the operator was set up`},
 		"scheme that cannot be filled": {"a mistake in an API package", func(t *testing.T) error {
-			op := kopf.New(
-				"test.example.org",
-				kopf.AddToScheme(func(*runtime.Scheme) error { return errors.New("no types today") }),
-			)
+			op := kopf.New("test.example.org", kopf.Settings{
+				AddToScheme: runtime.SchemeBuilder{func(*runtime.Scheme) error { return errors.New("no types today") }},
+			})
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "adding types to the scheme: no types today"},
 	}
@@ -90,7 +85,7 @@ func TestSetupFails(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	op := kopf.New("test.example.org", kopf.AddToScheme(addWidgets))
+	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	scheme := runtime.NewScheme()
 	if err := op.SetupWithManager(newManager(t, scheme)); err != nil {
@@ -111,64 +106,6 @@ func TestSetupAfterMistakesAreCorrected(t *testing.T) {
 	}
 }
 
-func TestOperators(t *testing.T) {
-	own := reconcilers.Options{
-		Name: "test.example.org", Prefix: "test.example.org", Finalizer: "test.example.org/finalizer",
-		BoundTo:  "test.example.org/handled-uid",
-		Diffbase: diffbase.Annotations{Prefix: "test.example.org", WithoutV1: true},
-		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true}, CompactSubs: true,
-		Digests: reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
-	}
-	with := func(change func(*reconcilers.Options)) reconcilers.Options {
-		o := own
-		change(&o)
-		return o
-	}
-	cases := map[string]struct {
-		reason string
-		opts   []kopf.OperatorOption
-		want   reconcilers.Options
-	}{
-		"defaults": {"all memory is under the name", nil, own},
-		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written",
-			[]kopf.OperatorOption{kopf.AsKopf()},
-			reconcilers.Options{
-				Name: "test.example.org", Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
-				Diffbase: diffbase.Annotations{}, Progress: progress.Smart{},
-			}},
-		"namespaces": {"one given twice would be handled twice",
-			[]kopf.OperatorOption{kopf.InNamespaces("b", "a", "b")},
-			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
-		"numbers": {"they go to the engine as they are", []kopf.OperatorOption{
-			kopf.Workers(3), kopf.DefaultBackoff(time.Second), kopf.Checkpoint(time.Minute),
-			kopf.Lifecycle(kopf.ASAP), kopf.ErrorDelays(time.Hour),
-			kopf.APIBackoffs(time.Second, time.Minute), kopf.ObeyRetryAfter(),
-			kopf.MaxConcurrentDaemons(5), kopf.MaxConcurrentTicks(6), kopf.DefaultCancelPolling(time.Hour),
-		},
-			with(func(o *reconcilers.Options) {
-				o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, kopf.ASAP
-				o.ErrorDelays = []time.Duration{time.Hour}
-				o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
-				o.Daemons, o.Ticks, o.CancelPolling = 5, 6, time.Hour
-			})},
-		"no error delays": {"they are none, not the default ones", []kopf.OperatorOption{kopf.ErrorDelays()},
-			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			op := kopf.New("test.example.org", c.opts...)
-			if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-				t.Fatal(err)
-			}
-			got := kopf.EngineOptions(op)
-			got.Metrics = nil
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
-			}
-		})
-	}
-}
-
 func TestWrongOperators(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -183,18 +120,9 @@ func TestWrongOperators(t *testing.T) {
 		"long name": {"events of such a source are refused",
 			func() *kopf.Operator { return kopf.New(strings.Repeat("a.", 31) + "aa") },
 			[]string{"more than 63 characters"}},
-		"wrong options": {"each names itself and its value",
-			func() *kopf.Operator {
-				return kopf.New("test.example.org", kopf.Workers(0), kopf.DefaultBackoff(0),
-					kopf.ErrorDelays(0), kopf.APIBackoffs(0), kopf.MaxConcurrentDaemons(0), kopf.MaxConcurrentTicks(-1),
-					kopf.DefaultCancelPolling(0), kopf.Checkpoint(0), kopf.Lifecycle(99),
-					kopf.InNamespaces("Team_A"),
-					kopf.InNamespaces(), kopf.AddToScheme(nil), nil)
-			},
-			[]string{"13 mistakes", "MaxConcurrentDaemons(0)", "MaxConcurrentTicks(-1)", "DefaultCancelPolling(0s)",
-				"ErrorDelays: the delay 0s", "APIBackoffs: the delay 0s", "Checkpoint(0s)", "Lifecycle(99)",
-				"Workers(0)", "DefaultBackoff(0s)", `InNamespaces: "Team_A" is not the name of a namespace`,
-				"InNamespaces: no namespaces", "AddToScheme: a function is nil", "<nil> is no option"}},
+		"two settings": {"nobody knows which of them counts",
+			func() *kopf.Operator { return kopf.New("test.example.org", kopf.AsKopf(), kopf.Settings{}) },
+			[]string{"kopf.New: 2 Settings are given: set all fields in one of them"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

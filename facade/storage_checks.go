@@ -19,70 +19,10 @@ var (
 	errNoStorage   = errors.New("the storage is nil")
 	errEmptyMulti  = errors.New("there are no storages in Multi, so nothing would ever be remembered")
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
-	errIgnored     = errors.New(
-		"IgnoredFields: give the fields to the storage of DiffBase instead: it decides what counts",
-	)
 )
 
-// resolveStorages makes the storages from what all options together say.
-func (s *settings) resolveStorages() (problems []error) {
-	m := s.storages
-	s.finalizer = cmp.Or(m.finalizer, s.finalizer)
-	bound := s.boundTo != ""
-	if m.bound != nil {
-		bound = *m.bound
-	}
-	if m.prefix != "" {
-		// With AsKopf, which may come after the prefix, its former keys must be possible.
-		if err := checkPrefix(m.prefix, s.legacyKeys); err != nil {
-			problems = append(problems, fmt.Errorf("AnnotationPrefix: %w", err))
-		}
-		s.prefix = m.prefix
-		s.progress = progress.Annotations{Prefix: s.prefix, WithoutV1: true}
-		if s.legacyKeys {
-			s.progress = progress.Smart{Prefix: s.prefix}
-		}
-	}
-	if s.boundTo = ""; bound {
-		s.boundTo = s.prefix + "/" + keys.HandledUID
-	}
-	if m.prefix != "" || len(m.ignored) > 0 {
-		s.diffbase = diffbase.Annotations{Prefix: s.prefix, IgnoredFields: m.ignored, WithoutV1: !s.legacyKeys}
-	}
-	return append(problems, s.useOwnStorages()...)
-}
-
-// useOwnStorages puts storages of the user's own in the place of the default ones.
-func (s *settings) useOwnStorages() (problems []error) {
-	if s.storages.diffbase != nil {
-		s.diffbase = s.storages.diffbase
-		if len(s.storages.ignored) > 0 {
-			problems = append(problems, errIgnored)
-		}
-	}
-	if s.storages.progress != nil {
-		s.progress, s.compact = s.storages.progress, false
-	}
-	return problems
-}
-
-// checkPrefix tells whether the operator's own annotations can be written.
-func checkPrefix(prefix string, legacy bool) error {
-	if err := keys.ValidatePrefix(prefix); err != nil {
-		return err
-	}
-	for _, key := range []string{keys.LastHandled, keys.Touch} {
-		for _, name := range keys.Names(prefix, key, legacy) {
-			if err := keys.ValidateKey(name); err != nil {
-				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
-			}
-		}
-	}
-	return nil
-}
-
-// checkDiffBase tells what is wrong with a storage, as far as that can be seen.
-func checkDiffBase(kept diffbase.Storage) error {
+// checkDiffbase tells what is wrong with a storage, as far as that can be seen.
+func checkDiffbase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
@@ -91,7 +31,7 @@ func checkDiffBase(kept diffbase.Storage) error {
 			return errEmptyMulti
 		}
 		for _, one := range multi {
-			if err := checkDiffBase(one); err != nil {
+			if err := checkDiffbase(one); err != nil {
 				return err
 			}
 		}
@@ -166,11 +106,11 @@ func checkPlaces(patch map[string]any) error {
 
 // sharePlace tells whether the records of two ids are at one place. Every storage has its own rules, so it is asked.
 func (op *Operator) sharePlace(a, b string) bool {
-	first, err := recordPatch(op.settings.progress, a)
+	first, err := recordPatch(op.settings.values.Persistence.ProgressStorage, a)
 	if err != nil {
 		return false // checkRecordPlace reports the error
 	}
-	second, err := recordPatch(op.settings.progress, b)
+	second, err := recordPatch(op.settings.values.Persistence.ProgressStorage, b)
 	if err != nil {
 		return false
 	}
@@ -186,7 +126,7 @@ func (op *Operator) sharePlace(a, b string) bool {
 // checkRecordPlace tells whether a handler's record would overwrite what else the operator keeps on objects.
 func (op *Operator) checkRecordPlace(one resolved) error {
 	id := one.handler.ID
-	patch, err := recordPatch(op.settings.progress, id)
+	patch, err := recordPatch(op.settings.values.Persistence.ProgressStorage, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
 	}

@@ -60,9 +60,11 @@ func (z Zipped) Store(patch, body map[string]any, essence diffbase.Essence) erro
 func (z Zipped) key() string { return z.Prefix + "/handled.gz" }
 
 // A storage of one's own implements diffbase.Storage, or progress.Storage; most embed one that is there.
-func ExampleDiffBase() {
+func ExamplePersistenceSettings() {
 	zipped := Zipped{diffbase.Annotations{Prefix: "databases.example.org", WithoutV1: true}}
-	kopf.New("databases.example.org", kopf.DiffBase(zipped))
+	kopf.New("databases.example.org", kopf.Settings{
+		Persistence: kopf.PersistenceSettings{DiffbaseStorage: zipped},
+	})
 
 	patch := map[string]any{}
 	object := map[string]any{"spec": map[string]any{"size": int64(1)}}
@@ -74,14 +76,14 @@ func ExampleDiffBase() {
 }
 
 // To move from annotations to the status, an operator runs with both for a while, the new one first.
-func ExampleDiffBase_moving() {
+func ExamplePersistenceSettings_moving() {
 	const name = "databases.example.org"
-	kopf.New(name,
-		kopf.DiffBase(
-			diffbase.Multi{diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
-		),
-		kopf.Progress(
-			progress.Multi{progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true}},
-		),
-	)
+	kopf.New(name, kopf.Settings{Persistence: kopf.PersistenceSettings{
+		DiffbaseStorage: diffbase.Multi{
+			diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true},
+		},
+		ProgressStorage: progress.Multi{
+			progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true},
+		},
+	}})
 }

@@ -28,81 +28,87 @@ func (broken) Store(map[string]any, map[string]any, diffbase.Essence) error {
 func TestWrongStorages(t *testing.T) {
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
 	cases := map[string]struct {
-		reason string
-		opts   []kopf.OperatorOption
-		want   string
+		reason      string
+		persistence kopf.PersistenceSettings
+		want        string
 	}{
-		"no diff-base": {
-			"there is no default to it", []kopf.OperatorOption{kopf.DiffBase(nil)}, "DiffBase: the storage is nil",
-		},
 		"empty diff-base": {
-			"all objects would be new forever", []kopf.OperatorOption{kopf.DiffBase(diffbase.Multi{})},
-			"nothing would ever be remembered",
+			"all objects would be new forever", kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{}},
+			"DiffbaseStorage: there are no storages in Multi, so nothing would ever be remembered",
 		},
 		"nil inside": {
 			"a nil is found wherever it is",
-			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Multi{diffbase.Status{}, nil})}, "the storage is nil",
+			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{diffbase.Status{}, nil}}, "the storage is nil",
 		},
 		"broken": {
-			"it would fail with every object", []kopf.OperatorOption{kopf.DiffBase(broken{})}, "no room",
+			"it would fail with every object", kopf.PersistenceSettings{DiffbaseStorage: broken{}}, "no room",
 		},
 		"bad prefix": {
 			"the API server would refuse all writes",
-			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Annotations{Prefix: "No Prefix"})},
+			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Annotations{Prefix: "No Prefix"}},
 			"invalid annotation key",
 		},
 		"identity": {
 			"the API server would refuse it, or do worse",
-			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Status{Field: diff.Path{"metadata", "name"}})},
+			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Status{Field: diff.Path{"metadata", "name"}}},
 			"nothing can be kept at /metadata/name",
 		},
-		"no progress": {
-			"there is no default to it", []kopf.OperatorOption{kopf.Progress(nil)}, "Progress: the storage is nil",
-		},
 		"no memory": {
-			"failures would be forgotten", []kopf.OperatorOption{kopf.Progress(progress.Multi{})},
-			"nothing would ever be remembered",
+			"failures would be forgotten", kopf.PersistenceSettings{ProgressStorage: progress.Multi{}},
+			"ProgressStorage: there are no storages in Multi",
 		},
 		"read only": {
 			"failures would be forgotten",
-			[]kopf.OperatorOption{kopf.Progress(progress.Multi{progress.Status{NoWrite: true}})}, "never writes",
+			kopf.PersistenceSettings{ProgressStorage: progress.Multi{progress.Status{NoWrite: true}}}, "never writes",
 		},
-		"empty prefix": {
-			"it is not the default", []kopf.OperatorOption{kopf.AnnotationPrefix("")}, "the prefix is empty",
+		"no domain": {
+			"Kubernetes wants one", kopf.PersistenceSettings{AnnotationPrefix: "My Prefix"},
+			`Persistence.AnnotationPrefix: invalid annotation prefix "My Prefix"`,
 		},
 		"long for Kopf": {
 			"Kopf's former keys have no room for it",
-			[]kopf.OperatorOption{kopf.AnnotationPrefix(long), kopf.AsKopf()},
+			kopf.PersistenceSettings{AnnotationPrefix: long, KopfFormats: true},
 			"too long for the annotations that Kopf used once",
 		},
 		"open quote": {
-			"nobody knows where the key ends", []kopf.OperatorOption{kopf.IgnoredFields(`metadata.labels."a.b`)},
+			"nobody knows where the key ends",
+			kopf.PersistenceSettings{IgnoredFields: []string{`metadata.labels."a.b`}},
 			"double quotes",
 		},
 		"empty key": {
-			"there is no such field", []kopf.OperatorOption{kopf.IgnoredFields("spec..a")}, "a key is empty",
+			"there is no such field", kopf.PersistenceSettings{IgnoredFields: []string{"spec..a"}}, "a key is empty",
 		},
 		"ignored twice": {
 			"a storage decides by itself what counts",
-			[]kopf.OperatorOption{kopf.IgnoredFields("spec.a"), kopf.DiffBase(diffbase.Status{})},
-			"the storage of DiffBase",
+			kopf.PersistenceSettings{IgnoredFields: []string{"spec.a"}, DiffbaseStorage: diffbase.Status{}},
+			"Persistence.IgnoredFields: give the fields to the storage",
 		},
 		"no finalizer": {
-			"Kubernetes wants a domain", []kopf.OperatorOption{kopf.Finalizer("mine")}, `Finalizer("mine")`,
+			"Kubernetes wants a domain", kopf.PersistenceSettings{Finalizer: "mine"},
+			`Persistence.Finalizer: "mine": it must be a domain`,
 		},
 		"no key": {
-			"it would be no secret", []kopf.OperatorOption{kopf.DigestKey([]byte("x"), nil)},
-			"DigestKey: a key is empty",
+			"it would be no secret", kopf.PersistenceSettings{DigestKey: []byte{}},
+			"Persistence.DigestKey: the key is empty",
+		},
+		"no former key": {
+			"it would be no secret",
+			kopf.PersistenceSettings{DigestKey: []byte("x"), FormerDigestKeys: [][]byte{[]byte("y"), nil}},
+			"Persistence.FormerDigestKeys[1]: the key is empty",
+		},
+		"former keys alone": {
+			"one of them may be meant for the present one",
+			kopf.PersistenceSettings{FormerDigestKeys: [][]byte{[]byte("y")}}, "there is no DigestKey",
 		},
 		"id at its place": {
 			"the record would destroy what was handled last",
-			[]kopf.OperatorOption{kopf.DiffBase(diffbase.Annotations{Prefix: "test.example.org", Key: "id"})},
+			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Annotations{Prefix: "test.example.org", Key: "id"}},
 			`the record would be at /metadata/annotations/test.example.org~1id`,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := kopf.New("test.example.org", c.opts...)
+			op := kopf.New("test.example.org", kopf.Settings{Persistence: c.persistence})
 			kopf.For(op, &Widget{}).OnCreate("id", succeed)
 			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -120,39 +126,39 @@ func TestRightStorages(t *testing.T) {
 	ours := reconcilers.Digests{Limit: 100 * 1024, Secrets: true}
 	cases := map[string]struct {
 		reason string
-		opts   []kopf.OperatorOption
+		given  kopf.PersistenceSettings
 		want   reconcilers.Options
 	}{
-		"prefix": {"all annotations follow", []kopf.OperatorOption{kopf.AnnotationPrefix(mine)},
+		"prefix": {"all annotations follow", kopf.PersistenceSettings{AnnotationPrefix: mine},
 			reconcilers.Options{
 				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true},
 				Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
 		"long prefix": {"without Kopf's former keys, there is room",
-			[]kopf.OperatorOption{kopf.AnnotationPrefix(long)}, reconcilers.Options{
+			kopf.PersistenceSettings{AnnotationPrefix: long}, reconcilers.Options{
 				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true},
 				Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
-		"Kopf's prefix": {"in any order", []kopf.OperatorOption{
-			kopf.AnnotationPrefix(mine), kopf.Finalizer(mine + "/fin"), kopf.AsKopf(), kopf.HandledUID(true),
+		"Kopf's formats": {"under names of one's own, without taking copies for handled", kopf.PersistenceSettings{
+			AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
 		}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
 			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
-		"ignored": {"the default storage ignores them", []kopf.OperatorOption{
-			kopf.IgnoredFields("spec.replicas", `metadata.labels."a.b/c"`), kopf.HandledUID(false),
+		"ignored": {"the default storage ignores them", kopf.PersistenceSettings{
+			IgnoredFields: []string{"spec.replicas", `metadata.labels."a.b/c"`}, TrustCopies: true,
 		}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true},
 			Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
-		"own": {"they are taken as they are", []kopf.OperatorOption{
-			kopf.DiffBase(multi), kopf.Progress(progress.Status{Name: "x"}),
-			kopf.DigestKey([]byte("k"), []byte("f")),
+		"own": {"they are taken as they are", kopf.PersistenceSettings{
+			DiffbaseStorage: multi, ProgressStorage: progress.Status{Name: "x"},
+			DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
 		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
 			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
 			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
-		"own of the same kind": {"it keeps what Kopf can read", []kopf.OperatorOption{
-			kopf.Progress(progress.Annotations{Prefix: name, WithoutV1: true}),
+		"own of the same kind": {"it keeps what Kopf can read", kopf.PersistenceSettings{
+			ProgressStorage: progress.Annotations{Prefix: name, WithoutV1: true},
 		}, reconcilers.Options{
 			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
 			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true},
@@ -160,14 +166,8 @@ func TestRightStorages(t *testing.T) {
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {
-			op := kopf.New(name, c.opts...)
-			kopf.For(op, &Widget{}).OnCreate("id", succeed)
-			if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-				t.Fatalf("%s: %v", c.reason, err)
-			}
-			got := kopf.EngineOptions(op)
-			c.want.Name, got.Metrics = name, nil
-			if d := cmp.Diff(c.want, got); d != "" {
+			got := engineOptions(t, kopf.New(name, kopf.Settings{Persistence: c.given}))
+			if d := cmp.Diff(withDefaults(c.want), got); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
 		})
@@ -175,7 +175,9 @@ func TestRightStorages(t *testing.T) {
 }
 
 func TestIDsInTheStatus(t *testing.T) {
-	op := kopf.New("test.example.org", kopf.Progress(progress.Status{}))
+	op := kopf.New("test.example.org", kopf.Settings{
+		Persistence: kopf.PersistenceSettings{ProgressStorage: progress.Status{}},
+	})
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("a/b", succeed)
 	widgets.OnUpdate("a.b", succeed)
@@ -261,15 +263,17 @@ type fallibleProgress struct{ *progress.Annotations }
 
 // Registration never panics: what a storage does wrong is a mistake among others.
 func TestStoragesThatPanicAreMistakes(t *testing.T) {
-	op := kopf.New("test.example.org", kopf.DiffBase(fallible{}), kopf.Progress(fallibleProgress{}))
+	op := kopf.New("test.example.org", kopf.Settings{
+		Persistence: kopf.PersistenceSettings{DiffbaseStorage: fallible{}, ProgressStorage: fallibleProgress{}},
+	})
 	kopf.For(op, &Widget{}).OnCreate("a", succeed)
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
 		t.Fatal("nobody is told")
 	}
 	for _, want := range []string{
-		"DiffBase: storing an empty essence: Store of the storage facade_test.fallible: panic: ",
-		"Progress: storing a record",
+		"DiffbaseStorage: storing an empty essence: Store of the storage facade_test.fallible: panic: ",
+		"ProgressStorage: storing a record",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

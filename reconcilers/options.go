@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
@@ -94,6 +95,8 @@ type Options struct {
 	APIBackoffs []time.Duration
 	// ObeyRetryAfter takes the API server's own delay even if it is shorter than the backoff.
 	ObeyRetryAfter bool
+	// NoPosting posts no Kubernetes events: handlers may, but nothing comes of it.
+	NoPosting bool
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
 }
@@ -138,6 +141,14 @@ func (o Options) repeating(connection *http.Client) *http.Client {
 		Next: cmp.Or(connection.Transport, http.DefaultTransport), Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter,
 	}
 	return &own
+}
+
+// posterFor is what handlers post to.
+func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
+	if o.NoPosting {
+		return posting.Silent{}
+	}
+	return poster
 }
 
 // selectors are those of the registrations, each once, in their order.

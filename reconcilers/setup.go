@@ -67,7 +67,7 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 	own.controllers = &controller.Dependencies{
 		Settings: o.settings(), Cluster: m, Defaults: m.GetControllerOptions(), Log: own.log, Metrics: metrics,
 		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		Events: own.poster, Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
+		Events: o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
 	}
 	return own, nil
 }

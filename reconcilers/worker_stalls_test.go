@@ -111,7 +111,7 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 		}
 		for _, part := range []string{
 			`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "kopf.Timeout",
-			"kopf.Workers",
+			"Settings.Queueing.WorkerLimit",
 		} {
 			if !strings.Contains(lines[0], part) {
 				t.Errorf("the line lacks %q: %s", part, lines[0])

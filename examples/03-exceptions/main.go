@@ -16,7 +16,9 @@ import (
 type Change = kopf.Change[*unstructured.Unstructured]
 
 func main() {
-	op := kopf.New("exceptions.kopf.dev", kopf.DefaultBackoff(5*time.Second))
+	op := kopf.New("exceptions.kopf.dev", kopf.Settings{
+		Execution: kopf.ExecutionSettings{DefaultBackoff: 5 * time.Second},
+	})
 
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.OnCreate("eventual_success", eventualSuccess)

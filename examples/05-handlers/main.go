@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/05-handlers/api/v1"
@@ -16,7 +17,7 @@ import (
 type Change = kopf.Change[*v1.Database]
 
 func main() {
-	op := kopf.New("handlers.kopf.dev", kopf.AddToScheme(v1.AddToScheme))
+	op := kopf.New("handlers.kopf.dev", kopf.Settings{AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}})
 	register(op)
 	kopf.Main(op)
 }

@@ -204,7 +204,8 @@ func (w *workers) stalled(s queue.Stall) {
 		)
 	}
 	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with kopf.Timeout, let "+
-		"them end with their context, or allow more with kopf.Workers; logged once until no object waits any more",
+		"them end with their context, or allow more with Settings.Queueing.WorkerLimit; logged once until no object "+
+		"waits any more",
 		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
 		"occupied", occupied)
 }

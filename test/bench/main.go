@@ -44,7 +44,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	op := kopf.New("bench.kopf.dev", kopf.Workers(workers))
+	op := kopf.New("bench.kopf.dev", kopf.Settings{Queueing: kopf.QueueingSettings{WorkerLimit: workers}})
 	register(op, os.Getenv("BENCH_MODE") == "timers")
 	if err := op.SetupWithManager(m); err != nil {
 		return err

@@ -80,7 +80,7 @@ var _ = Describe("Bad input", func() {
 
 	It("of a handler that panics is an attempt like any other", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("panics.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("panics.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.MatchingLabels("panic").OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("call")
@@ -99,7 +99,7 @@ var _ = Describe("Bad input", func() {
 
 	It("as a result that cannot be JSON fails its handler for good", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("results.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("results.example.org", within(ns))
 		kopf.For(op, &v1.Gadget{}).MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
 			seen.add("call")
 			c.SetResult(math.NaN())
@@ -118,7 +118,7 @@ var _ = Describe("Bad input", func() {
 
 	It("as a patch that the API server refuses is a failed attempt of the handler", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("refused.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("refused.example.org", within(ns))
 		gadgets := kopf.ForResource(op, "e2e.example.org/v1", "gadgets")
 		gadgets.MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 			seen.add("call")

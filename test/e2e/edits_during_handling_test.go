@@ -33,7 +33,7 @@ func (g gate) pass(ctx context.Context) error {
 var _ = Describe("What happens while an object is being handled", func() {
 	It("supersedes an unfinished creation by a deletion", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("superseded.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("superseded.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("create")
@@ -53,7 +53,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("lets an edit in the middle of a creation follow as an update", func(ctx context.Context) {
 		ns, seen, middle := namespace(ctx), &calls{}, newGate()
-		op := kopf.New("middle.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("middle.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
@@ -75,7 +75,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("does not take an object created anew under the name for the one that was handled", func(ctx context.Context) {
 		ns, seen, first := namespace(ctx), &calls{}, newGate()
-		op := kopf.New("anew.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("anew.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
@@ -103,7 +103,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("handles a copy of a handled object as a new one", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("copy.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("copy.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
 			_ context.Context, c *gadgetChange,

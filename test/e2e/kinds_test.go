@@ -104,7 +104,7 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("outside of namespaces are handled by operators for a namespace, too", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("roles.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("roles.example.org", within(ns))
 		roles := kopf.For(op, &rbacv1.ClusterRole{}).MatchingLabels("robustness=" + ns)
 		note := func(_ context.Context, c *kopf.Change[*rbacv1.ClusterRole]) error {
 			seen.add("%s %s", c.ID, c.Object.Name)
@@ -136,7 +136,7 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("of the core are handled as they are, in an order of their own", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("core.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("core.example.org", within(ns))
 		kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("robustness").OnCreate("typed",
 			func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 				seen.add("typed %s", c.Object.Data["a"])
@@ -162,7 +162,7 @@ var _ = Describe("Kinds of all kinds", func() {
 
 	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("apps.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("apps.example.org", within(ns))
 		kopf.For(
 			op, &appsv1.Deployment{},
 		).OnCreate("d", func(_ context.Context, c *kopf.Change[*appsv1.Deployment]) error {

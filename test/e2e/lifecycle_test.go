@@ -13,7 +13,7 @@ import (
 
 // recorder is an operator whose handlers only note that they were called, and for what.
 func recorder(name, ns string, seen *calls) *kopf.Operator {
-	op := kopf.New(name, kopf.InNamespaces(ns))
+	op := kopf.New(name, within(ns))
 	note := func(ctx context.Context, c *kopf.Change[*v1.Gadget]) error {
 		seen.add("%s %s %v", strings.TrimPrefix(c.ID, "on-"), c.Object.Name, c.Diff)
 		return nil
@@ -59,7 +59,7 @@ var _ = Describe("The life of an object", func() {
 
 	It("goes without waiting if its delete handler is optional", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("optional.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("optional.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
 			context.Context, *kopf.Change[*v1.Gadget],

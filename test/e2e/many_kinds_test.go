@@ -30,7 +30,7 @@ var _ = Describe("Many kinds at once", func() {
 		Expect(api.Update(ctx, role)).To(Succeed())
 		user, err := environment.AddUser(envtest.User{Name: "gadgeteer"}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		op := kopf.New("many.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("many.example.org", within(ns))
 		kopf.ForResource(op, "e2e.example.org", kopf.Everything).OnCreate("note", note(seen))
 		running := startAs(user.Config(), op)
 		Eventually(running.logs).Should(
@@ -58,7 +58,7 @@ var _ = Describe("Many kinds at once", func() {
 
 	It("come and go with their CRDs, at once", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("meteors.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("meteors.example.org", within(ns))
 		kopf.ForResourceFunc(
 			op, func(r kopf.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" },
 		).
@@ -84,7 +84,7 @@ var _ = Describe("Many kinds at once", func() {
 
 	It("leave out Kubernetes events, which would be events on events", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("everything.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("everything.example.org", within(ns))
 		kopf.ForResource(
 			op, kopf.Everything,
 		).OnEvent("note", func(_ context.Context, e *kopf.Event[*unstructuredObject]) error {

@@ -16,7 +16,7 @@ import (
 var _ = Describe("What handlers are not for", func() {
 	It("is left alone: no line, no annotation, no finalizer, no request", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("stealth.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("stealth.example.org", within(ns))
 		call := func(_ context.Context, c *gadgetChange) error { seen.add("%s %s", c.ID, c.Object.Name); return nil }
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.MatchingLabels("mine").OnCreate("c", call)
@@ -49,7 +49,7 @@ var _ = Describe("Raw events", func() {
 	It("come in order, the last one with the last state", func(ctx context.Context) {
 		const edits = 100
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("raw.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("raw.example.org", within(ns))
 		kopf.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *kopf.Event[*v1.Gadget]) error {
 			seen.add("%s %d", e.Type, e.Object.Spec.Size)
 			if e.Type == kopf.EventAdded {

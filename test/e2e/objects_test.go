@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,9 @@ func namespace(ctx context.Context) string {
 	Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	return name
 }
+
+// within are the settings of an operator of one namespace.
+func within(namespace string) kopf.Settings { return kopf.Settings{Namespaces: []string{namespace}} }
 
 // raw makes an object as the API has it.
 func raw(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {

@@ -40,7 +40,7 @@ var _ = Describe("What handlers patch", func() {
 				want   []string
 			}{{"gadgets", gadget, without}, {"widgets", widget, with}} {
 				name := "patching-" + kind.plural + ".example.org"
-				op := kopf.New(name, kopf.InNamespaces(ns))
+				op := kopf.New(name, within(ns))
 				kopf.ForResource(
 					op, "e2e.example.org/v1", kind.plural,
 				).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
@@ -70,7 +70,7 @@ var _ = Describe("What handlers patch", func() {
 
 	It("past us is neither lost nor handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("own.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("own.example.org", within(ns))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
 		widgets.OnCreate("c", func(ctx context.Context, c *unstructuredChange) error {
 			seen.add("create")
@@ -121,7 +121,7 @@ var _ = Describe("What handlers patch", func() {
 		definition := crd("Schematic", true)
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
 		installed(definition)
-		op := kopf.New("schematic.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("schematic.example.org", within(ns))
 		kopf.ForResource(
 			op, "robustness.example.org/v1", "schematics",
 		).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {

@@ -44,7 +44,7 @@ var _ = Describe("What the cluster withholds", func() {
 			role := allow(ctx, "reader", "get", "list", "watch")
 			user, err := environment.AddUser(envtest.User{Name: "reader"}, nil)
 			Expect(err).NotTo(HaveOccurred())
-			op := kopf.New("reader.example.org", kopf.InNamespaces(ns))
+			op := kopf.New("reader.example.org", within(ns))
 			kopf.For(
 				op, &v1.Gadget{},
 			).OnCreate("c", func(context.Context, *gadgetChange) error { seen.add("call"); return nil })
@@ -67,7 +67,7 @@ var _ = Describe("What the cluster withholds", func() {
 
 	It("a custom kind: the others are served, and it is as soon as its CRD is installed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("late.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("late.example.org", within(ns))
 		kopf.ForResource(op, "late.example.org/v1", "latecomers").OnCreate("c",
 			func(_ context.Context, c *unstructuredChange) error {
 				seen.add("late %s", c.Object.GetName())

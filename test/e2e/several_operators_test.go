@@ -15,7 +15,7 @@ import (
 var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles two kinds in one operator, with and without a status subresource", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("kinds.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("kinds.example.org", within(ns))
 		kopf.For(op, &v1.Widget{}).OnCreate("c", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 			seen.add("widget %s", c.Object.Name)
 			c.Patch(func(w *v1.Widget) { w.Status.Phase = "Ready" })
@@ -71,7 +71,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles typed and dynamic selections of one kind together, in the order of registration",
 		func(ctx context.Context) {
 			ns, seen := namespace(ctx), &calls{}
-			op := kopf.New("selections.example.org", kopf.InNamespaces(ns))
+			op := kopf.New("selections.example.org", within(ns))
 			kopf.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
 				func(_ context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
 					size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")

@@ -18,7 +18,7 @@ import (
 
 // twoSteps is an operator whose second handler waits for the gate.
 func twoSteps(name, ns string, seen *calls, second func(context.Context) error) *kopf.Operator {
-	op := kopf.New(name, kopf.InNamespaces(ns))
+	op := kopf.New(name, within(ns))
 	gadgets := kopf.For(op, &v1.Gadget{})
 	gadgets.OnCreate("first", func(_ context.Context, c *gadgetChange) error {
 		seen.add("first %s", c.Object.Name)
@@ -120,7 +120,7 @@ var _ = Describe("The end of an operator", func() {
 	It("that leads makes another one lead: one of them handles, and nothing twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		candidate := func(name string) (*running, func() error) {
-			op := kopf.New("elected.example.org", kopf.InNamespaces(ns))
+			op := kopf.New("elected.example.org", within(ns))
 			note := func(_ context.Context, c *gadgetChange) error {
 				seen.add("%s %s by %s", c.ID, c.Object.Name, name)
 				return nil

@@ -24,8 +24,8 @@ var _ = Describe("The storages of an operator", func() {
 	It("change one for another without handling anything again", func(ctx context.Context) {
 		const name = "moving.example.org"
 		ns, seen := namespace(ctx), &calls{}
-		moving := func(opts ...kopf.OperatorOption) *running {
-			op := kopf.New(name, append(opts, kopf.InNamespaces(ns))...)
+		moving := func(persistence kopf.PersistenceSettings) *running {
+			op := kopf.New(name, kopf.Settings{Namespaces: []string{ns}, Persistence: persistence})
 			widgets := kopf.For(op, &v1.Widget{})
 			widgets.OnCreate("quick", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("quick %s", c.Object.Name)
@@ -44,7 +44,7 @@ var _ = Describe("The storages of an operator", func() {
 			})
 			return start(op)
 		}
-		first := moving()
+		first := moving(kopf.PersistenceSettings{})
 		done, unfinished := widget(ns, "done", map[string]any{"size": int64(1)}), widget(
 			ns, "unfinished", map[string]any{"size": int64(1)},
 		)
@@ -56,19 +56,23 @@ var _ = Describe("The storages of an operator", func() {
 		Expect(before).To(ConsistOf("quick done", "patient done", "quick unfinished", "patient unfinished"))
 		first.stop()
 
-		second := moving(
-			kopf.DiffBase(
-				diffbase.Multi{diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true}},
-			),
-			kopf.Progress(progress.Multi{progress.Status{Name: "mover"},
-				progress.Annotations{Prefix: name, WithoutV1: true}}))
+		second := moving(kopf.PersistenceSettings{
+			DiffbaseStorage: diffbase.Multi{
+				diffbase.Status{Name: "mover"}, diffbase.Annotations{Prefix: name, WithoutV1: true},
+			},
+			ProgressStorage: progress.Multi{
+				progress.Status{Name: "mover"}, progress.Annotations{Prefix: name, WithoutV1: true},
+			},
+		})
 		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
 		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "the status alone is written")
 		second.stop()
 		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandled))
 
-		moving(kopf.DiffBase(diffbase.Status{Name: "mover"}), kopf.Progress(progress.Status{Name: "mover"}))
+		moving(kopf.PersistenceSettings{
+			DiffbaseStorage: diffbase.Status{Name: "mover"}, ProgressStorage: progress.Status{Name: "mover"},
+		})
 		merge(ctx, done, `{"spec":{"size":2}}`)
 		Eventually(seen.list).Should(HaveLen(len(before) + 1))
 		Consistently(seen.list, "300ms").Should(Equal(append(before, "update done [change spec.size: 1 -> 2]")))
@@ -76,7 +80,9 @@ var _ = Describe("The storages of an operator", func() {
 
 	It("are told apart from a field that the API server drops", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("dropped.example.org", kopf.InNamespaces(ns), kopf.DiffBase(diffbase.Status{}))
+		op := kopf.New("dropped.example.org", kopf.Settings{
+			Namespaces: []string{ns}, Persistence: kopf.PersistenceSettings{DiffbaseStorage: diffbase.Status{}},
+		})
 		kopf.For(
 			op, &corev1.ConfigMap{},
 		).MatchingLabels("dropped").OnCreate("c", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error {
@@ -96,9 +102,10 @@ var _ = Describe("The storages of an operator", func() {
 var _ = Describe("What is too large or secret to be remembered", func() {
 	It("is of a Secret everything", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New(
-			"secrets.example.org", kopf.InNamespaces(ns), kopf.DigestKey([]byte("key of the operator")),
-		)
+		op := kopf.New("secrets.example.org", kopf.Settings{
+			Namespaces:  []string{ns},
+			Persistence: kopf.PersistenceSettings{DigestKey: []byte("key of the operator")},
+		})
 		secrets := kopf.For(op, &corev1.Secret{}).MatchingLabels("handled")
 		note := func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 			seen.add("%s: %q, was %q, %v", c.Reason, c.Object.Data["password"], c.Old.Data["password"], c.Diff)
@@ -153,7 +160,7 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 
 	It("is the values of a ConfigMap of 150 KiB, not where they are", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("large.example.org", kopf.InNamespaces(ns))
+		op := kopf.New("large.example.org", within(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("large")
 		maps.OnCreate("c", func(
 			context.Context, *kopf.Change[*corev1.ConfigMap],
@@ -192,9 +199,12 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 
 // op2 is the same operator of secrets with another key, and the former one.
 func op2(ns string, seen *calls) *kopf.Operator {
-	op := kopf.New(
-		"secrets.example.org", kopf.InNamespaces(ns), kopf.DigestKey([]byte("new"), []byte("key of the operator")),
-	)
+	op := kopf.New("secrets.example.org", kopf.Settings{
+		Namespaces: []string{ns},
+		Persistence: kopf.PersistenceSettings{
+			DigestKey: []byte("new"), FormerDigestKeys: [][]byte{[]byte("key of the operator")},
+		},
+	})
 	kopf.For(
 		op, &corev1.Secret{},
 	).MatchingLabels("handled").OnUpdate("u", func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {

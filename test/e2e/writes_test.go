@@ -14,7 +14,7 @@ import (
 
 // thrifty handles everything about one kind, with results if it is told so.
 func thrifty(ns, kind string, results, deletes bool) *kopf.Operator {
-	op := kopf.New("thrifty.example.org", kopf.InNamespaces(ns))
+	op := kopf.New("thrifty.example.org", within(ns))
 	objects := kopf.ForResource(op, "e2e.example.org/v1", kind)
 	handle := func(_ context.Context, c *unstructuredChange) error {
 		if results {

@@ -92,7 +92,7 @@ func (w *world) live(ctx context.Context) (ended func()) {
 		w.t.Errorf("making a manager: %v", err)
 		return func() {}
 	}
-	op := kopf.New("explorer.example.org", w.scenario.options...)
+	op := kopf.New("explorer.example.org", w.scenario.settings)
 	w.scenario.register(l, kopf.ForResource(op, group+"/v1", plural))
 	if err := op.SetupWithManager(m); err != nil {
 		w.t.Errorf("setting the operator up: %v", err)

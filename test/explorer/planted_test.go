@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // A check that cannot fail shows nothing: these operators are wrong, and nobody sees it before they are cut off.
@@ -16,7 +14,7 @@ func TestPlantedFaults(t *testing.T) {
 	}{
 		"checkpoint-off": {
 			reason: "what a handler did is written when all of them are through, so too much is done again",
-			plant:  func(s *scenario) { s.options = append(s.options, kopf.Checkpoint(time.Hour)) },
+			plant:  func(s *scenario) { s.settings.Execution.Checkpoint = time.Hour },
 		},
 		"status-after-main": {
 			reason: "the write that closes a cause is not the last one, so results are lost",

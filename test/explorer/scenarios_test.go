@@ -14,7 +14,7 @@ import (
 
 // scenario is the life of an object, and what handles it.
 type scenario struct {
-	options  []kopf.OperatorOption
+	settings kopf.Settings
 	register func(l *life, s Selection)
 	steps    []step
 	// carriers are the handlers that must have told the last state; releases those called for every deletion.
@@ -106,7 +106,7 @@ var scenarios = map[string]scenario{
 		releases: []string{"d/x", "d/y"}, deleted: true, lasting: lasting,
 	},
 	"lifecycle-asap": {
-		options: []kopf.OperatorOption{kopf.Lifecycle(kopf.ASAP)},
+		settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}},
 		register: func(l *life, s Selection) {
 			s.On("p", anyChange, l.divides(2*time.Second, "one", "two"))
 			s.On("b", anyChange, l.carries(2*time.Second, 1))

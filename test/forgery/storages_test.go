@@ -14,23 +14,26 @@ type memory struct {
 	prefix string
 	// inStatus says that who may write the status may write memory.
 	inStatus bool
-	options  []kopf.OperatorOption
+	settings kopf.Settings
 	redacted bool
 }
+
+// keeping are settings of the memory alone.
+func keeping(persistence kopf.PersistenceSettings) kopf.Settings { return kopf.Settings{Persistence: persistence} }
 
 // memories are all that there are.
 var memories = []memory{
 	{name: "own", prefix: own},
-	{name: "kopf", prefix: "kopf.zalando.org", options: []kopf.OperatorOption{kopf.AsKopf()}},
-	{name: "status", prefix: own, inStatus: true, options: []kopf.OperatorOption{
-		kopf.DiffBase(diffbase.Status{}), kopf.Progress(progress.Status{}),
-	}},
-	{name: "multi", prefix: own, inStatus: true, options: []kopf.OperatorOption{
-		kopf.DiffBase(diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}}),
-		kopf.Progress(progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}}),
-	}},
-	{name: "digests", prefix: own, redacted: true, options: []kopf.OperatorOption{
-		kopf.DigestKey([]byte("secret")),
-	}},
-	{name: "asap", prefix: own, options: []kopf.OperatorOption{kopf.Lifecycle(kopf.ASAP)}},
+	{name: "kopf", prefix: "kopf.zalando.org", settings: kopf.AsKopf()},
+	{name: "status", prefix: own, inStatus: true, settings: keeping(kopf.PersistenceSettings{
+		DiffbaseStorage: diffbase.Status{}, ProgressStorage: progress.Status{},
+	})},
+	{name: "multi", prefix: own, inStatus: true, settings: keeping(kopf.PersistenceSettings{
+		DiffbaseStorage: diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}},
+		ProgressStorage: progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}},
+	})},
+	{name: "digests", prefix: own, redacted: true, settings: keeping(kopf.PersistenceSettings{
+		DigestKey: []byte("secret"),
+	})},
+	{name: "asap", prefix: own, settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}}},
 }

@@ -86,7 +86,7 @@ func (w *world) operate(m memory) (stop func()) {
 	if err != nil {
 		w.t.Fatalf("making a manager: %v", err)
 	}
-	op := kopf.New(own, m.options...)
+	op := kopf.New(own, m.settings)
 	w.register(kopf.ForResource(op, gvk.GroupVersion().String(), "targets"), m)
 	if err := op.SetupWithManager(manager); err != nil {
 		w.t.Fatalf("setting the operator up: %v", err)

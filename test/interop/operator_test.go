@@ -51,7 +51,9 @@ type ours struct {
 func (o *ours) start(namespace string) {
 	GinkgoHelper()
 	o.made = nil
-	op := kopf.New("interop.example.org", kopf.AsKopf(), kopf.InNamespaces(namespace))
+	settings := kopf.AsKopf()
+	settings.Namespaces = []string{namespace}
+	op := kopf.New("interop.example.org", settings)
 	if o.typed {
 		prototype := &KopfExample{}
 		prototype.SetGroupVersionKind(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"})

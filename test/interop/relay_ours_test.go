@@ -53,7 +53,9 @@ func (o *relayOurs) start(namespace string, plan map[string]string) {
 	dead := &death{come: make(chan struct{})}
 	o.plan, o.dead = plan, dead
 	o.made = nil
-	op := kopf.New("interop.example.org", kopf.AsKopf(), kopf.InNamespaces(namespace))
+	settings := kopf.AsKopf()
+	settings.Namespaces = []string{namespace}
+	op := kopf.New("interop.example.org", settings)
 	o.register(kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { dead.next = next; return dead })

@@ -42,10 +42,10 @@ func register(op *kopf.Operator) {
 	maps.OnResume("a", handle, kopf.Optional())                          // want "missing method resumeOption"
 	maps.On("b", []kopf.Reason{kopf.ReasonDelete}, handle, kopf.Sharp()) // want "missing method onOption"
 
-	maps.OnCreate("a", handle, kopf.Workers(3)) // want "does not implement facade.ChangeOption"
+	maps.OnCreate("a", handle, kopf.Settings{}) // want "does not implement facade.ChangeOption"
 
-	_ = kopf.New("a.b", kopf.Retries(3)) // want "missing method operatorOption"
-	_ = kopf.Policy(kopf.Workers(3))     // want "missing method anyOption"
+	_ = kopf.New("a.b", kopf.Retries(3)) // want "as facade.Settings value"
+	_ = kopf.Policy(kopf.Settings{})     // want "missing method anyOption"
 
 	// Functions of another type.
 	maps.OnCreate("a", handleRaw)                                  // want "cannot use handleRaw"

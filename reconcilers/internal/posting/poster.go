@@ -56,6 +56,12 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reaso
 	}
 }
 
+// Silent posts nothing.
+type Silent struct{}
+
+// Post drops the event, as it is meant to.
+func (Silent) Post(context.Context, map[string]any, string, string, string) {}
+
 // Start posts events until the context ends, and then drains the queue.
 func (p *Poster) Start(ctx context.Context) error {
 	for {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -17,7 +18,7 @@ import (
 
 func main() {
 	if namespace := os.Getenv("E2E_DIE_IN"); namespace != "" {
-		op := newOperator(kopf.InNamespaces(namespace))
+		op := newOperator(namespace)
 		if err := die(op); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -26,8 +27,10 @@ func main() {
 	kopf.Main(newOperator())
 }
 
-func newOperator(options ...kopf.OperatorOption) *kopf.Operator {
-	op := kopf.New("killed.example.org", append(options, kopf.AddToScheme(v1.AddToScheme))...)
+func newOperator(namespaces ...string) *kopf.Operator {
+	op := kopf.New("killed.example.org", kopf.Settings{
+		Namespaces: namespaces, AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
+	})
 	register(kopf.For(op, &v1.Gadget{}), slowness())
 	register(kopf.For(op, &v1.Widget{}), slowness())
 	weather(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })

@@ -1,0 +1,142 @@
+package facade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// digestLimit is how many bytes of JSON are remembered by value: one object has 256 KiB of annotations, for all
+// operators.
+const digestLimit = 100 * 1024
+
+var (
+	errIgnored = errors.New(
+		"give the fields to the storage of DiffbaseStorage instead: it decides what counts",
+	)
+	errEmptyKey = errors.New("the key is empty, so it would be no secret")
+	errFormer   = errors.New("there is no DigestKey that came after them; give the present one, too")
+)
+
+// resolvePersistence makes the storages, the names of what is beside them, and the digests.
+func (s *settings) resolvePersistence(operator string) (problems []error) {
+	p := &s.values.Persistence
+	problems = append(p.resolveNames(operator), s.resolveDiffbase(), s.resolveProgress(), s.resolveDigests())
+	if !p.TrustCopies {
+		s.boundTo = p.AnnotationPrefix + "/" + keys.HandledUID
+	}
+	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+}
+
+// resolveNames are those of the finalizer and of the annotations.
+func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
+	if p.Finalizer != "" {
+		if err := keys.ValidateKey(p.Finalizer); err != nil {
+			problems = append(problems, fmt.Errorf(
+				"Persistence.Finalizer: %q: it must be a domain, a slash and a name: %w", p.Finalizer, err,
+			))
+		}
+	}
+	// The operator's name is checked on its own.
+	if p.AnnotationPrefix != "" || p.KopfFormats {
+		if err := checkPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
+			problems = append(problems, fmt.Errorf("Persistence.AnnotationPrefix: %w", err))
+		}
+	}
+	p.Finalizer = cmp.Or(p.Finalizer, operator+"/finalizer")
+	p.AnnotationPrefix = cmp.Or(p.AnnotationPrefix, operator)
+	return problems
+}
+
+// resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
+func (s *settings) resolveDiffbase() error {
+	p := &s.values.Persistence
+	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats}
+	for _, text := range p.IgnoredFields {
+		path, err := codec.ParsePath(text)
+		if err != nil {
+			return fmt.Errorf("Persistence.IgnoredFields: %w", err)
+		}
+		standard.IgnoredFields = append(standard.IgnoredFields, path)
+	}
+	given := p.DiffbaseStorage
+	p.DiffbaseStorage = standard
+	if given == nil {
+		return nil
+	}
+	if len(p.IgnoredFields) > 0 {
+		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
+	}
+	given = storages.Diffbase(given)
+	if err := checkDiffbase(given); err != nil {
+		return fmt.Errorf("Persistence.DiffbaseStorage: %w", err)
+	}
+	p.DiffbaseStorage = given
+	return nil
+}
+
+// resolveProgress takes the given storage, if it is one, or makes that of the prefix.
+func (s *settings) resolveProgress() error {
+	p := &s.values.Persistence
+	given := p.ProgressStorage
+	s.compact = given == nil && !p.KopfFormats
+	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true}
+	if p.KopfFormats {
+		p.ProgressStorage = progress.Smart{Prefix: p.AnnotationPrefix}
+	}
+	if given == nil {
+		return nil
+	}
+	given = storages.Progress(given)
+	if err := checkProgress(given); err != nil {
+		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
+	}
+	p.ProgressStorage = given
+	return nil
+}
+
+// resolveDigests says of what only digests are remembered; Kopf cannot read them.
+func (s *settings) resolveDigests() error {
+	p := s.values.Persistence
+	if !p.KopfFormats {
+		s.digests = reconcilers.Digests{Limit: digestLimit, Secrets: true}
+	}
+	switch {
+	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:
+		return fmt.Errorf("Persistence.FormerDigestKeys: %w", errFormer)
+	case p.DigestKey == nil:
+		return nil
+	case len(p.DigestKey) == 0:
+		return fmt.Errorf("Persistence.DigestKey: %w", errEmptyKey)
+	}
+	for i, key := range p.FormerDigestKeys {
+		if len(key) == 0 {
+			return fmt.Errorf("Persistence.FormerDigestKeys[%d]: %w", i, errEmptyKey)
+		}
+	}
+	s.digests.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
+	return nil
+}
+
+// checkPrefix tells whether the operator's own annotations can be written.
+func checkPrefix(prefix string, legacy bool) error {
+	if err := keys.ValidatePrefix(prefix); err != nil {
+		return err
+	}
+	for _, key := range []string{keys.LastHandled, keys.Touch} {
+		for _, name := range keys.Names(prefix, key, legacy) {
+			if err := keys.ValidateKey(name); err != nil {
+				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package facade
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+// settings are those of an operator with all defaults filled in, and with what follows from them.
+type settings struct {
+	values  Settings
+	boundTo string // the annotation that binds memory to its object; empty trusts all memory
+	compact bool
+	digests reconcilers.Digests
+}
+
+// clone gives settings that share no list with these: the caller may go on with its own.
+func (s Settings) clone() Settings {
+	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
+	s.CachedReads = slices.Clone(s.CachedReads)
+	s.Queueing.ErrorDelays = slices.Clone(s.Queueing.ErrorDelays)
+	s.Networking.ErrorBackoffs = slices.Clone(s.Networking.ErrorBackoffs)
+	p := &s.Persistence
+	p.IgnoredFields, p.DigestKey = slices.Clone(p.IgnoredFields), slices.Clone(p.DigestKey)
+	p.FormerDigestKeys = slices.Clone(p.FormerDigestKeys)
+	for i, key := range p.FormerDigestKeys {
+		p.FormerDigestKeys[i] = slices.Clone(key)
+	}
+	return s
+}
+
+// resolveSettings fills in the defaults, and tells all that is wrong. What is wrong has its default in the result.
+func resolveSettings(operator string, given Settings) (s settings, problems []error) {
+	s.values = given.clone()
+	problems = slices.Concat(
+		s.values.checkServed(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
+		s.values.resolveDelays(),
+	)
+	return s, append(problems, s.resolvePersistence(operator)...)
+}
+
+// checkScope checks the settings that have no section.
+func (s *Settings) checkScope() (problems []error) {
+	names, err := commandline.UniqueNamespaces(s.Namespaces)
+	if err != nil {
+		problems = append(problems, fmt.Errorf("Namespaces: %w", err))
+	}
+	s.Namespaces = names
+	for i, add := range s.AddToScheme {
+		if add == nil {
+			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
+		}
+	}
+	return problems
+}
+
+// backoff is the delay as the engine has it, where a negative one is none.
+func (s *settings) backoff() time.Duration {
+	if s.values.Execution.DefaultBackoff == Immediately {
+		return -1
+	}
+	return s.values.Execution.DefaultBackoff
+}
+
+// polling is the interval as the engine has it.
+func (s *settings) polling() time.Duration {
+	if s.values.Background.CancellationPolling == Never {
+		return math.MaxInt64
+	}
+	return s.values.Background.CancellationPolling
+}

@@ -1,0 +1,170 @@
+package facade
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+)
+
+// durationSetting is one that is a duration: where it is, its default, and the named duration that it takes, if any.
+type durationSetting struct {
+	name     string
+	value    *time.Duration
+	fallback time.Duration
+	takes    time.Duration
+}
+
+func (s *Settings) durations() []durationSetting {
+	return []durationSetting{
+		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
+		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
+		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
+		{"Background.InstantExitTimeout", &s.Background.InstantExitTimeout, background.DefaultInstantExit, 0},
+	}
+}
+
+// resolveDurations fills in the defaults of durations, and checks what is given.
+func (s *Settings) resolveDurations() (problems []error) {
+	for _, d := range s.durations() {
+		if *d.value == 0 {
+			*d.value = d.fallback
+			continue
+		}
+		if err := d.check(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", d.name, err))
+		}
+	}
+	return problems
+}
+
+func (d durationSetting) check() error {
+	value := *d.value
+	switch {
+	case value == d.takes:
+		return nil
+	case value < 0 && d.takes == 0:
+		return fmt.Errorf("%s: it must be positive, or zero for the default of %s", durationName(value), d.fallback)
+	case value < 0:
+		return fmt.Errorf(
+			"%s: it must be positive, or zero for the default of %s, or %s", durationName(value), d.fallback,
+			durationName(d.takes),
+		)
+	}
+	return tooShort(value)
+}
+
+// durationName is what a duration is called in Go.
+func durationName(d time.Duration) string {
+	switch d {
+	case Never:
+		return "kopf.Never"
+	case Immediately:
+		return "kopf.Immediately"
+	default:
+		return d.String()
+	}
+}
+
+// resolveDelays checks lists of delays, and fills in the default of the one that has one.
+func (s *Settings) resolveDelays() (problems []error) {
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = slices.Clone(memory.DefaultErrorDelays)
+	}
+	lists := map[string][]time.Duration{
+		"Queueing.ErrorDelays": s.Queueing.ErrorDelays, "Networking.ErrorBackoffs": s.Networking.ErrorBackoffs,
+	}
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		for i, delay := range lists[name] {
+			err := tooShort(delay)
+			if delay <= 0 {
+				err = fmt.Errorf(
+					"%s is not positive: the API server would be asked again and again", durationName(delay),
+				)
+			}
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s[%d]: %w", name, i, err))
+			}
+		}
+	}
+	return problems
+}
+
+// resolveNumbers checks all other numbers, and fills in their defaults.
+func (s *Settings) resolveNumbers() (problems []error) {
+	for _, n := range []struct {
+		name     string
+		value    *int
+		fallback int // 0 is no limit
+	}{
+		{"Queueing.WorkerLimit", &s.Queueing.WorkerLimit, reconcilers.DefaultWorkers},
+		{"Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0},
+		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, background.DefaultTicks},
+	} {
+		switch {
+		case *n.value < 0 && n.fallback == 0:
+			problems = append(problems, fmt.Errorf(
+				"%s: %d: it must be positive, or zero for no limit", n.name, *n.value,
+			))
+		case *n.value < 0:
+			problems = append(problems, fmt.Errorf(
+				"%s: %d: it must be positive, or zero for the default of %d", n.name, *n.value, n.fallback,
+			))
+		}
+		*n.value = cmp.Or(*n.value, n.fallback)
+	}
+	if !s.Execution.Lifecycle.Valid() {
+		problems = append(problems, fmt.Errorf(
+			"Execution.Lifecycle: %d: there is no such lifecycle; it is one of kopf.InOrder, ASAP, OneByOne, "+
+				"AllAtOnce, Randomized, Shuffled", s.Execution.Lifecycle,
+		))
+	}
+	return problems
+}
+
+// checkServed refuses what is set but has no effect yet: nobody is to rely on it.
+func (s *Settings) checkServed() (problems []error) {
+	for _, to := range []struct {
+		name string
+		set  bool
+	}{
+		{"CachedReads", len(s.CachedReads) > 0},
+		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0},
+		{"Posting.Loggers", s.Posting.Loggers},
+		{"Posting.Level", s.Posting.Level != 0},
+		{"Posting.ReportingComponent", s.Posting.ReportingComponent != ""},
+		{"Posting.ReportingInstance", s.Posting.ReportingInstance != ""},
+		{"Posting.EventNamePrefix", s.Posting.EventNamePrefix != ""},
+		{"Peering.Name", s.Peering.Name != ""},
+		{"Peering.Stealth", s.Peering.Stealth},
+		{"Peering.Priority", s.Peering.Priority != 0},
+		{"Peering.Lifetime", s.Peering.Lifetime != 0},
+		{"Peering.Mandatory", s.Peering.Mandatory},
+		{"Peering.Clusterwide", s.Peering.Clusterwide},
+		{"Watching.ServerTimeout", s.Watching.ServerTimeout != 0},
+		{"Watching.ClientTimeout", s.Watching.ClientTimeout != 0},
+		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0},
+		{"Watching.ReconnectBackoff", s.Watching.ReconnectBackoff != 0},
+		{"Watching.InactivityTimeout", s.Watching.InactivityTimeout != 0},
+		{"Queueing.ExitTimeout", s.Queueing.ExitTimeout != 0},
+		{"Scanning.Disabled", s.Scanning.Disabled},
+		{"Admission.Managed", s.Admission.Managed != ""},
+		{"Networking.RequestTimeout", s.Networking.RequestTimeout != 0},
+		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0},
+		{"Networking.TrustEnv", s.Networking.TrustEnv},
+	} {
+		if to.set {
+			problems = append(problems, fmt.Errorf(
+				"%s: it is not served yet, so it would have no effect: leave it out", to.name,
+			))
+		}
+	}
+	return problems
+}

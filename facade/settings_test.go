@@ -1,0 +1,141 @@
+package facade_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// engineOptions are what the engine gets, as far as they can be compared.
+func engineOptions(t *testing.T, op *kopf.Operator) reconcilers.Options {
+	t.Helper()
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
+	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
+		t.Fatal(err)
+	}
+	options := kopf.EngineOptions(op)
+	options.Metrics = nil
+	return options
+}
+
+// withDefaults fills in what is the same for all operators.
+func withDefaults(o reconcilers.Options) reconcilers.Options {
+	o.Name = "test.example.org"
+	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
+	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
+	for _, seconds := range []time.Duration{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
+		o.ErrorDelays = append(o.ErrorDelays, seconds*time.Second)
+	}
+	return o
+}
+
+func TestSettings(t *testing.T) {
+	own := withDefaults(reconcilers.Options{
+		Prefix: "test.example.org", Finalizer: "test.example.org/finalizer", BoundTo: "test.example.org/handled-uid",
+		Diffbase: diffbase.Annotations{Prefix: "test.example.org", WithoutV1: true},
+		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true}, CompactSubs: true,
+		Digests: reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
+	})
+	with := func(change func(*reconcilers.Options)) reconcilers.Options {
+		o := own
+		change(&o)
+		return o
+	}
+	cases := map[string]struct {
+		reason string
+		given  kopf.Settings
+		want   reconcilers.Options
+	}{
+		"defaults": {"all memory is under the name", kopf.Settings{}, own},
+		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written", kopf.AsKopf(),
+			withDefaults(reconcilers.Options{
+				Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
+				Diffbase: diffbase.Annotations{Prefix: "kopf.zalando.org"},
+				Progress: progress.Smart{Prefix: "kopf.zalando.org"},
+			})},
+		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
+			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
+		"numbers": {"they go to the engine as they are", kopf.Settings{
+			Queueing: kopf.QueueingSettings{WorkerLimit: 3, ErrorDelays: []time.Duration{time.Hour}},
+			Execution: kopf.ExecutionSettings{
+				DefaultBackoff: time.Second, Checkpoint: time.Minute, Lifecycle: kopf.ASAP,
+			},
+			Background: kopf.BackgroundSettings{
+				CancellationPolling: time.Hour, InstantExitTimeout: time.Second, MaxConcurrentDaemons: 5,
+				MaxConcurrentTicks: 6,
+			},
+			Networking: kopf.NetworkingSettings{
+				ErrorBackoffs: []time.Duration{time.Second, time.Minute}, EnforceRetryAfter: true,
+			},
+			Posting: kopf.PostingSettings{Disabled: true},
+		}, with(func(o *reconcilers.Options) {
+			o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, kopf.ASAP
+			o.ErrorDelays = []time.Duration{time.Hour}
+			o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
+			o.Daemons, o.Ticks, o.CancelPolling, o.InstantExit = 5, 6, time.Hour, time.Second
+			o.NoPosting = true
+		})},
+		"no error delays": {"they are none, not the default ones",
+			kopf.Settings{Queueing: kopf.QueueingSettings{ErrorDelays: []time.Duration{}}},
+			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
+		"named durations": {"the engine has its own ways to say so", kopf.Settings{
+			Execution:  kopf.ExecutionSettings{DefaultBackoff: kopf.Immediately},
+			Background: kopf.BackgroundSettings{CancellationPolling: kopf.Never},
+		}, with(func(o *reconcilers.Options) { o.Backoff, o.CancelPolling = -1, 1<<63-1 })},
+		"what is so anyway": {"it may be said", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}}, own},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := engineOptions(t, kopf.New("test.example.org", c.given))
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+func TestWrongSettings(t *testing.T) {
+	const unit, least = time.Duration(1), -time.Second
+	op := kopf.New("test.example.org", kopf.Settings{
+		Namespaces:  []string{"Team_A"},
+		AddToScheme: runtime.SchemeBuilder{addWidgets, nil},
+		Queueing:    kopf.QueueingSettings{WorkerLimit: -1, ErrorDelays: []time.Duration{time.Second, 0}},
+		Execution:   kopf.ExecutionSettings{DefaultBackoff: 60 * unit, Checkpoint: kopf.Never, Lifecycle: 99},
+		Background: kopf.BackgroundSettings{
+			CancellationPolling: least, InstantExitTimeout: least, MaxConcurrentDaemons: -1, MaxConcurrentTicks: -2,
+		},
+		Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{30 * unit}},
+	})
+	_, err := kopf.Plan(op, newScheme(t))
+	if err == nil {
+		t.Fatal("nothing is told")
+	}
+	for _, want := range []string{
+		"12 mistakes", "facade/settings_test.go:",
+		`kopf.New: Namespaces: "Team_A" is not the name of a namespace`,
+		"kopf.New: AddToScheme[1]: the function is nil",
+		"kopf.New: Queueing.WorkerLimit: -1: it must be positive, or zero for the default of 100",
+		"kopf.New: Queueing.ErrorDelays[1]: 0s is not positive: the API server would be asked again and again",
+		"kopf.New: Execution.DefaultBackoff: 60ns: did you mean 60*time.Second?",
+		"kopf.New: Execution.Checkpoint: kopf.Never: it must be positive, or zero for the default of 1s",
+		"kopf.New: Execution.Lifecycle: 99: there is no such lifecycle; it is one of kopf.InOrder",
+		"kopf.New: Background.CancellationPolling: -1s: it must be positive, or zero for the default of 1m0s, or " +
+			"kopf.Never",
+		"kopf.New: Background.InstantExitTimeout: -1s: it must be positive, or zero for the default of 10ms",
+		"kopf.New: Background.MaxConcurrentDaemons: -1: it must be positive, or zero for no limit",
+		"kopf.New: Background.MaxConcurrentTicks: -2: it must be positive, or zero for the default of 1000",
+		"kopf.New: Networking.ErrorBackoffs[0]: 30ns: did you mean 30*time.Second?",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in the error, got: %v", want, err)
+		}
+	}
+}
