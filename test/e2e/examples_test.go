@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
@@ -46,10 +47,11 @@ var _ = Describe("The examples", func() {
 	})
 })
 
-// step is one thing done to the object of an example, and what the operator must say to it.
+// step is one thing done to the object of an example, or to others around it, and what the operator must say to it.
 type step struct {
-	verb, patch string
-	lines       []string
+	verb  string
+	patch string // or the file that has the others
+	lines []string
 }
 
 func steps(expected string) []step {
@@ -61,8 +63,9 @@ func steps(expected string) []step {
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
 		line = strings.TrimSpace(line)
 		switch verb, patch, _ := strings.Cut(line, " "); {
-		case verb == "create" || verb == "delete" || verb == "restart" || verb == "update" &&
-			strings.HasPrefix(patch, "{"):
+		case verb == "create" || verb == "delete" || verb == "restart" ||
+			verb == "update" && strings.HasPrefix(patch, "{") ||
+			(verb == "apply" || verb == "remove") && strings.HasSuffix(patch, ".yaml"):
 			all = append(all, step{verb: verb, patch: patch})
 		default:
 			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
@@ -92,6 +95,8 @@ func play(ctx context.Context, folder string, steps []step) {
 		case "delete":
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
+		case "apply", "remove":
+			around(ctx, s.verb, filepath.Join(folder, s.patch), ns)
 		}
 		for _, line := range s.lines {
 			Eventually(
@@ -100,6 +105,29 @@ func play(ctx context.Context, folder string, steps []step) {
 		}
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
+}
+
+// around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the file
+// says otherwise.
+func around(ctx context.Context, verb, file, ns string) {
+	GinkgoHelper()
+	content, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	for document := range strings.SplitSeq(string(content), "\n---\n") {
+		obj := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(document), &obj.Object)).To(Succeed())
+		namespaced, err := api.IsObjectNamespaced(obj)
+		Expect(err).NotTo(HaveOccurred())
+		if namespaced && obj.GetNamespace() == "" {
+			obj.SetNamespace(ns)
+		}
+		if verb == "remove" {
+			remove(ctx, obj)
+			continue
+		}
+		applied := client.ApplyConfigurationFromUnstructured(obj)
+		Expect(api.Apply(ctx, applied, client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
+	}
 }
 
 func exists(file string) bool { _, err := os.Stat(file); return err == nil }

@@ -7,15 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Act is one thing that is done to the object of an example.
+// Act is one thing that is done to the object of an example, or to others around it.
 type Act struct {
-	// Verb is "create", "update" or "delete".
+	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others.
 	Verb string
 	// Patch is the merge patch of an update.
 	Patch string
+	// File has the objects to be applied or removed; it is in the folder of the example.
+	File string
 	// Lines are regular expressions for what the operator is to say then, in any order.
 	Lines []string
 }
@@ -32,9 +35,9 @@ func (s *Session) acts() []Act {
 	return acts
 }
 
-// Script reads the acts of an example from its expected.txt: a line "create", "update <patch>" or "delete", then the
-// expressions of what follows. What stands under "restart" is left out: a demonstration has one operator. An example
-// without the file has no acts of its own.
+// Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete",
+// "apply <file>.yaml" or "remove <file>.yaml", then the expressions of what follows. What stands under "restart" is left
+// out: a demonstration has one operator. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
@@ -54,6 +57,9 @@ func Script(example string) (acts []Act, err error) {
 		case line == "create", line == "delete", verb == "update" && strings.HasPrefix(patch, "{"):
 			left = false
 			acts = append(acts, Act{Verb: verb, Patch: patch})
+		case around(verb, patch):
+			left = false
+			acts = append(acts, Act{Verb: verb, File: patch})
 		case left:
 		case len(acts) == 0:
 			return nil, fmt.Errorf("reading %s: %q stands under no step", file, line)
@@ -64,6 +70,17 @@ func Script(example string) (acts []Act, err error) {
 	return acts, nil
 }
 
+// around tells whether a line is about objects around that of the example.
+func around(verb, file string) bool {
+	return (verb == "apply" || verb == "remove") && strings.HasSuffix(file, ".yaml") && !strings.Contains(file, " ")
+}
+
+// surroundings are the acts that come before the object is created.
+func (s *Session) surroundings() []Act {
+	created := slices.IndexFunc(s.Acts, func(a Act) bool { return a.Verb == "create" })
+	return s.Acts[:max(created, 0)]
+}
+
 // arguments are those of kubectl for the act.
 func (s *Session) arguments(act Act) []string {
 	switch act.Verb {
@@ -71,6 +88,10 @@ func (s *Session) arguments(act Act) []string {
 		return []string{"patch", "-f", s.object(), "--type", "merge", "-p", act.Patch}
 	case "delete":
 		return []string{"delete", "-f", s.object(), "--wait", "--timeout", s.patience().String()}
+	case "apply":
+		return []string{"apply", "-f", filepath.Join(s.Example, act.File)}
+	case "remove": // what is gone at last may take longer than there is time, such as a namespace
+		return []string{"delete", "-f", filepath.Join(s.Example, act.File), "--wait=false"}
 	default:
 		return []string{"apply", "-f", s.object()}
 	}

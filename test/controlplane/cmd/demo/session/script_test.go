@@ -26,6 +26,14 @@ func TestScript(t *testing.T) {
 				{Verb: "delete", Lines: []string{"E"}},
 			},
 		},
+		"Around": {
+			reason: "an operator may look at more than its object",
+			text:   "apply one.yaml\nrestart\nA\nremove one.yaml\nB\napply it all.yaml\n",
+			want: []session.Act{
+				{Verb: "apply", File: "one.yaml"},
+				{Verb: "remove", File: "one.yaml", Lines: []string{"B", "apply it all.yaml"}},
+			},
+		},
 		"Words": {
 			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
 			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it"}}},

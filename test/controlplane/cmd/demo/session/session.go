@@ -50,11 +50,13 @@ type Session struct {
 	Report *progress.Reporter
 }
 
-// Run plays the example until ctx ends, which is no error, or the operator ends by itself, which is [ErrOperatorEnded].
+// Run applies the object, after what the acts apply before it, and shows the example until ctx ends, which is no error, or the operator ends by itself, which is [ErrOperatorEnded].
 func (s *Session) Run(ctx context.Context) error {
 	return s.play(ctx, func(ctx context.Context, _ *Transcript, operator *process.Process) error {
-		if err := s.kubectl(ctx, "apply", "-f", s.object()); err != nil {
-			return err
+		for _, act := range append(s.surroundings(), Act{Verb: "create"}) {
+			if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
+				return err
+			}
 		}
 		s.invite()
 		select {

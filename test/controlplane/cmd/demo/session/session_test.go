@@ -110,8 +110,12 @@ func TestRun(t *testing.T) {
 	s, out := pretended(t, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Out = &cue{next: out, text: "Ctrl-C", then: cancel}
+	s.Acts = []session.Act{{Verb: "apply", File: "before.yaml"}, {Verb: "create"}, {Verb: "apply", File: "after.yaml"}}
 	if err := s.Run(ctx); err != nil {
 		t.Errorf("Run(): being stopped is no failure: got %v", err)
+	}
+	if calls, err := os.ReadFile("calls"); err != nil || strings.Count(string(calls), "K: apply -f\n") != 3 {
+		t.Errorf("what is applied: want the kind, what comes before the object, the object; got %q, %v", calls, err)
 	}
 	if want := "export KUBECONFIG=K\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("what is shown: want %q in\n%s", want, out)
