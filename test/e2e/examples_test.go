@@ -107,8 +107,8 @@ func play(ctx context.Context, folder string, steps []step) {
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
 }
 
-// around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the file
-// says otherwise.
+// around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the
+// file says otherwise.
 func around(ctx context.Context, verb, file, ns string) {
 	GinkgoHelper()
 	content, err := os.ReadFile(file)

@@ -35,9 +35,9 @@ func (s *Session) acts() []Act {
 	return acts
 }
 
-// Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete",
-// "apply <file>.yaml" or "remove <file>.yaml", then the expressions of what follows. What stands under "restart" is left
-// out: a demonstration has one operator. An example without the file has no acts of its own.
+// Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
+// <file>.yaml" or "remove <file>.yaml", then the expressions of what follows. What stands under "restart" is left out:
+// a demonstration has one operator. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)

@@ -50,7 +50,8 @@ type Session struct {
 	Report *progress.Reporter
 }
 
-// Run applies the object, after what the acts apply before it, and shows the example until ctx ends, which is no error, or the operator ends by itself, which is [ErrOperatorEnded].
+// Run applies the object, after what the acts apply before it, and shows the example until ctx ends, which is no error,
+// or the operator ends by itself, which is [ErrOperatorEnded].
 func (s *Session) Run(ctx context.Context) error {
 	return s.play(ctx, func(ctx context.Context, _ *Transcript, operator *process.Process) error {
 		for _, act := range append(s.surroundings(), Act{Verb: "create"}) {
