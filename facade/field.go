@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -61,9 +62,9 @@ func named(name string, err error) error {
 // deleted since. Kopf: on.field.
 //
 // The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of
-// its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. A path that T does not have is a
-// mistake. An object in which it leads through something else than a mapping does not have the field, and the log says
-// so once. The handler's full id, under which its progress and result are kept, is the id with the field:
+// its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`, see [FieldPath]. A path that T does not
+// have is a mistake. An object in which it leads through something else than a mapping does not have the field, and the
+// log says so once. The handler's full id, under which its progress and result are kept, is the id with the field:
 // "id/spec.size".
 //
 // c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
@@ -75,6 +76,10 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 	}
 	registerField(s, function[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
 }
+
+// FieldPath makes a path, as OnField and others take it, out of keys: those with dots of their own are put into quotes.
+// FieldPath("metadata", "labels", "app.kubernetes.io/name") is `metadata.labels."app.kubernetes.io/name"`.
+func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
 // inField is the name of the option.
 const inField = "InField"
@@ -109,6 +114,23 @@ func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 		return nil, err
 	}
 	return &into, nil
+}
+
+// typeProblems are those of a field that the Go type does not have, and of values that the field never has.
+func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []option) (problems []error) {
+	if err := of.CheckField(field); err != nil {
+		problems = append(problems, err)
+	}
+	for _, o := range opts {
+		if o.equals == nil {
+			continue
+		}
+		if err := of.CheckValue(field, o.equals); err != nil {
+			text, _ := json.Marshal(o.equals) // it came from JSON
+			problems = append(problems, fmt.Errorf("%s(%s): %w", o.name, text, err))
+		}
+	}
+	return problems
 }
 
 // fieldProblems are those of the options that have to do with fields, and with one another.

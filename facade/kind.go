@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +54,10 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 		k.addError(fmt.Errorf("kopf.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
 		k.addError(errors.New("kopf.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+	case kindless(prototype):
+		k.addError(fmt.Errorf(
+			"kopf.For(%T): the prototype has no apiVersion and kind, and its type does not say them: set both, or "+
+				`select by a name: kopf.ForResource(op, "databases")`, prototype))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
 		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
@@ -61,6 +66,17 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 		return Selection[T]{ChangeSelection[T]{kind: k, codec: codec.New[T](typ.Elem())}}
 	}
 	return Selection[T]{ChangeSelection[T]{kind: k}}
+}
+
+// kindless is true for a prototype of a type that fits all kinds, and does not say which one is meant.
+func kindless(prototype client.Object) bool {
+	switch prototype.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		given := prototype.GetObjectKind().GroupVersionKind()
+		return given.Version == "" || given.Kind == ""
+	default:
+		return false
+	}
 }
 
 // selectorOfType finds the kind of a prototype: its own, or that of its type in the scheme.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Presence is a pattern that says nothing of a value but that it is there or not.
@@ -112,14 +114,31 @@ func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelect
 
 func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) ChangeSelection[T] {
 	matches, err := textPatternOf(pattern)
-	if err == nil && key == "" {
-		err = errors.New("the key is empty")
-	}
-	if err != nil {
+	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
 		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
 	return s.narrowed(handlers.Metadata(name, key, matches))
+}
+
+// checkMetadata tells whether there can be such a label or annotation at all. Keys of annotations may have capitals in
+// their prefix, and values are any texts.
+func checkMetadata(name, key string, pattern any) error {
+	if key == "" {
+		return errors.New("the key is empty")
+	}
+	if name == "annotations" {
+		key, pattern = strings.ToLower(key), nil
+	}
+	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+		return fmt.Errorf("there are no %s with such a key: %s", name, strings.Join(wrong, "; "))
+	}
+	if text, ok := pattern.(string); ok {
+		if wrong := validation.IsValidLabelValue(text); len(wrong) > 0 {
+			return fmt.Errorf("there are no %s with the value %q: %s", name, text, strings.Join(wrong, "; "))
+		}
+	}
+	return nil
 }
 
 // The combinators take and give predicates of any two arguments, so they fit into [Selection.When],

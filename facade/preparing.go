@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -73,14 +74,17 @@ func prepare[T client.Object](
 	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
+	given := h.Field
 	for _, o := range chosen {
-		o.set(h)
+		if o.set(h); o.name == inField && given != nil {
+			problems = append(problems, fmt.Errorf("InField(%s): the handler has its field already: %s",
+				codec.FormatPath(h.Field), codec.FormatPath(given)))
+			h.Field = given
+		}
 	}
 	problems = append(problems, fieldProblems(h)...)
 	if s.codec != nil && h.Field != nil {
-		if err := s.codec.CheckField(h.Field); err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)
 	}
 	h.ID = handlers.FullID(id, h.Family, h.Field)
 	if s.kind == nil {

@@ -204,7 +204,10 @@ func TestMistakes(t *testing.T) {
 				kopf.For(op, &unstructured.Unstructured{}).OnCreate("a", raw)
 				return above()
 			},
-			[]string{"kopf.For(*unstructured.Unstructured): finding the kind of the type"}},
+			[]string{
+				"kopf.For(*unstructured.Unstructured): the prototype has no apiVersion and kind",
+				"kopf.ForResource(op, ",
+			}},
 		"no resource": {"nothing is named",
 			func(op *kopf.Operator, _ kopf.Selection[*Widget]) int {
 				kopf.ForResource(op)

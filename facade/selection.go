@@ -64,12 +64,16 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 // paths without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value,
 // and a path through a list means the list. For who can try out values, see [PersistenceSettings].
 //
-// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`. As
-// handlers of one kind share what is remembered, it holds for all of them. Fields may become redacted, and be no
-// longer, without any object looking updated; what was remembered before is replaced when the object is handled next.
+// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`,
+// see [FieldPath]. One that T does not have is a mistake. As handlers of one kind share what is remembered, it holds
+// for all of them. Fields may become redacted, and be no longer, without any object looking updated; what was
+// remembered before is replaced when the object is handled next.
 func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	for _, text := range paths {
 		path, err := codec.ParsePath(text)
+		if err == nil && s.codec != nil {
+			err = s.codec.CheckPart(path)
+		}
 		if err != nil {
 			s.kind.addError(fmt.Errorf("Redacted: %w", err))
 			continue

@@ -189,15 +189,17 @@ func TestIDsInTheStatus(t *testing.T) {
 func TestRedacted(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
-	secret := widgets.Redacted("spec.password", `metadata.annotations."a.b/c"`).
-		MatchingLabels("a=b").Redacted("spec.token")
+	secret := widgets.Redacted("spec.extra.password", `metadata.annotations."a.b/c"`).
+		MatchingLabels("a=b").Redacted("spec.extra.token")
 	secret.OnCreate("a", succeed)
 	widgets.OnUpdate("b", succeed)
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []diff.Path{{"spec", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "token"}}
+	want := []diff.Path{
+		{"spec", "extra", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "extra", "token"},
+	}
 	if d := cmp.Diff(want, plan[0].Handler.Redacted); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -104,33 +103,5 @@ func TestTransform(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
-	}
-}
-
-func TestCheckField(t *testing.T) {
-	cases := map[string]struct {
-		reason, path, want string
-	}{
-		"Unknown":  {reason: "a slip", path: "spec.nodName", want: `v1.Pod has no "spec.nodName"`},
-		"List":     {reason: "no key leads into a list", path: "spec.containers.0", want: "compared as a whole"},
-		"Quotes":   {reason: "they have to end", path: `metadata.labels."a.b`, want: "double quotes"},
-		"Empty":    {reason: "a key has at least one character", path: "spec..x", want: "a key is empty"},
-		"Mapping":  {reason: "a mapping has any keys", path: `metadata.labels."a.b/c"`},
-		"Embedded": {reason: "embedded fields are fields of the object", path: "kind"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			path, err := codec.ParsePath(tc.path)
-			if err == nil {
-				err = codec.New[*corev1.Pod](reflect.TypeFor[corev1.Pod]()).CheckField(path)
-			}
-			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
-		})
-	}
-	raw := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]())
-	if err := raw.CheckField([]string{"any", "thing"}); err != nil {
-		t.Errorf("objects without a Go type have any fields: %v", err)
 	}
 }

@@ -2,75 +2,96 @@ package codec
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
-
-var (
-	errEmptyKey = errors.New("a key is empty")
-	errQuote    = errors.New(`a key in double quotes does not end before a dot, as in metadata.annotations."a.b/c"`)
-)
-
-// ParsePath splits a path such as `metadata.labels."a.b/c"` at its dots, but not inside of double quotes.
-func ParsePath(text string) (diff.Path, error) {
-	var path diff.Path
-	for rest, more := text, true; more; {
-		var key string
-		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
-			var closed bool
-			key, rest, closed = strings.Cut(quoted, `"`)
-			if !closed || rest != "" && rest[0] != '.' {
-				return nil, fmt.Errorf("invalid path %q: %w", text, errQuote)
-			}
-			rest, more = strings.CutPrefix(rest, ".")
-		} else {
-			key, rest, more = strings.Cut(rest, ".")
-			if strings.Contains(key, `"`) {
-				return nil, fmt.Errorf("invalid path %q: %w", text, errQuote)
-			}
-		}
-		if key == "" {
-			return nil, fmt.Errorf("invalid path %q: %w", text, errEmptyKey)
-		}
-		path = append(path, key)
-	}
-	return path, nil
-}
 
 // CheckField tells whether T can have the field; nil if it can. Values that encode themselves, and those of interface
 // types, may have anything in them; so may objects without a Go type.
 func (c *Codec[T]) CheckField(field diff.Path) error {
-	typ := c.typ
-	for i, key := range field {
-		for typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		switch {
-		case encodesItself(typ):
-			return nil
-		case typ.Kind() == reflect.Map:
-			typ = typ.Elem()
-			continue
-		case typ.Kind() != reflect.Struct:
-			return fmt.Errorf(
-				"field %q: %s has no keys: it is a %s; lists are compared as a whole", field,
-				strings.Join(field[:i], "."), typ,
-			)
-		}
-		next, ok := fieldType(typ, key)
-		if !ok {
-			return fmt.Errorf("field %q: %s has no %q", field, c.typ, strings.Join(field[:i+1], "."))
-		}
-		typ = next
+	_, err := c.walk(field, false)
+	return err
+}
+
+// CheckPart is CheckField for a path that may lead through lists: these are meant as a whole then.
+func (c *Codec[T]) CheckPart(field diff.Path) error {
+	_, err := c.walk(field, true)
+	return err
+}
+
+// CheckValue tells whether the field can have a value, which is in its JSON form; nil if it can, and if T does not have
+// the field.
+func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
+	typ, err := c.walk(field, false)
+	if err != nil || typ == nil || encodesItself(typ) && !decodesItself(typ) {
+		return nil
+	}
+	err = panics.Contain(func() error { return DecodeValue(value, reflect.New(typ).Interface()) })
+	if err != nil {
+		return fmt.Errorf("field %s of %s never has this value: %w", FormatPath(field), c.typ, err)
 	}
 	return nil
 }
 
-var marshalerType = reflect.TypeFor[json.Marshaler]()
+// walk gives the type of a field; nil if it may be anything.
+func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error) {
+	typ, mapping := c.typ, -1 // where a key of a mapping stood last
+	for i, key := range field {
+		for typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		list := typ.Kind() == reflect.Slice || typ.Kind() == reflect.Array
+		switch {
+		case encodesItself(typ), list && throughLists:
+			return nil, nil
+		case typ.Kind() == reflect.Map:
+			typ, mapping = typ.Elem(), i
+			continue
+		case typ.Kind() != reflect.Struct:
+			return nil, noKeys(field, i, mapping, typ, list)
+		}
+		next, ok := fieldType(typ, key)
+		if !ok {
+			return nil, c.unknown(field, i, typ)
+		}
+		typ = next
+	}
+	return typ, nil
+}
+
+// noKeys says that the value before the key at the place has no keys.
+func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
+	holder := FormatPath(field[:at])
+	switch {
+	case list:
+		return fmt.Errorf("field %s: %s has no keys: it is a %s; lists are compared as a whole",
+			FormatPath(field), holder, typ)
+	case mapping >= 0 && at == mapping+1:
+		return fmt.Errorf("field %s: %s has no keys: it is a %s; %w",
+			FormatPath(field), holder, typ, quoteKey(field, mapping))
+	default:
+		return fmt.Errorf("field %s: %s has no keys: it is a %s", FormatPath(field), holder, typ)
+	}
+}
+
+// unknown says that the struct has no such key, and which one could be meant.
+func (c *Codec[T]) unknown(field diff.Path, at int, typ reflect.Type) error {
+	err := fmt.Errorf("field %s: %s has no %q", FormatPath(field), c.typ, FormatPath(field[:at+1]))
+	if meant := nearest(field[at], fieldNames(typ)); meant != "" {
+		guess := append(append(diff.Path{}, field[:at]...), meant)
+		return fmt.Errorf("%w: did you mean %s?", err, FormatPath(append(guess, field[at+1:]...)))
+	}
+	return err
+}
+
+var (
+	marshalerType   = reflect.TypeFor[json.Marshaler]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+)
 
 // encodesItself is true for types whose JSON is not that of their fields.
 func encodesItself(typ reflect.Type) bool {
@@ -78,8 +99,35 @@ func encodesItself(typ reflect.Type) bool {
 		reflect.PointerTo(typ).Implements(marshalerType)
 }
 
-// fieldType gives the type of a field by its name in JSON, also of a field of an embedded struct.
-func fieldType(typ reflect.Type, key string) (reflect.Type, bool) {
+// decodesItself is true for types that say what JSON they take.
+func decodesItself(typ reflect.Type) bool {
+	return typ.Implements(unmarshalerType) || reflect.PointerTo(typ).Implements(unmarshalerType)
+}
+
+// fieldType gives the type of a field by its name in JSON, also of a field of an embedded struct; of one that is
+// encoded as a string, it is that of anything.
+func fieldType(typ reflect.Type, key string) (found reflect.Type, ok bool) {
+	eachField(typ, func(name string, field reflect.StructField) bool {
+		found, ok = field.Type, name == key
+		if strings.Contains(field.Tag.Get("json"), ",string") {
+			found = reflect.TypeFor[any]()
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+// fieldNames are the names of all fields in JSON.
+func fieldNames(typ reflect.Type) (names []string) {
+	eachField(typ, func(name string, _ reflect.StructField) bool {
+		names = append(names, name)
+		return true
+	})
+	return names
+}
+
+// eachField visits the fields of a struct and of those that are embedded in it, until a visit says false.
+func eachField(typ reflect.Type, visit func(name string, field reflect.StructField) bool) bool {
 	for i := range typ.NumField() {
 		field := typ.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -90,14 +138,17 @@ func fieldType(typ reflect.Type, key string) (reflect.Type, bool) {
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			if inner.Kind() == reflect.Struct {
-				if found, ok := fieldType(inner, key); ok {
-					return found, true
-				}
+			if inner.Kind() == reflect.Struct && !eachField(inner, visit) {
+				return false
 			}
-		case name == key || name == "" && field.Name == key:
-			return field.Type, true
+		default:
+			if name == "" {
+				name = field.Name
+			}
+			if !visit(name, field) {
+				return false
+			}
 		}
 	}
-	return nil, false
+	return true
 }
