@@ -19,3 +19,6 @@ func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(n
 
 // Connect gives the operator a client, as the set-up does.
 func Connect(op *Operator, c client.Client) { op.client = client.WithFieldOwner(c, op.name) }
+
+// ResolvedSettings are the operator's settings with their defaults.
+func ResolvedSettings(op *Operator) Settings { return op.settings.values }

@@ -1,0 +1,195 @@
+package facade_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// tabled is a row of docs/settings.md: one setting of Kopf, or of ours, or of both.
+type tabled struct{ key, field, kopfs, ours, state string }
+
+// settingsTable reads both tables, the second of which lacks Kopf's defaults.
+func settingsTable(t *testing.T) (rows []tabled) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, row := strings.CutPrefix(strings.TrimSpace(line), "|")
+		if !row || strings.HasPrefix(line, "--") || strings.HasPrefix(line, " Kopf |") {
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(line, "|"), "|")
+		for i, cell := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cell), "`")
+		}
+		switch len(cells) {
+		case 5:
+			rows = append(rows, tabled{cells[0], cells[1], cells[2], cells[3], cells[4]})
+		case 4:
+			rows = append(rows, tabled{field: cells[1], ours: cells[2], state: cells[3]})
+		default:
+			t.Errorf("a row has %d cells: %s", len(cells), line)
+		}
+	}
+	return rows
+}
+
+// Kopf's recorded defaults are what the table says, and no setting of Kopf is forgotten.
+func TestSettingsOfKopf(t *testing.T) {
+	vectors.Run(t, "settings", func(t *testing.T, _ vectors.Fields, want vectors.Expected) {
+		defaults, ok := want.Value.(map[string]any)
+		if !ok {
+			t.Fatalf("no mapping: %v", want.Value)
+		}
+		told := map[string]bool{}
+		for _, row := range settingsTable(t) {
+			// Two are deprecated, so they were not recorded.
+			recorded, known := defaults[row.key]
+			unknown := row.key != "" && !known
+			if unknown && row.key != "queueing.batch_window" && row.key != "execution.max_workers" {
+				t.Errorf("Kopf has no setting %q", row.key)
+			}
+			if got := strings.TrimSuffix(row.kopfs, " s"); known && got != kopfValue(recorded) {
+				t.Errorf("the default of %s in Kopf is %s, not %s", row.key, kopfValue(recorded), got)
+			}
+			told[row.key] = true
+		}
+		for key := range defaults {
+			if !told[key] {
+				t.Errorf("docs/settings.md does not tell of %s", key)
+			}
+		}
+	})
+}
+
+// kopfValue is a recorded value as the table has it.
+func kopfValue(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "none"
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	case []any:
+		texts := make([]string, len(value))
+		for i, item := range value {
+			texts[i] = kopfValue(item)
+		}
+		return strings.Join(texts, " ")
+	case map[string]any:
+		return fmt.Sprint(value["class"])
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// What the table says of the fields is so: their defaults, and whether they are served.
+func TestSettingsTable(t *testing.T) {
+	op := kopf.New("test.example.org")
+	engineOptions(t, op)
+	resolved := kopf.ResolvedSettings(op)
+	fields := fieldsOf(reflect.ValueOf(&resolved).Elem(), "")
+	var told []string
+	for _, row := range settingsTable(t) {
+		value, known := fields[row.field]
+		switch {
+		case row.field == "" && strings.HasPrefix(row.state, "no meaning: "):
+			continue
+		case !known:
+			t.Errorf("kopf.Settings has no field %q for %s", row.field, row.key)
+			continue
+		case slices.Contains(told, row.field):
+			t.Errorf("%s is told of twice", row.field)
+		}
+		told = append(told, row.field)
+		unserved := strings.HasPrefix(row.state, "not yet")
+		if want := ourValue(value); !unserved && (row.ours == "" || want != "" && row.ours != want) {
+			t.Errorf("the default of %s is %q, not %q as docs/settings.md says", row.field, want, row.ours)
+		}
+		if got := isUnserved(t, row.field); got != unserved || unserved && row.ours != "" {
+			t.Errorf("%s is not yet served: %t, but docs/settings.md says %q", row.field, got, row.state)
+		}
+	}
+	for field := range fields {
+		if !slices.Contains(told, field) {
+			t.Errorf("docs/settings.md does not tell of %s", field)
+		}
+	}
+}
+
+// fieldsOf are the settings by the names that users write.
+func fieldsOf(section reflect.Value, prefix string) map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	for i := range section.NumField() {
+		field, name := section.Field(i), prefix+section.Type().Field(i).Name
+		if field.Kind() == reflect.Struct {
+			for inner, value := range fieldsOf(field, name+".") {
+				all[inner] = value
+			}
+			continue
+		}
+		all[name] = field
+	}
+	return all
+}
+
+// ourValue is a default as the table has it; empty if it says in words what zero means.
+func ourValue(value reflect.Value) string {
+	switch v := value.Interface().(type) {
+	case bool:
+		return fmt.Sprint(v)
+	case kopf.Lifecycle:
+		return map[kopf.Lifecycle]string{kopf.InOrder: "InOrder"}[v]
+	case []time.Duration:
+		texts := make([]string, len(v))
+		for i, delay := range v {
+			texts[i] = fmt.Sprint(delay.Seconds())
+		}
+		return strings.TrimPrefix(strings.Join(texts, " ")+" s", " s")
+	case time.Duration:
+		if v != 0 {
+			return fmt.Sprint(v.Seconds(), " s")
+		}
+	case string:
+		return strings.ReplaceAll(v, "test.example.org", "<name>")
+	case int:
+		if v != 0 {
+			return strconv.Itoa(v)
+		}
+	}
+	if value.Kind() == reflect.Interface && !value.IsNil() {
+		return value.Elem().Type().String()
+	}
+	return ""
+}
+
+// isUnserved tells whether it is an error to set the field at all.
+func isUnserved(t *testing.T, name string) bool {
+	t.Helper()
+	var given kopf.Settings
+	field := fieldsOf(reflect.ValueOf(&given).Elem(), "")[name]
+	switch field.Kind() {
+	case reflect.Bool:
+		field.SetBool(true)
+	case reflect.String:
+		field.SetString("own.example.org/a")
+	case reflect.Slice:
+		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+	case reflect.Interface:
+		return false // a storage, which other tests set
+	default:
+		field.SetInt(int64(time.Second))
+	}
+	_, err := kopf.Plan(kopf.New("test.example.org", given), newScheme(t))
+	return err != nil && strings.Contains(err.Error(), "kopf.New: "+name+": it is not served yet")
+}
