@@ -74,8 +74,9 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 
 func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 	h.Function = reflect.ValueOf(fn).Pointer()
+	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
-		r := newRun(ctx, call, s.codec, s.kind.op.client)
+		r := newRun(ctx, call, s.codec, s.kind.op.client, said)
 		return r.change.end(fn(ctx, r))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: verb, handler: &h})
@@ -98,27 +99,24 @@ type Run[T client.Object] struct {
 
 // newRun makes what a function in the background gets.
 func newRun[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client,
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client, said *mistakes,
 ) *Run[T] {
-	c := &Change[T]{ID: call.Handler.ID, Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call}
+	c := &Change[T]{
+		ID: call.Handler.ID, Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
+	}
 	return &Run[T]{ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster, change: c}
 }
 
-// Object is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched
+// Current is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched
 // shows when it is written. If the object does not decode into its type, the call fails, and what could be decoded is
-// given. Kopf: body, spec, status, meta.
-func (r *Run[T]) Object() T {
-	c := r.change
-	body := c.call.Live.Object()
-	if body == nil { // gone, as it was when the call began
-		body = c.call.Cause.Body
-	}
-	object, err := c.codec.Decode(body)
-	if err != nil {
-		c.do(func() error { return err })
-	}
-	return object
-}
+// given. Of one that is gone, it is the state that the call began with. Kopf: body, spec, status, meta.
+func (r *Run[T]) Current() T { return r.change.Latest() }
+
+// Latest is Current, for functions that take [Handling].
+func (r *Run[T]) Latest() T { return r.change.Latest() }
+
+// Resource is what the object is one of, see [Change.Resource].
+func (r *Run[T]) Resource() Resource { return r.change.Resource() }
 
 // Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long:
 // the context goes on for the cancellation backoff. Kopf: stopped.
@@ -130,15 +128,20 @@ func (r *Run[T]) StopReason() error { return r.change.call.Live.StopReason() }
 
 // Patch changes the object in the cluster when the function has returned, whether it succeeds or not; or with Flush.
 // For what the change may do, see [Change.Patch]. Kopf: patch.
-func (r *Run[T]) Patch(change func(object T)) {
-	c := r.change
-	c.do(func() error {
-		if err := c.call.Writes.Remember(c.codec.Transform(change)); err != nil {
-			return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
-		}
-		return nil
-	})
+func (r *Run[T]) Patch(change func(object T)) { r.remember(r.change.codec.Transform(change)) }
+
+// TryPatch is Patch with a function that may fail, see [Change.TryPatch].
+func (r *Run[T]) TryPatch(change func(object T) error) {
+	r.remember(r.change.codec.TryTransform(change))
 }
+
+func (r *Run[T]) remember(transform func(body map[string]any) error) {
+	c := r.change
+	c.do(func() error { return c.patchError(c.call.Writes.Remember(transform)) })
+}
+
+// RawResult is what a handler has left in status.<id>, see [Result].
+func (r *Run[T]) RawResult(id string) (any, error) { return r.change.RawResult(id) }
 
 // SetResult sets what is written to status.<id> if the function succeeds, see [Change.SetResult].
 func (r *Run[T]) SetResult(value any) { r.change.SetResult(value) }

@@ -20,8 +20,10 @@ import (
 //
 //	type Change = kopf.Change[*v1.Database]
 //
-// The fields are the handler's own copies, to be read; what shall last is written with Patch. The methods may be called
-// from goroutines of the handler, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
+// The fields are the handler's own copies, to be read: what is changed in c.Object itself is lost, and what shall last
+// is written with Patch. A handler that forgets this is told once by the log, if it happens in one of its first calls
+// or in a test. The methods may be called from goroutines of the handler, as long as it has not returned. The logger is
+// in the context: log.FromContext(ctx).
 type Change[T client.Object] struct {
 	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status,
 	// meta.
@@ -47,19 +49,22 @@ type Change[T client.Object] struct {
 	// object itself is better written with Patch.
 	Client client.Client
 
-	log   logr.Logger
-	codec *codec.Codec[T]
-	call  *handlers.Call
+	log      logr.Logger
+	codec    *codec.Codec[T]
+	call     *handlers.Call
+	mistakes *mistakes // of the handler, so that each is told once
 
 	mu       sync.Mutex
-	errs     []error // of the calls of the handler
-	returned bool    // the handler has
+	original *original[T] // what Object was like; nil if that is not looked at
+	errs     []error      // of the calls of the handler
+	returned bool         // the handler has
 }
 
 // call is the function as the engine calls it.
 func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
+	said := &mistakes{}
 	return func(ctx context.Context, call *handlers.Call) error {
-		c, err := s.newChange(ctx, call)
+		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
 		}
@@ -68,13 +73,15 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 }
 
 // newChange makes what a function of the selection gets.
-func (s ChangeSelection[T]) newChange(ctx context.Context, call *handlers.Call) (*Change[T], error) {
-	return newChange(ctx, call, s.codec, s.kind.op.client)
+func (s ChangeSelection[T]) newChange(
+	ctx context.Context, call *handlers.Call, said *mistakes,
+) (*Change[T], error) {
+	return newChange(ctx, call, s.codec, s.kind.op.client, said)
 }
 
 // newChange makes what a function gets.
 func newChange[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client,
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client, said *mistakes,
 ) (*Change[T], error) {
 	object, err := codec.Decode(call.Object)
 	if err != nil {
@@ -82,7 +89,7 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call,
+		Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {
@@ -95,6 +102,9 @@ func newChange[T client.Object](
 			"The old object does not decode into the type; Old is incomplete",
 			"type", fmt.Sprintf("%T", object), "error", err.Error(),
 		)
+	}
+	if said.looks() {
+		c.original = newOriginal(codec, object)
 	}
 	return c, nil
 }
@@ -119,42 +129,61 @@ func (c *Change[T]) end(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.returned = true
-	if len(c.errs) == 0 {
-		return err
+	if len(c.errs) > 0 {
+		err = errors.Join(append([]error{err}, c.errs...)...)
 	}
-	return errors.Join(append([]error{err}, c.errs...)...)
+	if err != nil {
+		c.mistakes.noteDelay(c.log, err)
+	} else if c.original != nil {
+		c.noteLost()
+	}
+	return err
 }
 
 // name is the object's, for messages.
 func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body) }
 
 // Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
-// another operator. The type is spelled, the rest is inferred: kopf.Result[string](c, "provision").
+// another operator. The type is spelled: kopf.Result[string](c, "provision").
 //
 // Without such a result, it is an error that errors.Is recognises as [ErrNoResult]. A value that does not fit into V is
 // another error.
-func Result[V any, T client.Object](c *Change[T], id string) (V, error) {
+func Result[V any](from Results, id string) (V, error) {
 	var result V
-	value, err := c.status(id)
-	if err == nil {
-		err = codec.DecodeValue(value, &result)
-	}
+	value, err := from.RawResult(id)
 	if err != nil {
-		return result, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.name(), err)
+		return result, err
+	}
+	if err := codec.DecodeValue(value, &result); err != nil {
+		return result, fmt.Errorf("decoding the result of handler %q: %w", id, err)
 	}
 	return result, nil
 }
 
-// status reads the working copy, which nobody may be changing meanwhile.
+// RawResult is what a handler has left in status.<id>, as JSON values that are the caller's own; see [Result].
+func (c *Change[T]) RawResult(id string) (any, error) {
+	value, err := c.status(id)
+	if err != nil {
+		return nil, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.name(), err)
+	}
+	return value, nil
+}
+
+// status reads the working copy, which nobody may be changing meanwhile; for a function in the background, the newest
+// state.
 func (c *Change[T]) status(id string) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.returned {
 		return nil, errReturned
 	}
-	value, ok := diff.Resolve(c.call.Object, diff.Path{"status", id})
+	body := c.call.Object
+	if c.call.Live != nil {
+		body = c.latest()
+	}
+	value, ok := diff.Resolve(body, diff.Path{"status", id})
 	if !ok || value == nil {
 		return nil, ErrNoResult
 	}
-	return value, nil
+	return diff.Copy(value), nil
 }

@@ -2,6 +2,7 @@ package facade
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -49,16 +50,44 @@ var errNoReason = errors.New("no reason is given")
 // Temporary makes an error one after which the handler is called again when the delay is over, at once if that is zero
 // or less. It wraps the error, and is never nil: for a nil one, its text is "no reason is given".
 //
+// A delay above zero and below a millisecond is a number without a unit, such as 30 for 30*time.Second: one second is
+// taken in its place, and the log says so once for each handler.
+//
 // It wins over the option [Errors] and the backoff, but not over [Retries] and [Timeout]: they also end a handler that
 // could only be called too late. Kopf: TemporaryError, where the delay is 60 seconds by default.
 func Temporary(err error, delay time.Duration) error {
 	return &temporaryError{orNoReason(err), delay}
 }
 
+// Temporaryf is [Temporary] of an error with this text, which wraps others by %w:
+//
+//	return kopf.Temporaryf(10*time.Second, "the volume of %s: %w", c.Object.Name, err)
+func Temporaryf(delay time.Duration, format string, args ...any) error {
+	return &temporaryError{fmt.Errorf(format, args...), delay}
+}
+
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
 // It wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
 func Permanent(err error) error {
 	return &permanentError{orNoReason(err)}
+}
+
+// Permanentf is [Permanent] of an error with this text, which wraps others by %w.
+func Permanentf(format string, args ...any) error {
+	return &permanentError{fmt.Errorf(format, args...)}
+}
+
+// IsPermanent tells whether a handler that returns the error has failed for good by that alone, whatever its options
+// are: it is, or wraps, a [Permanent] one or another of that kind, see [ChangeFunc]; and no temporary error is around
+// that.
+func IsPermanent(err error) bool { return execution.IsPermanent(err) }
+
+// RetryAfter is the delay after which a handler that returns the error is called again: of a [Temporary] error or
+// another of that kind, see [ChangeFunc], such as that of [Change.RunSubs]. Zero is at once. It is false for errors
+// that leave this to the options of the handler, for permanent ones, and for nil.
+func RetryAfter(err error) (time.Duration, bool) {
+	delay, temporary := execution.RetryAfter(err)
+	return max(delay, 0), temporary
 }
 
 func orNoReason(err error) error {
@@ -78,7 +107,18 @@ func (e *temporaryError) Error() string { return e.err.Error() }
 func (e *temporaryError) Unwrap() error { return e.err }
 
 // RetryAfter is the delay; the engine knows the error by this method.
-func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
+func (e *temporaryError) RetryAfter() time.Duration {
+	if e.unitless() {
+		return unitlessDelay
+	}
+	return e.delay
+}
+
+// unitlessDelay stands for delays that cannot be meant.
+const unitlessDelay = time.Second
+
+// unitless tells whether the delay is a number for which a unit was forgotten.
+func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < shortest }
 
 type permanentError struct{ err error }
 

@@ -61,8 +61,9 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 		return
 	}
 	h.Function = reflect.ValueOf(fn).Pointer()
+	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
-		c, err := s.newChange(ctx, call)
+		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
 		}
@@ -77,11 +78,30 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 // gone by then, nothing is. A function that always changes something is called for that again and again.
 func (e *Event[T]) Patch(change func(object T)) { e.change.Patch(change) }
 
+// TryPatch is Patch with a function that may fail, see [Change.TryPatch].
+func (e *Event[T]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
+
+// Current is e.Object, for functions that take [Handling].
+func (e *Event[T]) Current() T { return e.Object }
+
+// Latest is the newest state of the object that is known by now, see [Change.Latest]. Of one that is gone, it is that
+// of the event.
+func (e *Event[T]) Latest() T { return e.change.Latest() }
+
+// Resource is what the object is one of, see [Change.Resource].
+func (e *Event[T]) Resource() Resource { return e.change.Resource() }
+
 // SetResult sets what is written to status.<id>, see [Change.SetResult].
 func (e *Event[T]) SetResult(value any) { e.change.SetResult(value) }
+
+// RawResult is what a handler has left in status.<id>, see [Result].
+func (e *Event[T]) RawResult(id string) (any, error) { return e.change.RawResult(id) }
 
 // Info posts a Kubernetes event of the type Normal about the object, see [Change.Event].
 func (e *Event[T]) Info(reason, message string) { e.change.Info(reason, message) }
 
 // Warn posts a Kubernetes event of the type Warning about the object, see [Change.Event].
 func (e *Event[T]) Warn(reason, message string) { e.change.Warn(reason, message) }
+
+// Event posts a Kubernetes event of any type about the object, see [Change.Event].
+func (e *Event[T]) Event(kind, reason, message string) { e.change.Event(kind, reason, message) }

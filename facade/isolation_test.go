@@ -72,9 +72,9 @@ func (v *tamperer) register(op *kopf.Operator) {
 		return nil
 	}, kopf.InField("spec.extra"), kopf.Value(fine))
 	background := func(_ context.Context, r *Run) error {
-		object := r.Object()
+		object := r.Current()
 		v.note(r.ID, object.Spec, object.Labels)
-		r.Patch(func(w *Widget) { v.tamper(&w.Spec.Tags); w.Spec.Tags = r.Object().Spec.Tags })
+		r.Patch(func(w *Widget) { v.tamper(&w.Spec.Tags); w.Spec.Tags = r.Current().Spec.Tags })
 		v.tamper(object, r)
 		return nil
 	}

@@ -128,7 +128,7 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body})
+		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body}, nil)
 		if err != nil {
 			return false, err
 		}

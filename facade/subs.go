@@ -43,15 +43,16 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
 		if err := errors.Join(problems...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
 		}
-		h.Function, h.Call = reflect.ValueOf(fn).Pointer(), c.sub(fn)
+		function := reflect.ValueOf(fn).Pointer()
+		h.Function, h.Call = function, c.sub(fn, c.mistakes.ofSub(function))
 		return c.call.Subs.Declare(h)
 	})
 }
 
 // sub is the function of a sub-handler as the engine calls it.
-func (c *Change[T]) sub(fn ChangeFunc[T]) handlers.Func {
+func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
-		own, err := newChange(ctx, call, c.codec, c.Client)
+		own, err := newChange(ctx, call, c.codec, c.Client, said)
 		if err != nil {
 			return err
 		}

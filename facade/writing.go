@@ -8,6 +8,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -39,13 +40,46 @@ func (c *Change[T]) Patch(change func(object T)) {
 		err := c.call.Writes.Remember(c.codec.Transform(change))
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
+			c.original.look()
 			err = containPanic(func() { change(c.Object) })
+			c.original.take()
 		}
-		if err != nil {
-			return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
-		}
-		return nil
+		return c.patchError(err)
 	})
+}
+
+// TryPatch is [Change.Patch] with a function that may fail, such as by [SetAt]. If it does, the handler has failed when
+// it returns, with this error and its own: a [Permanent] one is permanent. Nothing of the function is written then, and
+// c.Object is as it was; what was patched before stays patched.
+//
+// After a conflict, the function runs again, on the fresh object. If it fails there, the handler has failed likewise,
+// even if it had returned nil; and nothing that it has patched and not flushed is written. Of a function that has ended
+// in the background, and of handlers of raw events, it is a line in the log.
+func (c *Change[T]) TryPatch(change func(object T) error) {
+	c.do(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		c.original.look()
+		// What the function has changed before it fails must not show: so it gets a copy of the handler's object.
+		tried := deepcopy.Copy(c.Object)
+		err := panics.Contain(func() error { return change(tried) })
+		if err == nil {
+			err = c.call.Writes.Remember(c.codec.TryTransform(change))
+		}
+		if err == nil {
+			c.codec.Replace(c.Object, tried)
+			c.original.take()
+		}
+		return c.patchError(err)
+	})
+}
+
+func (c *Change[T]) patchError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
 }
 
 // containPanic makes a panic an error where it would end the process otherwise.

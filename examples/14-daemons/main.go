@@ -29,7 +29,7 @@ func register(op *kopf.Operator) {
 func watch(ctx context.Context, r *Run) error {
 	seen := ""
 	for {
-		if value := field(r.Object()); value != seen {
+		if value := field(r.Current()); value != seen {
 			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
 			seen = value
 			r.Patch(func(o *unstructured.Unstructured) {

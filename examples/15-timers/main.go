@@ -32,12 +32,12 @@ func register(op *kopf.Operator) {
 
 func probe(ctx context.Context, r *Run) error {
 	r.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
-	log.FromContext(ctx).Info("Probed", "field", field(r.Object()))
+	log.FromContext(ctx).Info("Probed", "field", field(r.Current()))
 	return nil
 }
 
 func settle(ctx context.Context, r *Run) error {
-	log.FromContext(ctx).Info("The object has settled", "field", field(r.Object()))
+	log.FromContext(ctx).Info("The object has settled", "field", field(r.Current()))
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (o *operator) report(ctx context.Context, c *Change) error {
 
 // look counts: a timer never runs twice at once for one object, so the number needs no lock.
 func (o *operator) look(ctx context.Context, r *Run) error {
-	count := o.looks.Of(r.Object())
+	count := o.looks.Of(r.Current())
 	*count++
 	log.FromContext(ctx).Info("Looked at it", "times", *count)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -43,6 +44,8 @@ type Service interface {
 type Settings struct {
 	// Handlers are the daemons and timers, in the order of registration.
 	Handlers []*adapters.Handler
+	// Resource is what the objects are; nil is not known.
+	Resource *discovery.Resource
 	// Writer sends the handlers' patches, within WriteTimeout; StatusSubresource says whether the status has a URL of
 	// its own.
 	Writer            Writer

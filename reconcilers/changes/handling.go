@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -33,6 +35,12 @@ type Writer interface {
 	) (patching.Result, error)
 }
 
+// Cache has objects as they are by now. Any goroutine may ask.
+type Cache interface {
+	// Latest is the newest known state of an object; nil if there is none. It is shared.
+	Latest(key types.NamespacedName, uid types.UID) map[string]any
+}
+
 // Background is what runs beside the changes of objects.
 type Background interface {
 	// Supervise starts and stops what is to run for the object, and tells whether the object must be held on its
@@ -42,6 +50,9 @@ type Background interface {
 
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
 type Handling struct {
+	// Resource is what the objects are; Cache has them, for functions that run long. Nil is not known.
+	Resource *discovery.Resource
+	Cache    Cache
 	// Handlers are the Reconcilers of the changing handlers of the kind, in the order of registration.
 	Handlers []*adapters.Handler
 	// Place is what their attempts occupy while they run; nil is nothing.

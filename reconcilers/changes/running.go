@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,6 +40,9 @@ type invocation struct {
 	cancel   context.CancelCauseFunc
 	requests chan func()   // what the function's goroutine wants to be done on ours
 	over     chan struct{} // closed when nobody waits for them any more
+
+	mu      sync.Mutex
+	written map[string]any // the object as the pass knows it by now, if it has written anything meanwhile
 }
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
@@ -93,7 +97,7 @@ func (r *runner) attempt(
 	h := r.pass.handling
 	a := execution.New(handler.Description, r.outcomes.cause, object)
 	a.Account, a.Due, a.Place, a.Now = state.Account(), true, h.Place, h.now
-	a.Limits.Backoff, a.Call.Events = h.Backoff, h.Events
+	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
 	return a
 }
 
@@ -145,6 +149,7 @@ func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, an
 		invocation: i, runner: i.runner, handler: handler, parent: a,
 		ancestors: append(slices.Clip(ancestors), handler.Description.ID),
 	}
+	a.Call.Newest = i
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
 }
 
@@ -190,6 +195,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
 		handled.pending, i.interval = pass.handling.now(), min(2*i.interval, longestCheckpoint)
 	}
+	i.noteWritten()
 	if pass.object.gone {
 		i.cancel(ErrDeleted)
 	}
@@ -200,7 +206,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 func (i *invocation) onPass(act func() error) (err error) {
 	finished := make(chan struct{})
 	select {
-	case i.requests <- func() { defer close(finished); err = act() }:
+	case i.requests <- func() { defer close(finished); err = act(); i.noteWritten() }:
 		<-finished
 		return err
 	case <-i.over:

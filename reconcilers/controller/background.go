@@ -20,7 +20,7 @@ var _ background.Service = (*Controller)(nil)
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	settings := c.deps.Settings
 	c.background.Begin(background.Settings{
-		Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
+		Resource: &c.resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
 		LeaveFinalizers: settings.LeaveFinalizers, Forgotten: settings.Forget, Log: c.log,

@@ -91,6 +91,10 @@ func newController(
 		events:  newEventHandling(deps, r, families.Watching, w.occupation),
 		changes: newChanges(deps, r, own, w.occupation),
 	}
+	c.changes.Resource, c.changes.Cache = &c.resource, c
+	if c.events != nil {
+		c.events.handling.Resource, c.events.handling.Cache = &c.resource, c
+	}
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background
 	}

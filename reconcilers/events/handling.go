@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -22,12 +24,21 @@ type Writer interface {
 	) (patching.Result, error)
 }
 
+// Cache has objects as they are by now. Any goroutine may ask.
+type Cache interface {
+	// Latest is the newest known state of an object; nil if there is none. It is shared.
+	Latest(key types.NamespacedName, uid types.UID) map[string]any
+}
+
 // Handling calls the event handlers of one resource. Workers share it, and never modify it.
 type Handling struct {
 	// Handlers are the event handlers, in the order of registration.
 	Handlers []*adapters.Handler
 	// Place is the worker's place that a call occupies; nil is none.
 	Place execution.Place
+	// Resource is what the objects are; Cache has them. Nil is not known.
+	Resource *discovery.Resource
+	Cache    Cache
 	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
@@ -80,6 +91,7 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
 	a := execution.New(handler.Description, c, c.Body)
 	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
+	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()

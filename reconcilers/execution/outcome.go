@@ -69,16 +69,14 @@ func (l Limits) Exceeded() error {
 // time.Duration is temporary, Permanent() bool is permanent, as is controller-runtime's terminal error. All others are
 // ordinary, and the mode decides. The outermost error counts: a permanent error inside a temporary one is temporary.
 func (l Limits) Judge(err error) Outcome {
-	var temp temporary
-	isTemporary := errors.As(err, &temp)
-	overruled := isTemporary && overrules(temp)
+	delay, isTemporary := RetryAfter(err)
 	switch {
 	case err == nil:
 		return Outcome{Final: true}
-	case isPermanent(err) && !overruled:
+	case IsPermanent(err):
 		return Outcome{Final: true, Err: err}
 	case isTemporary:
-		return l.again(err, temp.RetryAfter(), "Handler '%s' failed temporarily but will time out after %s seconds: %s",
+		return l.again(err, delay, "Handler '%s' failed temporarily but will time out after %s seconds: %s",
 			"Handler '%s' failed temporarily but will exceed %d retries: %s")
 	default:
 		return l.judgeOrdinary(err)
@@ -147,6 +145,22 @@ func (l Limits) backoff() time.Duration {
 	default:
 		return max(l.Backoff, 0)
 	}
+}
+
+// IsPermanent tells whether the error forbids retries by its own word. A temporary error around it allows them again.
+func IsPermanent(err error) bool {
+	var temp temporary
+	return isPermanent(err) && (!errors.As(err, &temp) || !overrules(temp))
+}
+
+// RetryAfter is the delay that the error asks for by its own word, negative for none; false if it does not, or if it is
+// a permanent one as well.
+func RetryAfter(err error) (time.Duration, bool) {
+	var temp temporary
+	if !errors.As(err, &temp) || IsPermanent(err) {
+		return 0, false
+	}
+	return temp.RetryAfter(), true
 }
 
 // overrules tells whether the temporary error wraps the permanent one.

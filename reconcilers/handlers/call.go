@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -52,6 +53,8 @@ type Call struct {
 	Handler *Handler
 	// Cause is what happened.
 	Cause *cause.Cause
+	// Resource is what the object is one of. It is shared; nil where it is not known, as in filters.
+	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own.
 	Object map[string]any
 	// Retry counts the attempts before this one: 0 for the first.
@@ -64,6 +67,11 @@ type Call struct {
 	Subs Subs
 	// Events posts Kubernetes events about the object.
 	Events Poster
+	// Newest tells how the object is by now: nil of one that is gone. Any goroutine may ask; what it gives is shared:
+	// callers must not modify it. Newest itself is nil where the cause has all that is known, as in filters.
+	Newest interface {
+		Latest(key types.NamespacedName, uid types.UID) map[string]any
+	}
 	// Live is the object as it goes on, for spawning handlers.
 	Live Live
 }

@@ -122,8 +122,8 @@ func (o *relayOurs) handle(id string) kopf.ChangeFunc[*unstructured.Unstructured
 }
 
 func (o *relayOurs) watch(_ context.Context, r *run) error {
-	dead, name := o.dead, r.Object().GetName()
-	does := o.does(name, "w", field(r.Object()), "wait")
+	dead, name := o.dead, r.Current().GetName()
+	does := o.does(name, "w", field(r.Current()), "wait")
 	o.note(call{ID: "w", Name: name, Does: does})
 	if does == "end" { // when nothing else happens to the object any more
 		select {

@@ -96,6 +96,11 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	return deepcopy.Copy(last.object), nil
 }
 
+// Replace makes an object what another one is; that one must not be used any more.
+func (c *Codec[T]) Replace(object, by T) {
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(by).Elem())
+}
+
 // encode gives the raw form of an object, as apimachinery has it: integers are int64.
 func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {

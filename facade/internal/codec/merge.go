@@ -12,26 +12,35 @@ import (
 // afterwards. A panic of the change is an error, and the raw object stays as it was, as with any error.
 func (c *Codec[T]) Transform(change func(object T)) func(body map[string]any) error {
 	return func(body map[string]any) error {
-		object, err := c.Decode(body)
-		if err != nil {
-			return err
-		}
-		before, err := c.encode(object)
-		if err != nil {
-			return fmt.Errorf("encoding the object before the change: %w", err)
-		}
-		if err := panics.Contain(func() error { change(object); return nil }); err != nil {
-			return err
-		}
-		after, err := c.encode(object)
-		if err != nil {
-			return fmt.Errorf("encoding the object after the change: %w", err)
-		}
-		changed := mergeMapping(body, before, keepIdentity(before, after))
-		clear(body)
-		maps.Copy(body, changed)
-		return nil
+		return c.transform(body, func(object T) error { change(object); return nil })
 	}
+}
+
+// TryTransform is Transform of a change that may fail.
+func (c *Codec[T]) TryTransform(change func(object T) error) func(body map[string]any) error {
+	return func(body map[string]any) error { return c.transform(body, change) }
+}
+
+func (c *Codec[T]) transform(body map[string]any, change func(object T) error) error {
+	object, err := c.Decode(body)
+	if err != nil {
+		return err
+	}
+	before, err := c.encode(object)
+	if err != nil {
+		return fmt.Errorf("encoding the object before the change: %w", err)
+	}
+	if err := panics.Contain(func() error { return change(object) }); err != nil {
+		return err
+	}
+	after, err := c.encode(object)
+	if err != nil {
+		return fmt.Errorf("encoding the object after the change: %w", err)
+	}
+	changed := mergeMapping(body, before, keepIdentity(before, after))
+	clear(body)
+	maps.Copy(body, changed)
+	return nil
 }
 
 // serverFields are the fields of the metadata that belong to the API server.

@@ -1,0 +1,89 @@
+package facade
+
+import (
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// original is what the object of a handler was like, to tell what the handler changes in it without Patch.
+type original[T client.Object] struct {
+	codec   *codec.Codec[T]
+	object  T // the handler may put another one into its field
+	version string
+	content map[string]any // as it was at the beginning, or after the last Patch
+	changed []diff.Path    // in place
+	failed  bool           // it does not encode: nothing can be told
+}
+
+func newOriginal[T client.Object](codec *codec.Codec[T], object T) *original[T] {
+	o := &original[T]{codec: codec, object: object, version: object.GetResourceVersion()}
+	o.take()
+	return o
+}
+
+// take takes the object as it is now for the original.
+func (o *original[T]) take() {
+	if o == nil || o.failed {
+		return
+	}
+	o.content = o.contentOf(o.object)
+}
+
+// look finds what has changed since the object was taken.
+func (o *original[T]) look() {
+	if o == nil || o.failed {
+		return
+	}
+	now := o.contentOf(o.object)
+	if o.failed {
+		return
+	}
+	for _, item := range diff.Compute(o.content, now) {
+		if !slices.ContainsFunc(o.changed, func(p diff.Path) bool { return slices.Equal(p, item.Path) }) {
+			o.changed = append(o.changed, item.Path)
+		}
+	}
+}
+
+// lost are the fields that the handler has changed in place and that are not written: what it had also put into a
+// Patch, or undone, or written by a client, is as it should be. The body is the object as it will be written.
+func (o *original[T]) lost(body map[string]any) (fields []string) {
+	o.look()
+	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
+		return nil
+	}
+	written, err := o.codec.Decode(body)
+	if err != nil {
+		return nil
+	}
+	have, want := o.contentOf(written), o.contentOf(o.object)
+	for _, path := range o.changed {
+		was, _ := diff.Resolve(have, path)
+		is, _ := diff.Resolve(want, path)
+		if !o.failed && !diff.Equal(was, is) {
+			fields = append(fields, path.String())
+		}
+	}
+	return fields
+}
+
+// contentOf encodes an object. Encoders are users' code, too.
+func (o *original[T]) contentOf(object T) (content map[string]any) {
+	err := panics.Contain(func() (err error) { content, err = o.codec.Content(object); return err })
+	o.failed = o.failed || err != nil
+	return content
+}
+
+// noteLost tells of changes in place that are lost now that the handler has succeeded.
+func (c *Change[T]) noteLost() {
+	fields := c.original.lost(c.call.Object)
+	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
+		c.log.Info("Handler changed its copy of the object, which is written nowhere: change it in a function for "+
+			"Patch instead; logged once for the handler", "fields", fields)
+	}
+}
