@@ -3,7 +3,6 @@ package reconcilers
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -37,6 +35,9 @@ type Registration struct {
 
 // Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
 type Digests = controller.Digests
+
+// DefaultExitTimeout is enough for a handler that is about to return.
+const DefaultExitTimeout = 2 * time.Second
 
 // Options describe one operator.
 type Options struct {
@@ -86,6 +87,19 @@ type Options struct {
 	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about
 	// it; zero is background.DefaultInstantExit.
 	InstantExit time.Duration
+	// ExitTimeout is how long handlers of changes and events may go on when the operator exits, before their contexts
+	// end; zero is DefaultExitTimeout, negative is no time at all. What is queued waits for the next process. Kopf:
+	// queueing.exit_timeout.
+	ExitTimeout time.Duration
+	// ScanOnce finds out once what the selectors mean, when the API server answers for the first time: no CRDs are
+	// watched, and kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
+	ScanOnce bool
+	// Watching says how resources and CRDs are watched.
+	Watching Watching
+	// RequestTimeout is how long a request of the engine may take that is no watch; of several attempts, each. Negative
+	// is no limit. Zero is 10 seconds for writes, as a worker waits for them, and for documents of discovery, and 5
+	// minutes for lists. Kopf: networking.request_timeout.
+	RequestTimeout time.Duration
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
@@ -116,32 +130,18 @@ func (o Options) settings() controller.Settings {
 		Progress: o.Progress, CompactSubs: o.CompactSubs, Digests: o.Digests, Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Forget: o.Forget,
+		Forget: o.Forget, ExitTimeout: o.exitTimeout(),
 	}
+}
+
+func (o Options) exitTimeout() time.Duration {
+	if o.ExitTimeout == 0 {
+		return DefaultExitTimeout
+	}
+	return max(0, o.ExitTimeout)
 }
 
 func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }
-
-// writeTimeout has time for all attempts.
-func (o Options) writeTimeout() time.Duration {
-	timeout := changes.DefaultWriteTimeout
-	for _, delay := range o.APIBackoffs {
-		timeout += delay
-	}
-	return timeout
-}
-
-// repeating is the connection with the attempts that are wanted.
-func (o Options) repeating(connection *http.Client) *http.Client {
-	if len(o.APIBackoffs) == 0 {
-		return connection
-	}
-	own := *connection
-	own.Transport = &repeating.Transport{
-		Next: cmp.Or(connection.Transport, http.DefaultTransport), Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter,
-	}
-	return &own
-}
 
 // posterFor is what handlers post to.
 func (o Options) posterFor(poster *posting.Poster) handlers.Poster {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -34,15 +35,15 @@ func SetupWithManager(m manager.Manager, o Options) error {
 }
 
 func newOperator(m manager.Manager, o Options) (*operator, error) {
-	config := m.GetConfig()
-	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, m.GetHTTPClient())
+	config, connection := m.GetConfig(), o.timed(m.GetHTTPClient())
+	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
 	}
 	// Writes go past the manager's cache, and so do the live reads after conflicts.
 	direct, err := client.New(
 		config,
-		client.Options{HTTPClient: o.repeating(m.GetHTTPClient()), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()},
+		client.Options{HTTPClient: o.repeating(connection), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
@@ -57,19 +58,30 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 		options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
 		readiness: indexes.NewReadiness(),
 	}
-	var watcher orchestration.Watcher
-	if crds := discovery.NewCRDWatcher(lister.RESTClient(), o.selectors()); crds != nil {
-		watcher = crds
-	}
-	own.orchestrator = orchestration.New(
-		reconcilersOf(o.Registrations, metrics), discovery.API{Client: lister.RESTClient()}, own, watcher,
-	)
+	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)
 	own.controllers = &controller.Dependencies{
-		Settings: o.settings(), Cluster: m, Defaults: m.GetControllerOptions(), Log: own.log, Metrics: metrics,
-		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		Events: o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
+		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
+		Metrics: metrics,
+		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
+		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
 	}
 	return own, nil
+}
+
+// orchestrator has the runner run what the selectors mean.
+func (o Options) orchestrator(
+	server rest.Interface, runner orchestration.Runner, metrics *adapters.Metrics,
+) *orchestration.Orchestrator {
+	api := discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
+	registrations := reconcilersOf(o.Registrations, metrics)
+	if o.ScanOnce {
+		return orchestration.NewOnce(registrations, api, runner)
+	}
+	var watcher orchestration.Watcher
+	if crds := discovery.NewCRDWatcher(server, o.selectors()); crds != nil {
+		watcher = crds
+	}
+	return orchestration.New(registrations, api, runner, watcher)
 }
 
 // reconcilersOf makes a Reconciler of every registered handler.

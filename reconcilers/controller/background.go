@@ -41,13 +41,21 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 
 // stopReason is what background handlers are told: only the end of the operator itself is an exit.
 func stopReason(ctx context.Context) background.Reason {
+	if exiting(ctx) {
+		return background.Exiting
+	}
+	return background.Pausing
+}
+
+// exiting tells whether the context has ended because the operator exits.
+func exiting(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	for _, pausing := range []error{ErrRestarting, ErrRemoved, execution.ErrPaused} {
 		if cause == nil || errors.Is(cause, pausing) {
-			return background.Pausing
+			return false
 		}
 	}
-	return background.Exiting
+	return true
 }
 
 // fireTimer begins a tick of a timer, if there is one.

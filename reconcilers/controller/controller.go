@@ -61,7 +61,8 @@ type Controller struct {
 	store     store
 	hasSynced func() bool // whether the store is complete
 	queue     atomic.Pointer[queue.Queue]
-	passes    sync.WaitGroup // that are running
+	passes    sync.WaitGroup  // that are running
+	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
 // Run handles the objects of a resource in all the namespaces, the empty one of which is the whole cluster, until the
@@ -168,8 +169,10 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
 	defer c.endRun(ctx)
+	endPasses := c.beginPasses(ctx)
 	err = queued.Start(ctx)
 	c.passes.Wait() // the controller itself has only handed them over
+	endPasses()
 	return err
 }
 

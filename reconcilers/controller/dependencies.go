@@ -32,8 +32,9 @@ import (
 type Dependencies struct {
 	// Settings are the operator's.
 	Settings Settings
-	// Cluster is where the objects are.
-	Cluster Cluster
+	// Cluster is where the objects are, HTTPClient the way to it.
+	Cluster    Cluster
+	HTTPClient *http.Client
 	// Defaults are the manager's, for its controllers.
 	Defaults config.Controller
 	// Log is the operator's logger.
@@ -57,7 +58,6 @@ type Dependencies struct {
 // Cluster is what the controllers need of a manager.
 type Cluster interface {
 	GetConfig() *rest.Config
-	GetHTTPClient() *http.Client
 	GetScheme() *runtime.Scheme
 }
 
@@ -84,6 +84,8 @@ type Settings struct {
 	Checkpoint time.Duration
 	// WriteTimeout limits one write, with all its attempts.
 	WriteTimeout time.Duration
+	// ExitTimeout is how long passes may go on when the operator exits, before the contexts of their handlers end.
+	ExitTimeout time.Duration
 	// ErrorDelays are those of the framework's errors. With an empty list, an object that failed waits for its next
 	// event.
 	ErrorDelays []time.Duration

@@ -32,9 +32,10 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
+	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
-		c.work(ctx, from, request)
+		c.work(passing, from, request)
 	})
 	return reconcile.Result{}, nil
 }

@@ -25,6 +25,7 @@ func (w *world) served(t *testing.T) (stop func()) {
 		),
 	)
 	ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), w.log()))
+	c.passing = ctx
 	go func() {
 		for {
 			r, _, shutdown := c.queue.Load().GetWithPriority()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,22 @@ import (
 // Getter gets a document of the API server by its path; nil if it does not exist.
 type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
+}
+
+// documentTimeout limits the request of one document, so that one group that hangs does not delay the others for long.
+const documentTimeout = 10 * time.Second
+
+// Limited is a Getter that gives a document up after a timeout; zero is 10 seconds.
+type Limited struct {
+	Getter  Getter
+	Timeout time.Duration
+}
+
+// Get implements Getter.
+func (l Limited) Get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(l.Timeout, documentTimeout))
+	defer cancel()
+	return l.Getter.Get(ctx, path)
 }
 
 // API is the Getter of an API server.

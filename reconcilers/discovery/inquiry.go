@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// documentTimeout limits the request of one document, so that one group that hangs does not delay the others for long.
-const documentTimeout = 10 * time.Second
 
 // Inquiry is one round of discovery. It requests each document once, and uses the answer for the whole round, so that
 // two selectors of one resource find it together or not at all.
@@ -46,8 +42,6 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 		return known.data, known.err
 	}
 	var is answer
-	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
-	defer cancel()
 	is.data, is.err = i.server.Get(ctx, path)
 	i.heard[path] = is
 	return is.data, is.err

@@ -118,6 +118,9 @@ func (o *Orchestrator) report(
 	o.reported[selector] = reason
 	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
 	switch {
+	case o.once && discovery.IsUnserved(err):
+		log.Error(err, "Cannot find the resource of a selector, and scanning is disabled; its handlers are not called "+
+			"until the operator is restarted")
 	case err != nil:
 		log.Error(err, "Cannot find the resource of a selector; its handlers wait for it. If it is a custom resource, "+
 			"install its CRD")

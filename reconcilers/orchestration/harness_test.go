@@ -49,16 +49,28 @@ func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestr
 func beginWith(
 	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.Registration,
 ) *cluster {
-	c := &cluster{t: t, list: list, done: make(chan struct{})}
-	ctx, stop := context.WithCancel(logf.IntoContext(t.Context(), funcr.New(c.say, funcr.Options{})))
-	c.orchestrator = orchestration.New(registrations, answers{discoverytest.Lister(c.answer), server}, c, nil)
-	c.stop = stop
+	c := newCluster(t, list)
+	c.start(orchestration.New(registrations, c.documents(server), c, nil))
+	return c
+}
+
+func newCluster(t *testing.T, list *metav1.APIResourceList) *cluster {
+	return &cluster{t: t, list: list, done: make(chan struct{})}
+}
+
+// documents are the answers of the API server.
+func (c *cluster) documents(server discovery.Getter) discovery.Getter {
+	return discovery.Limited{Getter: answers{discoverytest.Lister(c.answer), server}}
+}
+
+func (c *cluster) start(o *orchestration.Orchestrator) {
+	ctx, stop := context.WithCancel(logf.IntoContext(c.t.Context(), funcr.New(c.say, funcr.Options{})))
+	c.orchestrator, c.stop = o, stop
 	go func() {
 		defer close(c.done)
-		c.orchestrator.Run(ctx)
+		o.Run(ctx)
 	}()
 	synctest.Wait()
-	return c
 }
 
 // answers are those of example.org/v1, and documents for all the rest.

@@ -41,6 +41,7 @@ type Orchestrator struct {
 	runner        Runner
 	watcher       Watcher
 	requests      resync.Requests
+	once          bool // what the selectors mean is found out once
 
 	running     sync.WaitGroup
 	resolutions map[discovery.Selector]discovery.Resolution
@@ -93,6 +94,11 @@ func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
 // has returned.
 func (o *Orchestrator) Run(ctx context.Context) {
 	defer o.waitForEnd()
+	if o.once {
+		o.resolveOnce(ctx)
+		<-ctx.Done()
+		return
+	}
 	if o.watcher != nil {
 		o.running.Go(func() { o.watcher.Run(ctx, o.requests) })
 	}

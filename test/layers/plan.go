@@ -64,6 +64,7 @@ var House = Plan{
 	{Dir: "reconcilers/discovery", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
 	{Dir: "reconcilers/internal/repeating", Layer: 2},
+	{Dir: "reconcilers/internal/timing", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/storages", Layer: 2},
 

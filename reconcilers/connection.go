@@ -1,0 +1,73 @@
+package reconcilers
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+)
+
+// Watching says how an operator watches. Zeros are the defaults, negative values are no limits.
+type Watching struct {
+	// ServerTimeout is after what time the API server is asked to end a watch, rounded up to seconds; zero is 5 to 10
+	// minutes, by chance, so that not all end at once. Negative leaves it to the server. Kopf: watching.server_timeout.
+	ServerTimeout time.Duration
+	// ClientTimeout is after what time a watch is ended on this side; zero is never. Kopf: watching.client_timeout.
+	ClientTimeout time.Duration
+	// InactivityTimeout is after what time without any event or bookmark a watch is taken for dead, and begun anew from
+	// where it was; zero is 70 seconds. Kopf: watching.inactivity_timeout.
+	InactivityTimeout time.Duration
+	// ReconnectBackoff is the pause between two watches of a resource; zero is a tenth of a second. After errors,
+	// pauses grow up to a minute, whatever is said here. Kopf: watching.reconnect_backoff.
+	ReconnectBackoff time.Duration
+}
+
+// unlimited is for what needs a limit.
+const unlimited = 365 * 24 * time.Hour
+
+// requestTimeout is the limit of one attempt of a request whose default this is.
+func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
+	if o.RequestTimeout < 0 {
+		return unlimited
+	}
+	return cmp.Or(o.RequestTimeout, otherwise)
+}
+
+// writeTimeout has time for all attempts.
+func (o Options) writeTimeout() time.Duration {
+	timeout := o.requestTimeout(changes.DefaultWriteTimeout)
+	for _, delay := range o.APIBackoffs {
+		timeout += delay + max(0, o.RequestTimeout)
+	}
+	return timeout
+}
+
+// timed is the connection with limits for requests and watches.
+func (o Options) timed(connection *http.Client) *http.Client {
+	return through(connection, func(next http.RoundTripper) http.RoundTripper {
+		return timing.New(next, timing.Limits{
+			Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
+			Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,
+		})
+	})
+}
+
+// repeating is the connection with the attempts that are wanted.
+func (o Options) repeating(connection *http.Client) *http.Client {
+	if len(o.APIBackoffs) == 0 {
+		return connection
+	}
+	return through(connection, func(next http.RoundTripper) http.RoundTripper {
+		return &repeating.Transport{Next: next, Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	})
+}
+
+// through is a copy of the connection with another transport around its own.
+func through(connection *http.Client, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	own := *connection
+	own.Transport = wrap(cmp.Or(connection.Transport, http.DefaultTransport))
+	return &own
+}

@@ -1,0 +1,36 @@
+package controller
+
+import (
+	"context"
+	"time"
+)
+
+// beginPasses makes the context of the passes of a run. When the operator exits, it goes on for Settings.ExitTimeout,
+// so that handlers that are about to finish can do so; when others serve the objects from now on, or nobody, it ends at
+// once.
+func (c *Controller) beginPasses(ctx context.Context) (end func()) {
+	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	c.passing = passing
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		if exiting(ctx) {
+			wait(ended, c.deps.Settings.ExitTimeout)
+		}
+		cancel(context.Cause(ctx))
+	})
+	return func() {
+		stop()
+		close(ended)
+		cancel(nil)
+	}
+}
+
+// wait waits for the end, or for the timeout.
+func wait(ended <-chan struct{}, timeout time.Duration) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,113 @@
+package timing
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// The defaults of a Transport.
+const (
+	// DefaultRequest is for the slowest requests, which are lists. Kopf: networking.request_timeout.
+	DefaultRequest = 5 * time.Minute
+	// DefaultInactivity is a little longer than the time between the bookmarks of an API server. Kopf:
+	// watching.inactivity_timeout.
+	DefaultInactivity = 70 * time.Second
+	// DefaultPause is short, as it delays events. Kopf: watching.reconnect_backoff.
+	DefaultPause = 100 * time.Millisecond
+)
+
+// Limits are the settings of a Transport. Zeros are the defaults; negative values are no limit, and no pause.
+type Limits struct {
+	// Request is how long a request may take that is no watch, its answer included; zero is DefaultRequest.
+	Request time.Duration
+	// Server is how long a watch is requested from the API server, in whole seconds, rounded up. Zero leaves what the
+	// client asks for, 5 to 10 minutes for an informer; negative leaves it to the server. Kopf:
+	// watching.server_timeout.
+	Server time.Duration
+	// Client is how long a watch may take, its request included; zero is no limit. Kopf: watching.client_timeout.
+	Client time.Duration
+	// Inactivity is how long a watch may have nothing to tell, not even a bookmark; zero is DefaultInactivity.
+	Inactivity time.Duration
+	// Pause is the least time between the end of a watch, or its failure, and the next watch of the same; zero is
+	// DefaultPause.
+	Pause time.Duration
+}
+
+// Transport sends requests within limits. It may be used concurrently.
+type Transport struct {
+	next   http.RoundTripper
+	limits Limits
+	ends   ends
+}
+
+// New makes a Transport that sends its requests by next.
+func New(next http.RoundTripper, limits Limits) *Transport {
+	return &Transport{
+		next: next, ends: ends{at: map[string]time.Time{}}, limits: Limits{
+			Request: effective(limits.Request, DefaultRequest), Server: limits.Server,
+			Client:     effective(limits.Client, 0),
+			Inactivity: effective(limits.Inactivity, DefaultInactivity), Pause: effective(limits.Pause, DefaultPause),
+		},
+	}
+}
+
+// effective is a limit where zero is none.
+func effective(limit, zero time.Duration) time.Duration {
+	if limit == 0 {
+		return zero
+	}
+	return max(0, limit)
+}
+
+// RoundTrip sends the request. The limit goes on until the body of the answer is closed.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") == "true" {
+		return t.watch(r)
+	}
+	if t.limits.Request == 0 {
+		return t.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
+	response, err := t.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		defer cancel()
+		return nil, t.explained(r.Context(), ctx, err)
+	}
+	response.Body = &answer{source: response.Body, explain: func(err error) error {
+		return t.explained(r.Context(), ctx, err)
+	}, release: cancel}
+	return response, nil
+}
+
+// explained names the limit if it was the reason of the error.
+func (t *Transport) explained(asked, limited context.Context, err error) error {
+	if asked.Err() == nil && limited.Err() != nil {
+		return fmt.Errorf("the API server did not answer within %s: %w", t.limits.Request, limited.Err())
+	}
+	return err
+}
+
+// answer is the body of an answer to a request with a limit.
+type answer struct {
+	source  io.ReadCloser
+	explain func(error) error
+	release context.CancelFunc
+}
+
+// Read is that of the body.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.source.Read(p)
+	if err != nil && err != io.EOF {
+		err = a.explain(err)
+	}
+	return n, err
+}
+
+// Close ends the limit, too.
+func (a *answer) Close() error {
+	defer a.release()
+	return a.source.Close()
+}

@@ -1,0 +1,160 @@
+package timing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// The reasons why a watch is ended on this side.
+var (
+	errSilent = errors.New("nothing was heard for too long")
+	errLong   = errors.New("its time is over")
+)
+
+// watch sends the request of a watch, and watches over its answer.
+func (t *Transport) watch(r *http.Request) (*http.Response, error) {
+	key := r.URL.Path
+	if err := t.ends.wait(r.Context(), key, t.limits.Pause); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	end := func() {
+		cancel(nil)
+		t.ends.note(key, t.limits.Pause)
+	}
+	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end}
+	s.silence = timer(s.inactivity, func() { cancel(errSilent) })
+	s.life = timer(t.limits.Client, func() { cancel(errLong) })
+	request := t.requested(r.WithContext(ctx))
+	response, err := t.next.RoundTrip(request)
+	s.silence.Stop()
+	if err != nil {
+		defer s.stop()
+		if reason := s.reason(); reason != nil {
+			return nil, fmt.Errorf("the API server did not answer a request for a watch: %w", reason)
+		}
+		return nil, err
+	}
+	s.source, s.path = response.Body, key
+	response.Body = s
+	return response, nil
+}
+
+// timer is one that never fires if there is no limit.
+func timer(limit time.Duration, fire func()) *time.Timer {
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	return time.AfterFunc(limit, fire)
+}
+
+// requested is the request with the time that the server is asked for.
+func (t *Transport) requested(r *http.Request) *http.Request {
+	const parameter = "timeoutSeconds"
+	if t.limits.Server == 0 {
+		return r
+	}
+	location := *r.URL
+	query := location.Query()
+	query.Del(parameter)
+	if t.limits.Server > 0 {
+		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.Server.Seconds())), 10))
+	}
+	location.RawQuery = query.Encode()
+	asked := r.WithContext(r.Context()) // a copy: a transport must not change what it is given
+	asked.URL = &location
+	return asked
+}
+
+// stream is the answer to a watch. When a limit is reached, it ends as if the server had closed it.
+type stream struct {
+	ctx           context.Context //nolint:containedctx // the watch's own; it has the reason of the end
+	path          string
+	source        io.ReadCloser
+	inactivity    time.Duration
+	silence, life *time.Timer
+	end           func()
+	once          sync.Once
+}
+
+// reason is why the watch was ended on this side; nil if it was not.
+func (s *stream) reason() error {
+	cause := context.Cause(s.ctx)
+	if errors.Is(cause, errSilent) || errors.Is(cause, errLong) {
+		return cause
+	}
+	return nil
+}
+
+// Read waits for what the server tells. What takes its time between two reads is the reader, so it does not count.
+func (s *stream) Read(p []byte) (int, error) {
+	if s.inactivity > 0 {
+		s.silence.Reset(s.inactivity)
+		defer s.silence.Stop()
+	}
+	n, err := s.source.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if reason := s.reason(); reason != nil {
+		logf.FromContext(s.ctx).V(1).Info("Ended a watch; watching on from there",
+			"path", s.path, "reason", reason.Error())
+		return n, io.EOF
+	}
+	return n, err
+}
+
+// Close ends the watch.
+func (s *stream) Close() error {
+	defer s.stop()
+	return s.source.Close()
+}
+
+func (s *stream) stop() {
+	s.once.Do(func() {
+		s.silence.Stop()
+		s.life.Stop()
+		s.end()
+	})
+}
+
+// ends are when watches have ended, by their paths, as long as that matters.
+type ends struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// note remembers the end of a watch, and forgets those that are over for longer than the pause.
+func (e *ends) note(key string, pause time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.at, func(_ string, ended time.Time) bool { return time.Since(ended) >= pause })
+	e.at[key] = time.Now()
+}
+
+// wait waits for the end of the pause after the last watch, or for that of the context.
+func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error {
+	e.mu.Lock()
+	ended, known := e.at[key]
+	e.mu.Unlock()
+	rest := pause - time.Since(ended)
+	if !known || rest <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rest):
+		return nil
+	}
+}

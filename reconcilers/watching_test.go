@@ -1,0 +1,191 @@
+package reconcilers_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// watches notes when watches of config maps are requested, and the time that the server is asked for.
+type watches struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (w *watches) connect(server *memapi.Server) *memapi.Connection {
+	began := time.Now()
+	return disturbing(server, func(_ context.Context, r memapi.Request) int {
+		if r.Verb == "watch" && r.Resource.Plural == "configmaps" {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			at := time.Since(began).Round(time.Second)
+			w.asked = append(w.asked, at.String()+" for "+r.Query.Get("timeoutSeconds")+"s")
+		}
+		return 0
+	})
+}
+
+// TestWatching sets what an operator can say of its watches: the bookmarks of the server come every minute.
+func TestWatching(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		own    reconcilers.Watching
+		within time.Duration
+		want   []string
+	}{
+		"ServerTimeout": {
+			"the server ends them", reconcilers.Watching{ServerTimeout: time.Minute}, 150 * time.Second,
+			[]string{"0s for 60s", "1m0s for 60s", "2m0s for 60s"},
+		},
+		"ServerDecides": {
+			"nothing is asked for", reconcilers.Watching{ServerTimeout: -1}, time.Hour, []string{"0s for s"},
+		},
+		"ReconnectBackoff": {
+			"no watch follows the other at once",
+			reconcilers.Watching{ServerTimeout: time.Minute, ReconnectBackoff: 20 * time.Second}, 3 * time.Minute,
+			[]string{"0s for 60s", "1m20s for 60s", "2m40s for 60s"},
+		},
+		"ClientTimeout": {
+			"the client ends them", reconcilers.Watching{ServerTimeout: time.Hour, ClientTimeout: 100 * time.Second},
+			4 * time.Minute, []string{"0s for 3600s", "1m40s for 3600s", "3m20s for 3600s"},
+		},
+		"InactivityTimeout": {
+			"nothing was heard, as bookmarks are less frequent",
+			reconcilers.Watching{ServerTimeout: time.Hour, InactivityTimeout: 40 * time.Second}, 100 * time.Second,
+			[]string{"0s for 3600s", "40s for 3600s", "1m20s for 3600s"},
+		},
+		"Bookmarks": {
+			"by default, they are enough", reconcilers.Watching{ServerTimeout: time.Hour}, 59 * time.Minute,
+			[]string{"0s for 3600s"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &watches{}
+				stop := operateAll(t, w.connect(memapi.New()), reconcilers.Options{Watching: tc.own},
+					to(t, "configmaps", &handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
+				time.Sleep(tc.within)
+				stop()
+				if d := cmp.Diff(tc.want, w.asked); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// A connection may die without a word: what it does not deliver must not be waited for.
+func TestWatchesThatAreDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		dead, calls := &dying{RoundTripper: server}, atomic.Int64{}
+		stop := operateAll(t, dead, reconcilers.Options{}, to(t, "configmaps", counting("c", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Second)
+		dead.die()
+		newPeople(t, server).create("ConfigMap", "one")
+		time.Sleep(time.Minute)
+		if calls.Load() != 0 {
+			t.Fatal("the connection is not dead")
+		}
+		time.Sleep(11 * time.Second)
+		if calls.Load() != 1 {
+			t.Errorf("the object was created 71 seconds ago, and its handler called %d times", calls.Load())
+		}
+	})
+}
+
+// dying is a connection whose open watches can be made silent.
+type dying struct {
+	http.RoundTripper
+	dead atomic.Int64 // how many deaths there were
+}
+
+func (d *dying) die() { d.dead.Add(1) }
+
+func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.RoundTripper.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("watch") != "" {
+		response.Body = &mute{of: d, born: d.dead.Load(), ctx: r.Context(), source: response.Body}
+	}
+	return response, err
+}
+
+// mute is the body of a watch that has nothing to say from its death on.
+type mute struct {
+	of     *dying
+	born   int64
+	ctx    context.Context //nolint:containedctx // it is that of the request
+	source io.ReadCloser
+}
+
+func (m *mute) Read(p []byte) (int, error) {
+	n, err := m.source.Read(p)
+	if m.of.dead.Load() == m.born {
+		return n, err
+	}
+	<-m.ctx.Done()
+	return 0, m.ctx.Err()
+}
+
+func (m *mute) Close() error { return m.source.Close() }
+
+func TestRequestsThatHang(t *testing.T) {
+	const served = 36 * time.Hour
+	tests := map[string]struct {
+		reason string
+		verb   string
+		own    time.Duration
+		hung   time.Duration
+	}{
+		"List":         {"a list may take long", "list", 0, 5 * time.Minute},
+		"ListSooner":   {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second},
+		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second},
+		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second},
+		"WriteAnyTime": {"it is wanted so", "patch", -1, served},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, calls := memapi.New(), atomic.Int64{}
+				var hung time.Duration
+				connection := disturbing(server, func(ctx context.Context, r memapi.Request) int {
+					switch {
+					case r.Resource.Plural != "configmaps":
+					case tc.verb == "list" && r.Query.Get("sendInitialEvents") != "":
+						return http.StatusUnprocessableEntity // the server is too old for that
+					case r.Verb == tc.verb && hung == 0:
+						began := time.Now()
+						select {
+						case <-ctx.Done():
+						case <-time.After(served):
+						}
+						hung = time.Since(began)
+					}
+					return 0
+				})
+				newPeople(t, server).create("ConfigMap", "one")
+				stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: tc.own},
+					to(t, "configmaps", counting("c", cause.Create, &calls)))
+				defer stop()
+				time.Sleep(tc.hung + time.Minute)
+				if hung != tc.hung || calls.Load() != 1 {
+					t.Errorf("%s: a request hung for %s, want %s; %d calls", tc.reason, hung, tc.hung, calls.Load())
+				}
+			})
+		})
+	}
+}
