@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,7 +48,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 		widgets := kopf.ForResource(op, "example.org/v1", "widgets")
 		widgets.OnCreate("create", seen)
 		widgets.OnUpdate("update", seen)
-		defer operate(t, v.server, op)()
+		defer operate(t, v.server, op, logr.Discard())()
 		object := &unstructured.Unstructured{Object: body(map[string]any{"tags": []any{"long", "s"}})}
 		object.SetNamespace("default")
 		object.SetUID("")

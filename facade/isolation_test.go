@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -164,7 +165,7 @@ func (v *tamperer) play(own bool) {
 	}
 	op := kopf.New("test.example.org", settings)
 	v.register(op)
-	stop := operate(v.t, v.server, op)
+	stop := operate(v.t, v.server, op, logr.Discard())
 	defer stop()
 	time.Sleep(5 * time.Second)
 	object := &unstructured.Unstructured{Object: body(map[string]any{

@@ -91,7 +91,7 @@ func selectorOfType(
 		home := reflect.TypeOf(prototype).Elem().PkgPath()
 		return discovery.Selector{}, fmt.Errorf(
 			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
-				"scheme, or give %s.AddToScheme to kopf.New, in the AddToScheme of kopf.Settings: %w",
+				"scheme, or give kopf.Settings{AddToScheme: runtime.SchemeBuilder{%s.AddToScheme}} to kopf.New: %w",
 			prototype, home, path.Base(home), err)
 	}
 	if err != nil {

@@ -280,7 +280,7 @@ func TestUnknownType(t *testing.T) {
 			at,
 		),
 		"call AddToScheme of package github.com/kopf-runtime/kopf-runtime/facade_test",
-		"give facade_test.AddToScheme to kopf.New",
+		"kopf.Settings{AddToScheme: runtime.SchemeBuilder{facade_test.AddToScheme}}",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("want %q once, for both handlers, got: %v", want, err)

@@ -31,9 +31,9 @@ type Settings struct {
 	// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it. Kopf:
 	// the argument namespaces of kopf.operator.
 	Namespaces []string
-	// AddToScheme makes Go types known, so that [For] finds their kinds: give it the AddToScheme of every API package
-	// that is handled or read through clients. The types of client-go are known without it. Under SetupWithManager the
-	// functions are applied to the manager's scheme.
+	// AddToScheme makes Go types known, so that [For] finds their kinds: it has the AddToScheme of every API package
+	// that is handled or read through clients, such as runtime.SchemeBuilder{v1.AddToScheme}. The types of client-go
+	// are known without it. Under SetupWithManager the functions are applied to the manager's scheme.
 	AddToScheme []func(*runtime.Scheme) error
 	// CachedReads are kinds that handlers read from a cache through their clients under [Main], given by an empty
 	// object of each. Not served yet.
@@ -55,11 +55,7 @@ type Settings struct {
 // AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the
 // annotations of kopf.zalando.org and the finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects
 // of a Kopf operator, with every handler where it was, and can hand them back. Ids must be those of the Kopf handlers:
-// their function names, by default. Further fields are set on what it returns:
-//
-//	settings := kopf.AsKopf()
-//	settings.Namespaces = []string{"databases"}
-//	op := kopf.New("databases.example.org", settings)
+// their function names, by default. Further fields are set on what it returns.
 //
 // There is one price: a copy of a handled object, annotations included, is taken for handled, as Kopf does.
 func AsKopf() Settings {

@@ -50,15 +50,17 @@ func (d durationSetting) check() error {
 	switch {
 	case value == d.takes:
 		return nil
-	case value < 0 && d.takes == 0:
-		return fmt.Errorf("%s: it must be positive, or zero for the default of %s", durationName(value), d.fallback)
-	case value < 0:
-		return fmt.Errorf(
-			"%s: it must be positive, or zero for the default of %s, or %s", durationName(value), d.fallback,
-			durationName(d.takes),
-		)
+	case value >= 0:
+		return tooShort(value)
 	}
-	return tooShort(value)
+	right := "it must be positive, or zero for the default"
+	if d.fallback != 0 {
+		right += " of " + d.fallback.String()
+	}
+	if d.takes != 0 {
+		right += ", or " + durationName(d.takes)
+	}
+	return fmt.Errorf("%s: %s", durationName(value), right)
 }
 
 // durationName is what a duration is called in Go.

@@ -1,6 +1,8 @@
 package facade_test
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -137,5 +139,63 @@ func TestWrongSettings(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in the error, got: %v", want, err)
 		}
+	}
+}
+
+// Every duration and every number is checked: none gets to the engine as it stands.
+func TestWrongNumbers(t *testing.T) {
+	named := map[string]time.Duration{
+		"Execution.DefaultBackoff": kopf.Immediately, "Background.CancellationPolling": kopf.Never,
+	}
+	var given kopf.Settings
+	for name, field := range fieldsOf(reflect.ValueOf(&given).Elem(), "") {
+		set := func(value int64) string {
+			field.SetInt(value)
+			defer field.SetInt(0)
+			_, err := kopf.Plan(kopf.New("test.example.org", given), newScheme(t))
+			return fmt.Sprint(err)
+		}
+		switch {
+		case field.Kind() != reflect.Int && field.Kind() != reflect.Int64, isUnserved(t, name):
+			continue
+		case field.Type() == reflect.TypeFor[time.Duration]():
+			for value, want := range map[time.Duration]string{
+				60: "60ns: did you mean 60*time.Second?", -time.Second: "-1s: it must be positive",
+				kopf.Never:       "kopf.Never: it must be positive",
+				kopf.Immediately: "kopf.Immediately: it must be positive",
+			} {
+				if value == named[name] {
+					want = "<nil>"
+				}
+				if got := set(int64(value)); !strings.Contains(got, want) {
+					t.Errorf("%s of %d: want %q, got: %s", name, value, want, got)
+				}
+			}
+		default:
+			if got := set(-1); !strings.Contains(got, name+": -1: ") {
+				t.Errorf("%s of -1: %s", name, got)
+			}
+		}
+	}
+}
+
+// The caller may go on with what it gave, for another operator.
+func TestSettingsAreTheOperatorsOwn(t *testing.T) {
+	given := kopf.Settings{
+		Namespaces: []string{"a"}, AddToScheme: runtime.SchemeBuilder{addWidgets},
+		Queueing:   kopf.QueueingSettings{ErrorDelays: []time.Duration{time.Second}},
+		Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second}},
+		Persistence: kopf.PersistenceSettings{
+			IgnoredFields: []string{"spec.a"}, DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
+		},
+	}
+	op := kopf.New("test.example.org", given)
+	want := engineOptions(t, kopf.New("test.example.org", given))
+	given.Namespaces[0], given.AddToScheme[0] = "b", nil
+	given.Queueing.ErrorDelays[0], given.Networking.ErrorBackoffs[0] = -1, -1
+	given.Persistence.IgnoredFields[0] = ""
+	given.Persistence.DigestKey[0], given.Persistence.FormerDigestKeys[0][0] = 'x', 'x'
+	if d := cmp.Diff(want, engineOptions(t, op)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
 	}
 }

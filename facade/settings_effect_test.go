@@ -1,0 +1,143 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// lived is what one object has gone through with an operator.
+type lived struct {
+	mu    sync.Mutex
+	lines []string        // of the log
+	calls []time.Duration // since the creation
+	posts []string        // of Kubernetes events
+}
+
+func (l *lived) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+}
+
+// live creates an object, deletes it after an hour, and looks at it for another hour.
+func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func())) *lived {
+	t.Helper()
+	seen, server := &lived{}, memapi.New()
+	server.Install(served)
+	server.Install(memapi.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true, Plain: true})
+	op, began := kopf.New("test.example.org", settings), time.Time{}
+	register(kopf.For(op, &Widget{}), func() {
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		seen.calls = append(seen.calls, time.Since(began).Round(time.Second))
+	})
+	stop := operate(t, server, op, funcr.New(func(_, line string) { seen.add(line) }, funcr.Options{}))
+	defer stop()
+	time.Sleep(time.Minute)
+	began = time.Now()
+	server.Put(served, body(map[string]any{"size": int64(1)}))
+	time.Sleep(time.Hour)
+	server.Delete(served, "ns", "w1")
+	time.Sleep(time.Hour)
+	seen.posts = posted(t, server)
+	return seen
+}
+
+// posted are the reasons of all Kubernetes events.
+func posted(t *testing.T, server *memapi.Server) (reasons []string) {
+	t.Helper()
+	user, err := client.New(memapi.Config(server), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events corev1.EventList
+	if err := user.List(t.Context(), &events); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
+}
+
+func TestPostingIsDisabled(t *testing.T) {
+	for _, disabled := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			settings := kopf.Settings{Posting: kopf.PostingSettings{Disabled: disabled}}
+			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
+					called()
+					c.Info("Provisioned", "here it is")
+					return nil
+				})
+			})
+			want := map[bool][]string{false: {"Provisioned"}}[disabled]
+			if d := cmp.Diff(want, seen.posts); d != "" || len(seen.calls) != 1 {
+				t.Errorf("disabled: %t, %d calls; posted (-want, +got):\n%s", disabled, len(seen.calls), d)
+			}
+		})
+	}
+}
+
+func TestDefaultBackoff(t *testing.T) {
+	for backoff, want := range map[time.Duration][]time.Duration{
+		0:                {0, time.Minute, 2 * time.Minute},
+		10 * time.Second: {0, 10 * time.Second, 20 * time.Second},
+		kopf.Immediately: {0, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			settings := kopf.Settings{Execution: kopf.ExecutionSettings{DefaultBackoff: backoff}}
+			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
+					if called(); c.Retry < 2 {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+			})
+			if d := cmp.Diff(want, seen.calls); d != "" {
+				t.Errorf("calls with a backoff of %s (-want, +got):\n%s", backoff, d)
+			}
+		})
+	}
+}
+
+func TestCancellationPolling(t *testing.T) {
+	for polling, want := range map[time.Duration]int{0: 59, 10 * time.Minute: 5, kopf.Never: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			time.AfterFunc(2*time.Hour+30*time.Second, func() { close(release) })
+			settings := kopf.Settings{Background: kopf.BackgroundSettings{CancellationPolling: polling}}
+			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+				widgets.Daemon("d", func(context.Context, *kopf.Run[*Widget]) error {
+					called()
+					<-release // whatever its context says
+					return nil
+				})
+			})
+			told := 0
+			for _, line := range seen.lines {
+				if strings.Contains(line, "Handler does not stop") {
+					told++
+				}
+			}
+			if told != want || len(seen.calls) != 1 {
+				t.Errorf("polling %s: told %d times, not %d; %d calls", polling, told, want, len(seen.calls))
+			}
+		})
+	}
+}
