@@ -4,23 +4,31 @@ import "time"
 
 // WatchingSettings are those of the requests that watch objects. Kopf: settings.watching.
 type WatchingSettings struct {
-	// ServerTimeout is when the API server is asked to end a watch, which begins anew then. Not served yet. Kopf:
-	// server_timeout.
+	// ServerTimeout is after what time the API server is asked to end a watch, in whole seconds, rounded up. It goes on
+	// with the next one from where it was. Default: 5 to 10 minutes, by chance, so that not all end at once; [Never]
+	// leaves it to the server. Kopf: server_timeout, which is left to the server by default.
 	ServerTimeout time.Duration
-	// ClientTimeout is how long a watch may last in all. Not served yet. Kopf: client_timeout.
+	// ClientTimeout is after what time a watch is ended on this side, its request included. Default: [Never]. Kopf:
+	// client_timeout.
 	ClientTimeout time.Duration
 	// ConnectTimeout is how long a watch may take to connect. Not served yet. Kopf: connect_timeout.
 	ConnectTimeout time.Duration
-	// ReconnectBackoff is the delay between two watches. Not served yet. Kopf: reconnect_backoff.
+	// ReconnectBackoff is the pause between the end of a watch and the next one of the same resource. Default: a tenth
+	// of a second; [Immediately] is none. After errors, pauses grow up to a minute, whatever is said here. Kopf:
+	// reconnect_backoff.
 	ReconnectBackoff time.Duration
-	// InactivityTimeout is how long a watch may be silent before it is taken for dead. Not served yet. Kopf:
-	// inactivity_timeout.
+	// InactivityTimeout is after what time without an event, or a bookmark, of which an API server sends one a minute,
+	// a watch is taken for dead, and begun anew from where it was: a connection may end without a word. Default: 70
+	// seconds; [Never] relies on the connection. Kopf: inactivity_timeout.
 	InactivityTimeout time.Duration
 }
 
 // NetworkingSettings are those of all requests to the API server. Kopf: settings.networking.
 type NetworkingSettings struct {
-	// RequestTimeout is how long one request may take. Not served yet. Kopf: request_timeout.
+	// RequestTimeout is how long a request of the framework may take that is no watch; with ErrorBackoffs, each
+	// attempt. The requests of handlers through their clients end with their contexts. Default: 10 seconds for writes,
+	// as a worker waits for them, and for the search for kinds; 5 minutes for lists of objects. [Never] has no limit.
+	// Kopf: request_timeout, 5 minutes for all by default.
 	RequestTimeout time.Duration
 	// ConnectTimeout is how long a request may take to connect. Not served yet. Kopf: connect_timeout.
 	ConnectTimeout time.Duration

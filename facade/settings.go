@@ -112,7 +112,9 @@ type PeeringSettings struct {
 
 // ScanningSettings are those of the search for kinds. Kopf: settings.scanning.
 type ScanningSettings struct {
-	// Disabled looks for kinds only once, when the operator starts. Not served yet. Kopf: disabled.
+	// Disabled looks for kinds only once, when the operator starts, and does not watch CRDs: for operators without the
+	// right to do so, and for clusters where nothing of it changes. Kinds that come later are not served before the
+	// next start, nor is a kind whose CRD is not there yet: the log says so. Kopf: disabled.
 	Disabled bool
 }
 

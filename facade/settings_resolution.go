@@ -66,6 +66,15 @@ func (s *settings) backoff() time.Duration {
 	return s.values.Execution.DefaultBackoff
 }
 
+// watching is that of the engine.
+func (s *settings) watching() reconcilers.Watching {
+	own := s.values.Watching
+	return reconcilers.Watching{
+		ServerTimeout: own.ServerTimeout, ClientTimeout: own.ClientTimeout,
+		InactivityTimeout: own.InactivityTimeout, ReconnectBackoff: own.ReconnectBackoff,
+	}
+}
+
 // polling is the interval as the engine has it.
 func (s *settings) polling() time.Duration {
 	if s.values.Background.CancellationPolling == Never {

@@ -28,6 +28,12 @@ func (s *Settings) durations() []durationSetting {
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
 		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
 		{"Background.InstantExitTimeout", &s.Background.InstantExitTimeout, background.DefaultInstantExit, 0},
+		{"Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never},
+		{"Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never},
+		{"Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff, reconcilers.DefaultReconnectBackoff, Immediately},
+		{"Watching.InactivityTimeout", &s.Watching.InactivityTimeout, reconcilers.DefaultInactivityTimeout, Never},
+		{"Queueing.ExitTimeout", &s.Queueing.ExitTimeout, reconcilers.DefaultExitTimeout, Immediately},
+		{"Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never},
 	}
 }
 
@@ -150,15 +156,8 @@ func (s *Settings) checkServed() (problems []error) {
 		{"Peering.Lifetime", s.Peering.Lifetime != 0},
 		{"Peering.Mandatory", s.Peering.Mandatory},
 		{"Peering.Clusterwide", s.Peering.Clusterwide},
-		{"Watching.ServerTimeout", s.Watching.ServerTimeout != 0},
-		{"Watching.ClientTimeout", s.Watching.ClientTimeout != 0},
 		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0},
-		{"Watching.ReconnectBackoff", s.Watching.ReconnectBackoff != 0},
-		{"Watching.InactivityTimeout", s.Watching.InactivityTimeout != 0},
-		{"Queueing.ExitTimeout", s.Queueing.ExitTimeout != 0},
-		{"Scanning.Disabled", s.Scanning.Disabled},
 		{"Admission.Managed", s.Admission.Managed != ""},
-		{"Networking.RequestTimeout", s.Networking.RequestTimeout != 0},
 		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0},
 		{"Networking.TrustEnv", s.Networking.TrustEnv},
 	} {

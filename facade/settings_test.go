@@ -33,6 +33,8 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.Name = "test.example.org"
 	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
 	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
+	o.Watching.ReconnectBackoff, o.Watching.InactivityTimeout = 100*time.Millisecond, 70*time.Second
+	o.ExitTimeout = 2 * time.Second
 	for _, seconds := range []time.Duration{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, seconds*time.Second)
 	}
@@ -77,13 +79,13 @@ func TestSettings(t *testing.T) {
 			Networking: kopf.NetworkingSettings{
 				ErrorBackoffs: []time.Duration{time.Second, time.Minute}, EnforceRetryAfter: true,
 			},
-			Posting: kopf.PostingSettings{Disabled: true},
+			Posting: kopf.PostingSettings{Disabled: true}, Scanning: kopf.ScanningSettings{Disabled: true},
 		}, with(func(o *reconcilers.Options) {
 			o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, kopf.ASAP
 			o.ErrorDelays = []time.Duration{time.Hour}
 			o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
 			o.Daemons, o.Ticks, o.CancelPolling, o.InstantExit = 5, 6, time.Hour, time.Second
-			o.NoPosting = true
+			o.NoPosting, o.ScanOnce = true, true
 		})},
 		"no error delays": {"they are none, not the default ones",
 			kopf.Settings{Queueing: kopf.QueueingSettings{ErrorDelays: []time.Duration{}}},
@@ -92,6 +94,34 @@ func TestSettings(t *testing.T) {
 			Execution:  kopf.ExecutionSettings{DefaultBackoff: kopf.Immediately},
 			Background: kopf.BackgroundSettings{CancellationPolling: kopf.Never},
 		}, with(func(o *reconcilers.Options) { o.Backoff, o.CancelPolling = -1, 1<<63-1 })},
+		"connection": {"the engine has the same names", kopf.Settings{
+			Watching: kopf.WatchingSettings{
+				ServerTimeout: time.Minute, ClientTimeout: time.Hour, InactivityTimeout: 2 * time.Minute,
+				ReconnectBackoff: time.Second,
+			},
+			Networking: kopf.NetworkingSettings{RequestTimeout: 3 * time.Minute},
+			Queueing:   kopf.QueueingSettings{ExitTimeout: 4 * time.Second},
+		}, with(func(o *reconcilers.Options) {
+			o.Watching = reconcilers.Watching{
+				ServerTimeout: time.Minute, ClientTimeout: time.Hour, InactivityTimeout: 2 * time.Minute,
+				ReconnectBackoff: time.Second,
+			}
+			o.RequestTimeout, o.ExitTimeout = 3*time.Minute, 4*time.Second
+		})},
+		"no limits": {"for the engine, what is negative is none", kopf.Settings{
+			Watching: kopf.WatchingSettings{
+				ServerTimeout: kopf.Never, ClientTimeout: kopf.Never, InactivityTimeout: kopf.Never,
+				ReconnectBackoff: kopf.Immediately,
+			},
+			Networking: kopf.NetworkingSettings{RequestTimeout: kopf.Never},
+			Queueing:   kopf.QueueingSettings{ExitTimeout: kopf.Immediately},
+		}, with(func(o *reconcilers.Options) {
+			o.Watching = reconcilers.Watching{
+				ServerTimeout: kopf.Never, ClientTimeout: kopf.Never, InactivityTimeout: kopf.Never,
+				ReconnectBackoff: kopf.Immediately,
+			}
+			o.RequestTimeout, o.ExitTimeout = kopf.Never, kopf.Immediately
+		})},
 		"what is so anyway": {"it may be said", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}}, own},
 	}
 	for name, c := range cases {
@@ -109,8 +139,11 @@ func TestWrongSettings(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Namespaces:  []string{"Team_A"},
 		AddToScheme: runtime.SchemeBuilder{addWidgets, nil},
-		Queueing:    kopf.QueueingSettings{WorkerLimit: -1, ErrorDelays: []time.Duration{time.Second, 0}},
-		Execution:   kopf.ExecutionSettings{DefaultBackoff: 60 * unit, Checkpoint: kopf.Never, Lifecycle: 99},
+		Queueing: kopf.QueueingSettings{
+			WorkerLimit: -1, ExitTimeout: kopf.Never, ErrorDelays: []time.Duration{time.Second, 0},
+		},
+		Watching:  kopf.WatchingSettings{ServerTimeout: least, InactivityTimeout: 70 * unit},
+		Execution: kopf.ExecutionSettings{DefaultBackoff: 60 * unit, Checkpoint: kopf.Never, Lifecycle: 99},
 		Background: kopf.BackgroundSettings{
 			CancellationPolling: least, InstantExitTimeout: least, MaxConcurrentDaemons: -1, MaxConcurrentTicks: -2,
 		},
@@ -121,12 +154,16 @@ func TestWrongSettings(t *testing.T) {
 		t.Fatal("nothing is told")
 	}
 	for _, want := range []string{
-		"12 mistakes", "facade/settings_test.go:",
+		"15 mistakes", "facade/settings_test.go:",
 		`kopf.New: Namespaces: "Team_A" is not the name of a namespace`,
 		"kopf.New: AddToScheme[1]: the function is nil",
 		"kopf.New: Queueing.WorkerLimit: -1: it must be positive, or zero for the default of 100",
 		"kopf.New: Queueing.ErrorDelays[1]: 0s is not positive: the API server would be asked again and again",
 		"kopf.New: Execution.DefaultBackoff: 60ns: did you mean 60*time.Second?",
+		"kopf.New: Queueing.ExitTimeout: kopf.Never: it must be positive, or zero for the default of 2s, or " +
+			"kopf.Immediately",
+		"kopf.New: Watching.ServerTimeout: -1s: it must be positive, or zero for the default, or kopf.Never",
+		"kopf.New: Watching.InactivityTimeout: 70ns: did you mean 70*time.Second?",
 		"kopf.New: Execution.Checkpoint: kopf.Never: it must be positive, or zero for the default of 1s",
 		"kopf.New: Execution.Lifecycle: 99: there is no such lifecycle; it is one of kopf.InOrder",
 		"kopf.New: Background.CancellationPolling: -1s: it must be positive, or zero for the default of 1m0s, or " +

@@ -105,7 +105,8 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetMemos(),
+		Forget: op.forgetMemos(), Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
+		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 	}
 }
 

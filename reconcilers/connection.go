@@ -10,6 +10,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 )
 
+// The defaults of [Watching], and of the exit, which are enough for bookmarks, and for a handler that is about to
+// return.
+const (
+	DefaultReconnectBackoff  = timing.DefaultPause
+	DefaultInactivityTimeout = timing.DefaultInactivity
+	DefaultExitTimeout       = 2 * time.Second
+)
+
 // Watching says how an operator watches. Zeros are the defaults, negative values are no limits.
 type Watching struct {
 	// ServerTimeout is after what time the API server is asked to end a watch, rounded up to seconds; zero is 5 to 10

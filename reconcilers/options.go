@@ -36,9 +36,6 @@ type Registration struct {
 // Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
 type Digests = controller.Digests
 
-// DefaultExitTimeout is enough for a handler that is about to return.
-const DefaultExitTimeout = 2 * time.Second
-
 // Options describe one operator.
 type Options struct {
 	// Name is the operator's: of its controllers, its field manager, its metrics.
