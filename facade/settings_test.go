@@ -183,6 +183,10 @@ func TestWrongSettings(t *testing.T) {
 func TestWrongNumbers(t *testing.T) {
 	named := map[string]time.Duration{
 		"Execution.DefaultBackoff": kopf.Immediately, "Background.CancellationPolling": kopf.Never,
+		"Watching.ServerTimeout": kopf.Never, "Watching.ClientTimeout": kopf.Never,
+		"Watching.ReconnectBackoff": kopf.Immediately, "Watching.InactivityTimeout": kopf.Never,
+		"Queueing.ExitTimeout": kopf.Immediately, "Networking.RequestTimeout": kopf.Never,
+		"Networking.ConnectTimeout": kopf.Never, "Watching.ConnectTimeout": kopf.Never,
 	}
 	var given kopf.Settings
 	for name, field := range fieldsOf(reflect.ValueOf(&given).Elem(), "") {
