@@ -4,7 +4,8 @@
 // each verb fills one handlers.Handler, and that is all the engine sees. It never watches, writes or retries anything
 // itself, and registration never panics: it keeps errors, and the set-up of the operator reports all of them.
 //
-// Begin with [New], [For] and [Main]; in a project that has a manager, with [Operator.SetupWithManager].
+// Begin with [New] and its [Settings], [For] and [Main]; in a project that has a manager, with
+// [Operator.SetupWithManager].
 // Neighbours: package reconcilers below it runs the handlers; facade/internal has what users do not call: codec decodes
 // objects, commandline runs a program, console writes its log; examples/ shows every verb at work.
 package facade

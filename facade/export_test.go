@@ -22,6 +22,7 @@ func Connect(op *Operator, c client.Client) { op.client = client.WithFieldOwner(
 
 // ResolvedSettings are the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }
+
 // LookAtFirstCallsOnly looks for changes in place as programs do that are no tests, until the given function is called.
 func LookAtFirstCallsOnly() (undo func()) {
 	kept := everyCall
