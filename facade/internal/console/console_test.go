@@ -56,6 +56,9 @@ func TestLogForPeople(t *testing.T) {
 				)
 			},
 			"INFO  Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
+		"values of HTML": {"differences and errors have such signs, and a log is no page",
+			func(log logr.Logger) { log.Info("Got", "changes", []string{"spec.nodes: 2 -> 3 & <b>"}) },
+			"INFO  Got changes=[\"spec.nodes: 2 -> 3 & <b>\"]\n"},
 		"stack": {"nobody can read one on a line", func(log logr.Logger) {
 			log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1)
 		},

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -154,8 +155,11 @@ func format(value any) string {
 	if text := reflect.ValueOf(value); text.Kind() == reflect.String {
 		return quote(text.String())
 	}
-	if data, err := json.Marshal(value); err == nil {
-		return string(escapeJSON(data))
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false) // "2 -> 3" is for people
+	if err := encoder.Encode(value); err == nil {
+		return string(escapeJSON(bytes.TrimSuffix(data.Bytes(), []byte("\n"))))
 	}
 	return quote(fmt.Sprint(value))
 }
