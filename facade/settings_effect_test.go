@@ -74,6 +74,7 @@ func posted(t *testing.T, server *memapi.Server) (reasons []string) {
 	return reasons
 }
 
+// The scheme of the manager does not even know Kubernetes events.
 func TestPostingIsDisabled(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -159,12 +158,8 @@ func (v *tamperer) tamper(values ...any) {
 // operate runs the operator until it is stopped.
 func operate(t *testing.T, server *memapi.Server, op *kopf.Operator, log logr.Logger) (stop func()) {
 	t.Helper()
-	scheme := newScheme(t)
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log,
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log,
 	})
 	if err == nil {
 		err = op.SetupWithManager(m)

@@ -3,6 +3,8 @@ package reconcilers
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,10 +42,14 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
 	}
+	// The manager's scheme may lack Kubernetes events; all else that is written has no Go type.
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
+	}
 	// Writes go past the manager's cache, and so do the live reads after conflicts.
 	direct, err := client.New(
-		config,
-		client.Options{HTTPClient: o.repeating(connection), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()},
+		config, client.Options{HTTPClient: o.repeating(connection), Scheme: scheme, Mapper: m.GetRESTMapper()},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
