@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // kind is what a selection is of. It is known at the latest when the scheme is: a Go type alone does not say.
@@ -29,6 +30,8 @@ type kind struct {
 	location string
 	// find is nil if the selection itself was an error: nothing can be registered for it.
 	find func(*runtime.Scheme) (discovery.Selector, error)
+	// checkField tells whether objects can have a field, as far as their Go type says.
+	checkField func(diff.Path) error
 }
 
 // addError keeps an error of the user's call. A selection without an operator was not made by this package.
@@ -63,7 +66,9 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
 			return selectorOfType(prototype, given, scheme)
 		}
-		return Selection[T]{ChangeSelection[T]{kind: k, codec: codec.New[T](typ.Elem())}}
+		decoder := codec.New[T](typ.Elem())
+		k.checkField = decoder.CheckField
+		return Selection[T]{ChangeSelection[T]{kind: k, codec: decoder}}
 	}
 	return Selection[T]{ChangeSelection[T]{kind: k}}
 }
@@ -185,9 +190,9 @@ func untypedSelection(
 	default:
 		k.find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
-	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{
-		kind: k, codec: codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()),
-	}}
+	decoder := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]())
+	k.checkField = decoder.CheckField
+	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{kind: k, codec: decoder}}
 }
 
 // quoteAll gives arguments as they stand in Go.

@@ -2,14 +2,17 @@ package facade
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // registration is one handler of one kind of objects, before the kind is resolved.
@@ -29,7 +32,7 @@ type resolved struct {
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	found := slices.Concat(op.errs, op.settle(), takeOwnerless())
 	all, unknown := op.resolve(scheme)
-	found = append(found, unknown...)
+	found = append(append(found, unknown...), op.checkIgnored()...)
 	for i, one := range all {
 		if err := cmp.Or(op.checkConflict(one, all[:i]), op.checkRecordPlace(one)); err != nil {
 			found.add(one.handler.Location, err)
@@ -89,4 +92,34 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 		}
 	}
 	return nil
+}
+
+// checkIgnored tells which of the ignored fields no kind of the operator has: with a slip in its path, a field would
+// not be ignored at all.
+func (op *Operator) checkIgnored() (wrong setupErrors) {
+	for _, text := range op.given.Persistence.IgnoredFields {
+		path, err := codec.ParsePath(text)
+		if err != nil {
+			continue // it is told with the other settings
+		}
+		if missing := op.missing(path); len(missing) > 0 {
+			wrong.add(op.location, fmt.Errorf("kopf.New: Persistence.IgnoredFields: %w", errors.Join(missing...)))
+		}
+	}
+	return wrong
+}
+
+// missing tells for each kind that it does not have the field; nothing if any of them has it.
+func (op *Operator) missing(field diff.Path) (missing []error) {
+	told := map[string]bool{}
+	for _, r := range op.registrations {
+		err := r.kind.checkField(field)
+		if err == nil {
+			return nil
+		}
+		if text := err.Error(); !told[text] {
+			told[text], missing = true, append(missing, err)
+		}
+	}
+	return missing
 }

@@ -122,7 +122,7 @@ func TestRightStorages(t *testing.T) {
 	const name, mine = "test.example.org", "mine.example.org"
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
 	multi := diffbase.Multi{diffbase.Status{}, diffbase.Annotations{Prefix: name}}
-	replicas := []diff.Path{{"spec", "replicas"}, {"metadata", "labels", "a.b/c"}}
+	ignored := []diff.Path{{"spec", "size"}, {"metadata", "labels", "a.b/c"}}
 	ours := reconcilers.Digests{Limit: 100 * 1024, Secrets: true}
 	cases := map[string]struct {
 		reason string
@@ -145,10 +145,10 @@ func TestRightStorages(t *testing.T) {
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
 			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}}},
 		"ignored": {"the default storage ignores them", kopf.PersistenceSettings{
-			IgnoredFields: []string{"spec.replicas", `metadata.labels."a.b/c"`}, TrustCopies: true,
+			IgnoredFields: []string{"spec.size", `metadata.labels."a.b/c"`}, TrustCopies: true,
 		}, reconcilers.Options{
 			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: replicas, WithoutV1: true},
+			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: ignored, WithoutV1: true},
 			Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
 		"own": {"they are taken as they are", kopf.PersistenceSettings{
 			DiffbaseStorage: multi, ProgressStorage: progress.Status{Name: "x"},

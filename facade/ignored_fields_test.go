@@ -1,0 +1,38 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+func TestIgnoredFieldsThatNothingHas(t *testing.T) {
+	settings := kopf.Settings{Persistence: kopf.PersistenceSettings{IgnoredFields: []string{"spec.sise"}}}
+	cases := map[string]struct {
+		reason   string
+		register func(op *kopf.Operator)
+		want     string
+	}{
+		"Slip": {"the field would not be ignored", func(op *kopf.Operator) {
+			kopf.For(op, &Widget{}).OnCreate("a", succeed)
+			kopf.For(op, &Widget{}).OnUpdate("b", succeed)
+		}, `Persistence.IgnoredFields: field spec.sise: facade_test.Widget has no "spec.sise": did you mean spec.size?`},
+		"Dynamic": {"objects of another kind may have it", func(op *kopf.Operator) {
+			kopf.For(op, &Widget{}).OnCreate("a", succeed)
+			kopf.ForResource(op, "gadgets").OnCreate("a", func(context.Context, *Raw) error { return nil })
+		}, ""},
+		"Nobody": {"nothing is known of the objects", func(*kopf.Operator) {}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org", settings)
+			tc.register(op)
+			_, err := kopf.Plan(op, newScheme(t))
+			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
