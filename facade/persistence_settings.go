@@ -48,7 +48,7 @@ type PersistenceSettings struct {
 	// is trusted. True by [AsKopf].
 	TrustCopies bool
 	// KopfFormats stores nothing that Kopf could not read, and reads what its former versions have stored: annotations
-	// in both of its spellings, progress in the status, a record of every sub-handler, and values instead of digests
-	// where they fit. True by [AsKopf].
+	// in both of its spellings, progress in the status, a record of every sub-handler, the texts of errors of limits in
+	// Kopf's words, and values instead of digests where they fit. True by [AsKopf].
 	KopfFormats bool
 }

@@ -63,7 +63,7 @@ func TestSettings(t *testing.T) {
 			withDefaults(reconcilers.Options{
 				Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
 				Diffbase: diffbase.Annotations{Prefix: "kopf.zalando.org"},
-				Progress: progress.Smart{Prefix: "kopf.zalando.org"},
+				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true,
 			})},
 		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
 			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
@@ -227,7 +227,7 @@ func TestSettingsAreTheOperatorsOwn(t *testing.T) {
 		Queueing:   kopf.QueueingSettings{ErrorDelays: []time.Duration{time.Second}},
 		Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second}},
 		Persistence: kopf.PersistenceSettings{
-			IgnoredFields: []string{"spec.a"}, DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
+			IgnoredFields: []string{"spec.size"}, DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
 		},
 	}
 	op := kopf.New("test.example.org", given)

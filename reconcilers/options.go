@@ -52,6 +52,8 @@ type Options struct {
 	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody
 	// but this framework can read.
 	CompactSubs bool
+	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does.
+	KopfTexts bool
 	// Digests says what is remembered without its values, in addition to what the handlers say.
 	Digests Digests
 	// Registrations are the handlers, in the order of registration.
@@ -124,7 +126,8 @@ func (o Options) settings() controller.Settings {
 	}
 	return controller.Settings{
 		Name: o.Name, Prefix: o.Prefix, Finalizer: o.Finalizer, BoundTo: o.BoundTo, Diffbase: o.Diffbase,
-		Progress: o.Progress, CompactSubs: o.CompactSubs, Digests: o.Digests, Workers: workers, Backoff: o.Backoff,
+		Progress: o.Progress, CompactSubs: o.CompactSubs, KopfTexts: o.KopfTexts, Digests: o.Digests,
+		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
 		Forget: o.Forget, ExitTimeout: o.exitTimeout(),

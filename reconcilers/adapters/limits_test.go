@@ -28,13 +28,13 @@ func TestLimits(t *testing.T) {
 			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) {
 				a.Limits.Policy.Retries = ptr.To(0)
 			},
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
+			want: outcome{Final: true, Delay: -1, Err: "gave up after 0 attempts"},
 		},
 		"Timeout": {
 			reason: "so it is with its time", change: func(a *execution.Attempt) {
 				a.Limits.Policy.Timeout, a.Limits.Runtime = ptr.To(time.Minute), time.Hour
 			},
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 1:00:00."},
+			want: outcome{Final: true, Delay: -1, Err: "timed out after 1h0m0s"},
 		},
 		"IgnoredErrors": {
 			reason: "limits are no errors of the function, so no mode lets them pass", change: func(
@@ -42,7 +42,7 @@ func TestLimits(t *testing.T) {
 			) {
 				a.Limits.Policy.Retries, a.Limits.Policy.Errors = ptr.To(0), handlers.ErrorsIgnored
 			},
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has exceeded 0 retries."},
+			want: outcome{Final: true, Delay: -1, Err: "gave up after 0 attempts"},
 		},
 		"Within": {
 			reason: "within its limits, it is", change: func(*execution.Attempt) {}, called: true,

@@ -95,8 +95,7 @@ func TestWholeChain(t *testing.T) {
 			) error {
 				panic(errBoo)
 			}, change: retries(1),
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
-				"(it would exceed 1 retries on the next attempt): panic: boo"},
+			want: outcome{Final: true, Delay: -1, Err: "gave up after 1 attempt: panic: boo"},
 		},
 		"IgnoredPanic": {
 			reason: "panics are ordinary errors to the mode", call: func(
@@ -111,20 +110,20 @@ func TestWholeChain(t *testing.T) {
 			reason: "at its deadline, a function is cancelled, and has failed by timeout, whatever it says",
 			call:   waiting,
 			change: timeout(90 * time.Second), want: outcome{
-				Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:30.",
+				Final: true, Delay: -1, Err: "timed out after 1m30s: boo",
 			},
 		},
 		"InterruptedIgnored": {
 			reason: "a timeout is permanent, so no mode lets it pass", call: waiting,
 			change: func(a *execution.Attempt) { timeout(time.Second)(a); mode(handlers.ErrorsIgnored)(a) },
-			want:   outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:00:01."},
+			want:   outcome{Final: true, Delay: -1, Err: "timed out after 1s: boo"},
 		},
 		"ErrorAfterDeadline": {
 			reason: "a function that does not listen is not killed; its error is that of the timeout", call: sleeping(
 				2*time.Minute, errBoo,
 			),
 			change: timeout(time.Minute), want: outcome{
-				Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:02:00.",
+				Final: true, Delay: -1, Err: "timed out after 2m0s: boo",
 			},
 		},
 		"SuccessAfterDeadline": {
@@ -136,14 +135,15 @@ func TestWholeChain(t *testing.T) {
 		"PanicAfterDeadline": {
 			reason: "a panic on cancellation is no better than an error", change: timeout(time.Minute),
 			call: func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); panic(errBoo) },
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:00."},
+			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: panic: boo"},
 		},
 		"RuntimeCountsForward": {
 			reason: "the time of the call itself counts in looking ahead", call: sleeping(
 				2*time.Second, errBoo,
 			), change: timeout(61 * time.Second),
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
-				"(it would time out in 61 seconds on the next attempt): boo"},
+			want: outcome{
+				Final: true, Delay: -1, Err: "gave up, as the next attempt would be after the timeout of 1m1s: boo",
+			},
 		},
 		"Exit": {
 			reason: "an attempt cut short by the exit does not count", call: waiting, exits: time.Second,
@@ -164,7 +164,7 @@ func TestWholeChain(t *testing.T) {
 			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Hour, change: timeout(
 				time.Minute,
 			),
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' has timed out after 0:01:00."},
+			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: boo"},
 		},
 		"SuccessOnExit": {
 			reason: "who finishes in spite of the exit has finished", exits: time.Second, call: sleeping(

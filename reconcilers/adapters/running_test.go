@@ -28,8 +28,8 @@ func TestGoexit(t *testing.T) {
 		},
 		"Last": {
 			reason: "it is counted and limited as any other error", retries: ptr.To(1),
-			want: outcome{Final: true, Delay: -1, Err: "Handler 'fn' failed with an exception and will stop now " +
-				"(it would exceed 1 retries on the next attempt): the function ended its goroutine by runtime.Goexit"},
+			want: outcome{Final: true, Delay: -1, Err: "gave up after 1 attempt: " +
+				"the function ended its goroutine by runtime.Goexit"},
 		},
 	}
 	for name, tc := range tests {

@@ -169,7 +169,7 @@ func (p *pass) restoreProgress(
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
-	state.Compact = p.handling.CompactSubs
+	state.Compact, state.KopfTexts = p.handling.CompactSubs, p.handling.KopfTexts
 	restored := &outcomes{cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy}
 	if left != nil {
 		restored.attempts = left.attempts

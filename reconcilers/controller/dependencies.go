@@ -69,10 +69,11 @@ type Settings struct {
 	// that binds the memory to its object; an empty one trusts all memory.
 	Prefix, Finalizer, BoundTo string
 	// Diffbase and Progress store the memory on the objects. CompactSubs leaves out the records of sub-handlers that
-	// succeeded. Digests says what is remembered without its values.
+	// succeeded; KopfTexts words errors in records as Kopf does. Digests says what is remembered without its values.
 	Diffbase    diffbase.Storage
 	Progress    progress.Storage
 	CompactSubs bool
+	KopfTexts   bool
 	Digests     Digests
 	// Workers is how many objects of one kind are handled at once, in all its namespaces.
 	Workers int

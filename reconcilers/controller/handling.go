@@ -31,7 +31,8 @@ func newChanges(
 		Handlers: adapters.ByFamily(own).Changing, Place: place, Lens: &cause.Lens{
 			Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
 		},
-		Progress: s.Progress, CompactSubs: s.CompactSubs, Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
+		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
+		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
 		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
 		WriteTimeout: s.WriteTimeout,

@@ -38,7 +38,8 @@ func TestInterruptedText(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := execution.Limits{ID: "fn", Runtime: tc.runtime}.Interrupted(nil)
-			if d := cmp.Diff("Handler 'fn' has timed out after "+tc.want+".", err.Error()); d != "" {
+			got := execution.Outcome{Err: err}.Text(true)
+			if d := cmp.Diff("Handler 'fn' has timed out after "+tc.want+".", got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})

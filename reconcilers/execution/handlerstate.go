@@ -130,7 +130,7 @@ func (e *HandlerState) repurpose(purpose string) {
 	e.Purpose = purpose
 }
 
-func (e *HandlerState) conclude(o Outcome, now time.Time) {
+func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	e.Retries = min(e.Retries+1, mostRetries)
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
@@ -143,7 +143,7 @@ func (e *HandlerState) conclude(o Outcome, now time.Time) {
 		e.Delayed = &until
 	}
 	if o.Err != nil {
-		text := asciijson.Cut(o.Err.Error(), e.messageLimit())
+		text := asciijson.Cut(o.Text(kopf), e.messageLimit())
 		e.Message = &text
 	}
 	e.Subrefs = union(e.Subrefs, o.Subrefs)

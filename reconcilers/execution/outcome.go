@@ -2,7 +2,6 @@ package execution
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,9 +56,9 @@ type permanent interface{ Permanent() bool }
 func (l Limits) Exceeded() error {
 	switch {
 	case l.Policy.Timeout != nil && l.Runtime >= *l.Policy.Timeout:
-		return &TimeoutError{text: fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))}
+		return l.timedOut()
 	case l.Policy.Retries != nil && l.Retries >= *l.Policy.Retries:
-		return &RetriesError{text: fmt.Sprintf("Handler '%s' has exceeded %d retries.", l.ID, l.Retries)}
+		return l.usedUp()
 	default:
 		return nil
 	}
@@ -76,8 +75,7 @@ func (l Limits) Judge(err error) Outcome {
 	case IsPermanent(err):
 		return Outcome{Final: true, Err: err}
 	case isTemporary:
-		return l.again(err, delay, "Handler '%s' failed temporarily but will time out after %s seconds: %s",
-			"Handler '%s' failed temporarily but will exceed %d retries: %s")
+		return l.again(err, delay, false)
 	default:
 		return l.judgeOrdinary(err)
 	}
@@ -100,28 +98,18 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 	case handlers.ErrorsPermanent:
 		return Outcome{Final: true, Err: err}
 	default:
-		const stop = "Handler '%s' failed with an exception and will stop now "
-		return l.again(err, l.backoff(), stop+"(it would time out in %s seconds on the next attempt): %s",
-			stop+"(it would exceed %d retries on the next attempt): %s")
+		return l.again(err, l.backoff(), true)
 	}
 }
 
 // again gives the outcome of an error with retries. If the next attempt would exceed a limit, the handler fails now
 // instead of waiting for it.
-func (l Limits) again(err error, delay time.Duration, late, often string) Outcome {
+func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
-		return Outcome{
-			Final: true,
-			Err: &TimeoutError{
-				err: err, text: fmt.Sprintf(late, l.ID, plainSeconds(*l.Policy.Timeout), panics.Text(err)),
-			},
-		}
+		return Outcome{Final: true, Err: l.tooLate(err, ordinary)}
 	case l.Policy.Retries != nil && l.Retries+1 >= *l.Policy.Retries:
-		return Outcome{
-			Final: true,
-			Err:   &RetriesError{err: err, text: fmt.Sprintf(often, l.ID, *l.Policy.Retries, panics.Text(err))},
-		}
+		return Outcome{Final: true, Err: l.tooOften(err, ordinary)}
 	case delay < 0:
 		return Outcome{Err: err}
 	default:

@@ -21,6 +21,8 @@ type State struct {
 	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their
 	// handler names those that succeeded. Kopf cannot read that.
 	Compact bool
+	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does.
+	KopfTexts bool
 
 	handlers []*HandlerState
 	byID     map[string]*HandlerState
@@ -159,7 +161,7 @@ func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 }
 
 func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
-	e.conclude(o, now)
+	e.conclude(o, s.KopfTexts, now)
 	e.named = e.sub && e.compact && e.Success
 }
 

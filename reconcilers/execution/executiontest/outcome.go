@@ -44,7 +44,7 @@ func Outcome(attempt *execution.Attempt) map[string]any {
 		got["delay"] = o.Delay.Seconds()
 	}
 	if o.Err != nil {
-		got["exception"], got["message"] = classOf(o.Err), o.Err.Error()
+		got["exception"], got["message"] = classOf(o.Err), o.Text(true)
 	}
 	return got
 }

@@ -1,0 +1,106 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+)
+
+// Text is what the record of a handler says of the error of the outcome: the text of the error, or, if Kopf has to find
+// its own there, Kopf's. Logs have the text of the error in any case.
+func (o Outcome) Text(kopf bool) string {
+	var worded interface {
+		error
+		kopfText() string
+	}
+	text := o.Err.Error()
+	if kopf && errors.As(o.Err, &worded) && worded.Error() == text {
+		return worded.kopfText()
+	}
+	return text
+}
+
+// timedOut is the error of a handler that may not be called any more, as its time is over.
+func (l Limits) timedOut() error {
+	return &TimeoutError{text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
+}
+
+// Interrupted is the timeout error of a function that was cancelled at its deadline, with what it returned.
+func (l Limits) Interrupted(err error) error {
+	text := "timed out after " + shortly(l.Runtime)
+	if err != nil {
+		text += ": " + panics.Text(err)
+	}
+	return &TimeoutError{err: err, text: text, kopf: l.kopfTimedOut()}
+}
+
+// usedUp is the error of a handler that may not be called any more, as it was called as often as it may.
+func (l Limits) usedUp() error {
+	return &RetriesError{
+		text: "gave up after " + attempts(l.Retries),
+		kopf: fmt.Sprintf("Handler '%s' has exceeded %d retries.", l.ID, l.Retries),
+	}
+}
+
+// tooLate is the error of a handler whose next attempt would come after its time.
+func (l Limits) tooLate(err error, ordinary bool) error {
+	format := "Handler '%s' failed temporarily but will time out after %s seconds: %s"
+	if ordinary {
+		format = "Handler '%s' failed with an exception and will stop now " +
+			"(it would time out in %s seconds on the next attempt): %s"
+	}
+	limit, text := *l.Policy.Timeout, panics.Text(err)
+	return &TimeoutError{
+		err: err, text: fmt.Sprintf("gave up, as the next attempt would be after the timeout of %s: %s", limit, text),
+		kopf: fmt.Sprintf(format, l.ID, strconv.FormatFloat(limit.Seconds(), 'f', -1, 64), text),
+	}
+}
+
+// tooOften is the error of a handler that has just failed for the last time.
+func (l Limits) tooOften(err error, ordinary bool) error {
+	format := "Handler '%s' failed temporarily but will exceed %d retries: %s"
+	if ordinary {
+		format = "Handler '%s' failed with an exception and will stop now " +
+			"(it would exceed %d retries on the next attempt): %s"
+	}
+	text := panics.Text(err)
+	return &RetriesError{
+		err: err, text: fmt.Sprintf("gave up after %s: %s", attempts(l.Retries+1), text),
+		kopf: fmt.Sprintf(format, l.ID, *l.Policy.Retries, text),
+	}
+}
+
+func attempts(count int) string {
+	if count == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", count)
+}
+
+// shortly gives a duration without the digits that nobody reads.
+func shortly(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+func (l Limits) kopfTimedOut() string {
+	return fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))
+}
+
+// clockTime formats a duration as Python's timedelta does: 0:01:40, or 1 day, 0:00:00.500000.
+func clockTime(d time.Duration) string {
+	d = d.Round(time.Microsecond)
+	days, rest := d/(24*time.Hour), d%(24*time.Hour)
+	text := fmt.Sprintf("%d:%02d:%02d", rest/time.Hour, rest%time.Hour/time.Minute, rest%time.Minute/time.Second)
+	if fraction := rest % time.Second; fraction > 0 {
+		text += fmt.Sprintf(".%06d", fraction/time.Microsecond)
+	}
+	switch {
+	case days == 1:
+		return "1 day, " + text
+	case days > 1:
+		return fmt.Sprintf("%d days, %s", days, text)
+	default:
+		return text
+	}
+}

@@ -1,0 +1,82 @@
+package execution_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+)
+
+// Deviation D-error-texts. Recorded cases of Kopf show its texts, too.
+func TestRecordText(t *testing.T) {
+	month, half := 30*24*time.Hour, 500*time.Millisecond
+	long := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &month}, Runtime: month}
+	short := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &half}}
+	last := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
+	used := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(2)}, Retries: 2}
+	cases := map[string]struct {
+		reason    string
+		err       error
+		own, kopf string
+	}{
+		"LongTimeout": {
+			"seconds are written out as Kopf does, never as an exponent", long.Judge(temporaryAfter(time.Hour)).Err,
+			"gave up, as the next attempt would be after the timeout of 720h0m0s: later",
+			"Handler 'fn' failed temporarily but will time out after 2592000 seconds: later",
+		},
+		"FractionalTimeout": {
+			"fractions of seconds are not cut", short.Judge(errBoo).Err,
+			"gave up, as the next attempt would be after the timeout of 500ms: boo",
+			"Handler 'fn' failed with an exception and will stop now " +
+				"(it would time out in 0.5 seconds on the next attempt): boo",
+		},
+		"LastAttempt": {
+			"both say what the error was", panics.Tame(last.Judge(errBoo).Err), "gave up after 1 attempt: boo",
+			"Handler 'fn' failed with an exception and will stop now " +
+				"(it would exceed 1 retries on the next attempt): boo",
+		},
+		"UsedUp": {
+			"nothing has failed", used.Exceeded(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
+		},
+		"Interrupted": {
+			"Kopf never interrupts, and says nothing of what was returned", long.Interrupted(errBoo),
+			"timed out after 720h0m0s: boo", "Handler 'fn' has timed out after 30 days, 0:00:00.",
+		},
+		"Pending": {
+			"Kopf's class has no text", &execution.PendingError{}, "the sub-handlers are not all finished", "None",
+		},
+		"Wrapped": {
+			"the user has worded it", fmt.Errorf("subs: %w", &execution.PendingError{}),
+			"subs: the sub-handlers are not all finished", "subs: the sub-handlers are not all finished",
+		},
+		"Ordinary": {"the user has worded it", errBoo, "boo", "boo"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := execution.Outcome{Err: tc.err}
+			if d := cmp.Diff([]string{tc.own, tc.kopf}, []string{o.Text(false), o.Text(true)}); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			if tc.err.Error() != tc.own {
+				t.Errorf("the log has another text than the record: %s", tc.err)
+			}
+		})
+	}
+}
+
+func TestTextsInRecords(t *testing.T) {
+	for kopf, want := range map[bool]string{false: "the sub-handlers are not all finished", true: "None"} {
+		state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
+		state.KopfTexts = kopf
+		conclude(t, state, "a", execution.Outcome{Err: &execution.PendingError{}}, epoch)
+		if got := state.Handler("a").Record().Message; got == nil || *got != want {
+			t.Errorf("with Kopf's texts %t, the record says %v, want %q", kopf, got, want)
+		}
+	}
+}
