@@ -3,7 +3,7 @@ package facade
 import (
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // QueueingSettings are those of objects that wait to be handled. Kopf: settings.queueing.
@@ -34,7 +34,7 @@ type QueueingSettings struct {
 	ErrorDelays []time.Duration
 }
 
-// ExecutionSettings are those of calls of handlers. Kopf: settings.execution.
+// ExecutionSettings are those of calls of handlers. Kopf: settings.handlers.
 type ExecutionSettings struct {
 	// DefaultBackoff is the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
 	// seconds; [Immediately] is none. Kopf: default_backoff.
@@ -66,20 +66,20 @@ type BackgroundSettings struct {
 }
 
 // Lifecycle decides which of the handlers that are due for an object are called in one go. Kopf: kopf.lifecycles.
-type Lifecycle = execution.Lifecycle
+type Lifecycle = handlers.Lifecycle
 
 // The lifecycles, for [ExecutionSettings].
 const (
 	// InOrder calls all of them, in the order of registration, each when the one before has returned; the default.
-	InOrder = execution.InOrder
+	InOrder = handlers.InOrder
 	// ASAP calls the one with the fewest attempts, writes its outcome, and looks again. It is Kopf's default: asap.
-	ASAP = execution.ASAP
+	ASAP = handlers.ASAP
 	// OneByOne calls the first one until it is finished. Kopf: one_by_one.
-	OneByOne = execution.OneByOne
+	OneByOne = handlers.OneByOne
 	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
-	AllAtOnce = execution.AllAtOnce
+	AllAtOnce = handlers.AllAtOnce
 	// Randomized calls one at random. Kopf: randomized.
-	Randomized = execution.Randomized
+	Randomized = handlers.Randomized
 	// Shuffled calls all of them in random order. Kopf: shuffled.
-	Shuffled = execution.Shuffled
+	Shuffled = handlers.Shuffled
 )

@@ -61,7 +61,14 @@ type ResumeOption interface {
 // sub-handlers.
 type UpdateOption interface {
 	OnOption
+	SubOption
 	updateOption()
+}
+
+// SubOption is an option of sub-handlers: all of OnUpdate, and those that say what one comes after.
+type SubOption interface {
+	Option
+	updateOrSubOption()
 }
 
 // EventOption is an option of OnEvent.
@@ -91,13 +98,14 @@ func inFamily[O Option](o option) O {
 	return returned
 }
 
-func (option) anyOption()    {}
-func (option) onOption()     {}
-func (option) changeOption() {}
-func (option) deleteOption() {}
-func (option) resumeOption() {}
-func (option) updateOption() {}
-func (option) eventOption()  {}
+func (option) anyOption()         {}
+func (option) onOption()          {}
+func (option) changeOption()      {}
+func (option) deleteOption()      {}
+func (option) resumeOption()      {}
+func (option) updateOption()      {}
+func (option) updateOrSubOption() {}
+func (option) eventOption()       {}
 
 // Retries sets how many times the handler is called at most for one cause; when they are used up, it has failed for
 // good. Default: without a limit. Kopf: retries=.

@@ -86,7 +86,7 @@ func prepare[T client.Object](
 	if s.codec != nil && h.Field != nil {
 		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)
 	}
-	h.ID = handlers.FullID(id, h.Family, h.Field)
+	h.ID = h.FullID()
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -16,21 +17,23 @@ var errNoSubs = errors.New("there can be no sub-handlers here: declare them in a
 //
 // # Flow
 //
-// The sub-handlers are called when the function has returned nil, or by RunSubs, in the order of declaration. While
-// they are not all finished, the handler is called again, and declares them again; those that are finished are not
-// called again. One that is not declared any more is forgotten. A sub-handler may have sub-handlers.
+// The sub-handlers are called when the function has returned nil, or by RunSubs, in the order of declaration, unless
+// one comes [After] another. While they are not all finished, the handler is called again, and declares them again;
+// those that are finished are not called again. One that is not declared any more is forgotten. A sub-handler may have
+// sub-handlers.
 //
 // # Errors
 //
-// A sub-handler that failed for good is finished; the handler succeeds nevertheless. An invalid or repeated id fails
-// the handler for good. The full id is that of the handler with the sub-handler's: "provision/disk".
+// A sub-handler that failed for good is finished; the handler succeeds nevertheless, unless it looks at the Outcome. An
+// invalid or repeated id fails the handler for good. The full id is that of the handler with the sub-handler's:
+// "provision/disk".
 //
 // The object must remember each of them until the handler is finished: thousands are possible, with short ids. If there
 // are more than fit, it is logged how many do; these are called, and the handler fails for good in the end: see
 // docs/storages.md.
 //
 // A field among the options is relative to that of the handler, if it has one.
-func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...UpdateOption) {
+func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 	c.do(func() error {
 		if c.call.Subs == nil {
 			return errNoSubs
@@ -61,12 +64,58 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 }
 
 // RunSubs calls the sub-handlers declared so far, those that are due. If they are not all finished then, it is an error
-// that the function must return at once: it is called again when the next of them is due. Kopf: execute.
+// that the function must return at once: it is called again when the next of them is due. Nil is the end of all of
+// them, be it a success or not: see Outcome. Kopf: execute.
 //
 // What the sub-handlers have patched is seen by those after them, but not in c.Object.
-func (c *Change[T]) RunSubs(ctx context.Context) error {
+//
+// A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or one that
+// does not exist, fails the handler for good. Kopf: lifecycle=.
+func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 	if c.call.Subs == nil {
 		return errNoSubs
 	}
-	return c.call.Subs.Run(ctx)
+	switch {
+	case len(lifecycle) == 0:
+		return c.call.Subs.Run(ctx, nil)
+	case len(lifecycle) > 1:
+		return Permanent(fmt.Errorf("RunSubs of handler %q: %d lifecycles are given", c.ID, len(lifecycle)))
+	case !lifecycle[0].Valid():
+		return Permanent(fmt.Errorf("RunSubs of handler %q: there is no lifecycle %d", c.ID, lifecycle[0]))
+	default:
+		return c.call.Subs.Run(ctx, &lifecycle[0])
+	}
+}
+
+// After makes a sub-handler wait until those with these ids have succeeded. The ids are as in c.Sub, those of
+// sub-handlers of the same handler.
+//
+// If one of them has failed for good, so does this one, without a call: its error names that one. One that does not
+// match, such as by its field, has nothing to do for this change, and is not waited for. A timeout counts from the
+// moment at which the waiting is over.
+//
+// What has succeeded may not be written yet: after a crash, it is called again, and so is this one. If that must not
+// be, call Flush at the beginning of this one.
+//
+// An id that is neither declared before the sub-handlers are run nor finished already, and sub-handlers that wait for
+// one another, fail the handler for good. Kopf: none.
+func After(ids ...string) SubOption {
+	return dependency("After", ids, func(h *handlers.Handler) { h.After = ids })
+}
+
+// AfterFinished makes a sub-handler wait until those with these ids are finished, whether they have succeeded or failed
+// for good. All else is as with [After]; a sub-handler may have both. Kopf: none.
+func AfterFinished(ids ...string) SubOption {
+	return dependency("AfterFinished", ids, func(h *handlers.Handler) { h.AfterFinished = ids })
+}
+
+func dependency(name string, ids []string, set func(*handlers.Handler)) SubOption {
+	var err error
+	switch {
+	case len(ids) == 0:
+		err = fmt.Errorf("%s(): name the sub-handlers that come before", name)
+	case slices.Contains(ids, ""):
+		err = fmt.Errorf("%s(%s): no sub-handler has an empty id", name, quoteAll(ids))
+	}
+	return optionOf[SubOption](name, err, set)
 }

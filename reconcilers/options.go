@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -66,7 +65,7 @@ type Options struct {
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.
-	Lifecycle execution.Lifecycle
+	Lifecycle handlers.Lifecycle
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
 	// changes.DefaultCheckpoint.
 	Checkpoint time.Duration

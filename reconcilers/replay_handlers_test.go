@@ -106,7 +106,7 @@ func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
 			}
 		}
 		if behave.Flag("execute") {
-			if err := call.Subs.Run(ctx); err != nil {
+			if err := call.Subs.Run(ctx, nil); err != nil {
 				return err
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
@@ -122,11 +122,11 @@ func (r *cycleRun) options() reconcilers.Options {
 	return o
 }
 
-func (r *cycleRun) lifecycle() execution.Lifecycle {
+func (r *cycleRun) lifecycle() handlers.Lifecycle {
 	name := r.input.Text("lifecycle", "asap")
-	found, ok := map[string]execution.Lifecycle{
-		"asap": execution.ASAP, "one_by_one": execution.OneByOne, "all_at_once": execution.AllAtOnce,
-		"randomized": execution.Randomized, "shuffled": execution.Shuffled,
+	found, ok := map[string]handlers.Lifecycle{
+		"asap": handlers.ASAP, "one_by_one": handlers.OneByOne, "all_at_once": handlers.AllAtOnce,
+		"randomized": handlers.Randomized, "shuffled": handlers.Shuffled,
 	}[name]
 	if !ok {
 		r.t.Fatalf("the harness does not know the lifecycle %q", name)

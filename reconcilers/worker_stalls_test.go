@@ -87,7 +87,7 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 				if err := c.Subs.Declare(waits); err != nil {
 					return err
 				}
-				return c.Subs.Run(ctx)
+				return c.Subs.Run(ctx, nil)
 			}}
 		stop := operateLogged(
 			t, server, h.log(), reconcilers.Options{Workers: 10, Metrics: registry}, to(t, "configmaps", parent),

@@ -8,9 +8,9 @@ import (
 // came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
 // is called; those after it surround the call.
 //
-// Each adapter of a cause has a file of its name, as have Filters, Limits (with Deadline) and Logging. Progress and
-// Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new adapter gets its
-// lines here. A new family gets a chain: activities, which have no objects, are to come.
+// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline) and Logging.
+// Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new adapter
+// gets its lines here. A new family gets a chain: activities, which have no objects, are to come.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {
 		call,
@@ -27,6 +27,7 @@ var chains = map[handlers.Family]chain{
 			{"Occupation", occupation},
 			{"Logging", around(Logging)},
 			{"Metrics", measured},
+			{"Dependencies", dependencies},
 			{"Limits", limits},
 			{"Deadline", deadline},
 			{"ErrorClasses", around(ErrorClasses)},

@@ -70,6 +70,12 @@ func TestChains(t *testing.T) {
 			handler: handlers.Handler{Root: "fn"},
 			want:    []string{"AnyReason", "Progress", "Answer", "Logging", "ErrorClasses", "SubHandlers", "Recovery"},
 		},
+		"SubAfter": {
+			handler: handlers.Handler{Root: "fn", After: []string{"a"}, AfterFinished: []string{"b"}},
+			want: []string{
+				"AnyReason", "Progress", "Answer", "Logging", "Dependencies", "ErrorClasses", "SubHandlers", "Recovery",
+			},
+		},
 		"Watching": {handler: handlers.Handler{Family: handlers.Watching}, want: watching},
 		"WatchingFiltered": {
 			handler: handlers.Handler{Family: handlers.Watching, Field: field}, want: after(watching, "Filters"),

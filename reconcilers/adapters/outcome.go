@@ -87,7 +87,7 @@ func SubHandlers(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
 		if err == nil && a.Call.Subs != nil {
-			err = a.Call.Subs.Run(ctx)
+			err = a.Call.Subs.Run(ctx, nil)
 		}
 		return result, err
 	})

@@ -82,7 +82,7 @@ type Handling struct {
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.
-	Lifecycle execution.Lifecycle
+	Lifecycle handlers.Lifecycle
 	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
 	Checkpoint time.Duration
 	// WriteTimeout limits a write, which does not end with the pass: what was done is written while the operator exits.

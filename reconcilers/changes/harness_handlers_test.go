@@ -112,7 +112,7 @@ func runs(subs ...*handlers.Handler) handlers.Func {
 				return err
 			}
 		}
-		return c.Subs.Run(ctx)
+		return c.Subs.Run(ctx, nil)
 	}
 }
 

@@ -19,7 +19,7 @@ func eager(n int, fn handlers.Func) handlers.Func {
 			if err := c.Subs.Declare(&handlers.Handler{ID: part(i), Call: fn}); err != nil {
 				return err
 			}
-			if err := c.Subs.Run(ctx); err != nil {
+			if err := c.Subs.Run(ctx, nil); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -55,7 +56,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	if err != nil {
 		return err
 	}
-	for _, state := range p.handling.Lifecycle.Pick(due) {
+	for _, state := range execution.Pick(p.handling.Lifecycle, due) {
 		if p.interrupted(ctx) {
 			break
 		}
@@ -247,40 +248,20 @@ func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 
 // Run calls those that are due, as the lifecycle picks them. Those that do not match are not waited for; those that are
 // finished are not called again.
-func (s *subHandlers) Run(ctx context.Context) error {
+func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	declared, err := s.begin()
 	if err != nil || len(declared) == 0 {
 		return err
 	}
 	defer s.end()
-	all, err := s.restore(ctx, declared)
-	if err != nil {
+	run := &subRun{subs: s, lifecycle: s.runner.pass.handling.Lifecycle}
+	if lifecycle != nil {
+		run.lifecycle = *lifecycle
+	}
+	if err := run.restore(ctx, declared); err != nil {
 		return err
 	}
-	var picked []*execution.HandlerState
-	if err := s.invocation.onPass(func() error {
-		if err := s.reserveForNew(ctx, all); err != nil {
-			return err
-		}
-		due, err := s.due(ctx, all)
-		picked = s.runner.pass.handling.Lifecycle.Pick(due)
-		return err
-	}); err != nil {
-		return err
-	}
-	byState := make(map[*execution.HandlerState]*adapters.Handler, len(all))
-	for _, sub := range all {
-		byState[sub.state] = sub.handler
-	}
-	for _, state := range picked {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := s.call(ctx, state, byState[state]); err != nil {
-			return err
-		}
-	}
-	return s.invocation.onPass(func() error { return s.pending(ctx, all) })
+	return run.callDue(ctx)
 }
 
 // begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by

@@ -224,7 +224,7 @@ func TestSubHandlerProgress(t *testing.T) {
 				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
 					return err
 				}
-				return errors.Join(c.Subs.Run(ctx), permanentError{})
+				return errors.Join(c.Subs.Run(ctx, nil), permanentError{})
 			}
 			registered := []*handlers.Handler{onCreate("a", failing), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			w.compact(registered...).step()

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // subHandlers are those of one running function, which waits for them. They run one at a time, each on a goroutine of
@@ -81,104 +82,69 @@ func (s *subHandlers) dropFinished(all []subHandler) {
 	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.Handler) bool { return finished[h] })
 }
 
-// restore takes up the progress of the sub-handlers that match, in the order of declaration.
-func (s *subHandlers) restore(ctx context.Context, declared []*adapters.Handler) (all []subHandler, err error) {
-	outcomes, pass := s.runner.outcomes, s.runner.pass
-	for _, h := range declared {
-		ok, err := h.Matches(ctx, outcomes.cause)
-		if err != nil {
-			return nil, err
+// Record is what is known of a sub-handler, be it declared or not: what came of it in this process, or before.
+func (s *subHandlers) Record(id string) (record progress.Record, err error) {
+	err = s.invocation.onPass(func() error {
+		state, err := s.known(context.Background(), s.id(id))
+		if err == nil {
+			record = state.Record()
 		}
-		if ok {
-			all = append(all, subHandler{handler: h})
-		}
-	}
-	return all, s.invocation.onPass(func() error {
-		read := pass.object.recordReader(ctx)
-		for i, sub := range all {
-			state, err := outcomes.state.Sub(read, sub.handler.Description, s.ancestors, pass.handling.now())
-			if err != nil {
-				return err
-			}
-			all[i].state = state
-		}
-		return nil
+		return err
 	})
+	return record, err
 }
 
-// due are those that may be called now, in the order of declaration.
-func (s *subHandlers) due(ctx context.Context, all []subHandler) (due []*execution.HandlerState, err error) {
-	for _, sub := range all {
-		if sub.state.Postponed {
-			continue
-		}
-		ok, err := sub.handler.IsDue(ctx, sub.state.Account(), s.runner.pass.handling.now)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			due = append(due, sub.state)
-		}
-	}
-	return due, nil
+// id is the full one of a sub-handler.
+func (s *subHandlers) id(own string) string { return handlers.SubID(s.handler.Description.ID, own) }
+
+// own is the id of a sub-handler without that of its handler.
+func (s *subHandlers) own(h *adapters.Handler) string {
+	return strings.TrimPrefix(h.Description.ID, s.id(""))
+}
+
+// isDeclared tells whether there is such a sub-handler in this call of the function, be it finished or not.
+func (s *subHandlers) isDeclared(own string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ids[s.id(own)]
+}
+
+// known is the state of a sub-handler by its full id, whether it is declared or not.
+func (s *subHandlers) known(ctx context.Context, id string) (*execution.HandlerState, error) {
+	pass := s.runner.pass
+	return s.runner.outcomes.state.Known(
+		pass.object.recordReader(ctx), id, s.handler.Description.ID, pass.handling.now(),
+	)
 }
 
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.
-func (s *subHandlers) call(ctx context.Context, state *execution.HandlerState, h *adapters.Handler) error {
+func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() execution.Account) error {
 	var a *execution.Attempt
 	if err := s.invocation.onPass(func() error {
-		ok, err := s.reserveForCall(state)
+		now := account()
+		if len(now.Awaits) > 0 {
+			return nil // what it comes after was finished, but has been refused meanwhile
+		}
+		ok, err := s.reserveForCall(sub.state)
 		if ok {
-			a = s.runner.attempt(h, state, s.parent.Call.Object)
+			a = s.runner.attempt(sub.handler, sub.state, s.parent.Call.Object)
+			a.Account = now
 		}
 		return err
 	}); err != nil || a == nil {
 		return err
 	}
-	s.invocation.prepare(h, a, s.ancestors)
-	h.Run(ctx, a)
+	s.invocation.prepare(sub.handler, a, s.ancestors)
+	sub.handler.Run(ctx, a)
 	err := s.invocation.onPass(func() error {
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err
 		}
-		return s.returnUnused(state)
+		return s.returnUnused(sub.state)
 	})
 	if err == nil && a.Outcome.Aborted {
 		return context.Cause(ctx)
 	}
 	s.parent.Adopt(a)
 	return err
-}
-
-// pending is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for
-// good.
-func (s *subHandlers) pending(ctx context.Context, all []subHandler) error {
-	var pending *execution.PendingError
-	for _, sub := range all {
-		if sub.state.Finished() || sub.state.Postponed {
-			continue
-		}
-		delay := time.Duration(0)
-		if sub.state.Delayed != nil {
-			delay = max(0, sub.state.Delayed.Sub(s.runner.pass.handling.now()))
-		}
-		if pending == nil || delay < pending.Delay {
-			pending = &execution.PendingError{Delay: delay}
-		}
-	}
-	s.dropFinished(all)
-	tooMany := s.tooMany(all)
-	s.logTooMany(ctx, tooMany)
-	switch {
-	case pending != nil:
-		return pending
-	case tooMany == nil:
-		return nil
-	}
-	if fits, err := s.anyFits(all); err != nil {
-		return err
-	} else if fits {
-		return &execution.PendingError{}
-	}
-	return tooMany
 }

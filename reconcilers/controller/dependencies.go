@@ -17,7 +17,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
@@ -80,7 +79,7 @@ type Settings struct {
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.
-	Lifecycle execution.Lifecycle
+	Lifecycle handlers.Lifecycle
 	// Checkpoint is how long the outcome of a handler may wait for its write; zero is changes.DefaultCheckpoint.
 	Checkpoint time.Duration
 	// WriteTimeout limits one write, with all its attempts.

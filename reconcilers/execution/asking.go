@@ -59,8 +59,12 @@ const (
 	Finished Why = "finished"
 	// Asleep: the handler waits for its next attempt.
 	Asleep Why = "asleep"
+	// Awaiting: the handler comes after others that are not finished. Expected are their ids.
+	Awaiting Why = "awaiting others"
 	// Blocked: the handler waits until the object changes.
 	Blocked Why = "blocked"
+	// Missed: others have failed for good that the handler needs to have succeeded. Expected are their ids.
+	Missed Why = "others have failed"
 	// Exceeded: the handler has reached a limit of time or retries. Expected is the limit, Found is what was used.
 	Exceeded Why = "limit exceeded"
 )

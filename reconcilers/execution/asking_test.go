@@ -27,6 +27,15 @@ func TestAccountWaits(t *testing.T) {
 			reason:  "no time helps against an object that cannot be shown",
 			account: execution.Account{Blocked: true, Until: at(1)}, want: execution.Stop{Why: execution.Blocked},
 		},
+		"Awaiting": {
+			reason:  "it waits for those before it, however long it sleeps itself",
+			account: execution.Account{Awaits: []string{"a"}, Lost: []string{"b"}, Until: at(1)},
+			want:    execution.Stop{Why: execution.Awaiting, Expected: []string{"a"}},
+		},
+		"Lost": {
+			reason:  "it does not wait for those that have failed: it is to fail itself",
+			account: execution.Account{Lost: []string{"b"}},
+		},
 		"Asleep": {
 			reason: "it is told until when", account: execution.Account{Until: at(1)},
 			want: execution.Stop{Why: execution.Asleep, Until: at(1)},

@@ -46,6 +46,9 @@ type HandlerState struct {
 	// Postponed is true if the object has no room for the progress of a sub-handler that was not called yet. The
 	// sub-handler is not called, and has no record.
 	Postponed bool
+	// Waiting is true if a sub-handler comes after others that are not finished. As long as it was not called, it has
+	// no record: its time has not begun.
+	Waiting bool
 	// Terse is true if the object has no room for a longer error text of the sub-handler than the last one.
 	Terse bool
 	// Timed is true if the sub-handler has a timeout, so that its record must keep when it was first selected.
@@ -74,6 +77,9 @@ type Account struct {
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
 	Blocked bool
+	// Awaits are the sub-handlers that must be finished before this one is called; Lost are those that must have
+	// succeeded, and have failed for good.
+	Awaits, Lost []string
 }
 
 func newHandlerState(id, purpose string, now time.Time) *HandlerState {
@@ -236,7 +242,7 @@ func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
 		return true
-	case e.named, e.Postponed && fresh:
+	case e.named, (e.Postponed || e.Waiting) && fresh:
 		return false
 	default:
 		return !e.compact || !fresh || e.Timed || e.parts != nil
@@ -260,6 +266,8 @@ func (c Account) Waits(now time.Time) Stop {
 	switch {
 	case c.Finished:
 		return Stop{Why: Finished}
+	case len(c.Awaits) > 0:
+		return Stop{Why: Awaiting, Expected: c.Awaits}
 	case c.Blocked:
 		return Stop{Why: Blocked}
 	case c.Until.After(now):

@@ -47,6 +47,25 @@ func (s *State) Sub(
 	return e, nil
 }
 
+// Known is the state of a sub-handler whether it is declared or not: the one of [State.Sub], or what the object says of
+// it, which may be nothing.
+func (s *State) Known(
+	read func(id string) (*progress.Record, error), id, parent string, now time.Time,
+) (*HandlerState, error) {
+	if e := s.byID[id]; e != nil {
+		return e, nil
+	}
+	return s.takeUp(read, id, s.byID[parent], now)
+}
+
+// Release ends the waiting for others. The time of a sub-handler that was not called yet begins now.
+func (e *HandlerState) Release(now time.Time) {
+	if e.Waiting && !e.Tried() {
+		e.Started = now
+	}
+	e.Waiting = false
+}
+
 func (s *State) takeUp(
 	read func(id string) (*progress.Record, error), id string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {

@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-var lifecycles = map[string]execution.Lifecycle{
-	"asap": execution.ASAP, "one_by_one": execution.OneByOne, "all_at_once": execution.AllAtOnce,
-	"randomized": execution.Randomized, "shuffled": execution.Shuffled,
+var lifecycles = map[string]handlers.Lifecycle{
+	"asap": handlers.ASAP, "one_by_one": handlers.OneByOne, "all_at_once": handlers.AllAtOnce,
+	"randomized": handlers.Randomized, "shuffled": handlers.Shuffled,
 }
 
 func TestVectorsLifecycle(t *testing.T) {
@@ -29,7 +30,7 @@ func TestVectorsLifecycle(t *testing.T) {
 			due = append(due, &execution.HandlerState{ID: id, Retries: int(retries)})
 		}
 		plan := []any{}
-		for _, entry := range lifecycle.Pick(due) {
+		for _, entry := range execution.Pick(lifecycle, due) {
 			plan = append(plan, entry.ID)
 		}
 		expected := vectors.Known(t, want.Value, "plan", "count", "one_of")

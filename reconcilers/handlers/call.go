@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // Func is a user's function with its types erased.
@@ -28,8 +29,11 @@ type Writes interface {
 type Subs interface {
 	// Declare adds a sub-handler: its id is its own, without that of its parent.
 	Declare(h *Handler) error
-	// Run calls those that are due. The error, if they are not all finished, is to be returned by the function.
-	Run(ctx context.Context) error
+	// Run calls those that are due, as the lifecycle picks them; nil is the operator's. The error, if they are not all
+	// finished, is to be returned by the function.
+	Run(ctx context.Context, lifecycle *Lifecycle) error
+	// Record is what is known of a sub-handler by its own id, declared or not, for the present cause.
+	Record(id string) (progress.Record, error)
 }
 
 // Live is what a function in the background sees of its object, and of its own end.

@@ -98,6 +98,9 @@ type Handler struct {
 	Index *Index
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
+	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;
+	// AfterFinished are those that must be finished, in spite of failures.
+	After, AfterFinished []string
 	// Policy limits and spaces the attempts.
 	Policy Policy
 	// Call is the function.

@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 
 func TestFullIDOfTheEmptyKey(t *testing.T) {
 	for want, field := range map[string]diff.Path{"fn": {""}, "fn/.": {"", ""}, "fn/spec": {"spec"}} {
-		if got := handlers.FullID("fn", handlers.Changing, field); got != want {
+		if got := (&handlers.Handler{ID: "fn", Field: field}).FullID(); got != want {
 			t.Errorf("the id of %q: got %s, want %s, as Kopf has it", field, got, want)
 		}
 	}

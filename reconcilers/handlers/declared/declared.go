@@ -82,13 +82,12 @@ func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 	}
 	family := Family(t, on)
 	h := &handlers.Handler{
-		ID: handlers.FullID(
-			ID(d), family, field,
-		), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
+		ID: ID(d), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
 		Optional: d.Flag("optional"), Initial: on == "resume", Mutating: on == "mutate", Field: field,
 		NeedsChange: on == "update" || on == "field", Subresource: d.Text("subresource", ""),
 		Policy: Policy(t, d), Background: background(t, on, d),
 	}
+	h.ID = h.FullID()
 	if on == "create" || on == "update" || on == "delete" {
 		h.Reason = cause.Reason(on)
 	}

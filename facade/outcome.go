@@ -1,0 +1,72 @@
+package facade
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// SubState is what has become of a sub-handler.
+type SubState string
+
+// The states of sub-handlers.
+const (
+	// SubPending: it is not finished. It was not called yet, or is to be called again; or it is not called at all, as
+	// it does not match, or is not declared.
+	SubPending SubState = "pending"
+	// SubSucceeded: it is not called again.
+	SubSucceeded SubState = "succeeded"
+	// SubFailed: it has failed for good.
+	SubFailed SubState = "failed"
+)
+
+// SubOutcome is what has come of a sub-handler so far.
+type SubOutcome struct {
+	// State is never empty.
+	State SubState
+	// Message is the text of the last error, up to 256 bytes of JSON; empty after a success.
+	Message string
+	// Retries counts the calls that were made, as far as it is remembered: of a success, the object may keep no more
+	// than that there was one.
+	Retries int
+}
+
+// Outcome is what has come of a sub-handler of this handler for this change. The id is as in c.Sub. It is known after
+// RunSubs, and when the handler is called again, also after a restart, before anything is declared: it is read from
+// what the object remembers. Of a name that was never declared, nothing has come: it is pending.
+//
+// A sub-handler may ask the Change of its handler about those before it. Functions of Patch must not ask: take the
+// outcome before. Kopf: none.
+func (c *Change[T]) Outcome(id string) SubOutcome {
+	outcome := SubOutcome{State: SubPending}
+	c.do(func() error {
+		if c.call.Subs == nil {
+			return errNoSubs
+		}
+		record, err := c.call.Subs.Record(id)
+		if err != nil {
+			return fmt.Errorf("reading the outcome of sub-handler %q of handler %q: %w", id, c.ID, err)
+		}
+		outcome.Retries = int(ptr.Deref(record.Retries, 0))
+		switch {
+		case ptr.Deref(record.Failure, false):
+			outcome.State, outcome.Message = SubFailed, ptr.Deref(record.Message, "")
+		case ptr.Deref(record.Success, false):
+			outcome.State = SubSucceeded
+		default:
+			outcome.Message = pendingMessage(ptr.Deref(record.Message, ""))
+		}
+		return nil
+	})
+	return outcome
+}
+
+// pendingMessage leaves out what the record of a handler says that only waits for its own sub-handlers.
+func pendingMessage(text string) string {
+	if text == (&execution.PendingError{}).Error() {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,197 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// subs notes what is declared, and knows the records.
+type subs struct {
+	declared  []*handlers.Handler
+	err       error
+	lifecycle *handlers.Lifecycle
+	records   map[string]progress.Record
+}
+
+func (s *subs) Declare(h *handlers.Handler) error { s.declared = append(s.declared, h); return nil }
+
+func (s *subs) Run(_ context.Context, lifecycle *handlers.Lifecycle) error {
+	s.lifecycle = lifecycle
+	return s.err
+}
+
+func (s *subs) Record(id string) (progress.Record, error) {
+	record, ok := s.records[id]
+	if !ok {
+		return record, errors.New("not readable")
+	}
+	return record, nil
+}
+
+// parent calls a handler that may have sub-handlers.
+func parent(t *testing.T, held *subs, fn func(ctx context.Context, c *Change) error) *execution.Attempt {
+	t.Helper()
+	return call(t, one(fn), body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
+}
+
+// wantFailed is a failure for good with such a text; with none, it is none.
+func wantFailed(t *testing.T, a *execution.Attempt, text string) {
+	t.Helper()
+	switch {
+	case text == "" && a.Outcome.Err == nil && a.Outcome.Final:
+	case text == "" || a.Outcome.Err == nil || !a.Outcome.Final || !strings.Contains(a.Outcome.Err.Error(), text):
+		t.Errorf("got %+v, want a failure for good with %q", a.Outcome, text)
+	}
+}
+
+func TestSubs(t *testing.T) {
+	held := &subs{err: &execution.PendingError{}}
+	with := func(a *execution.Attempt) { a.Call.Subs = held }
+	a := call(t, one(func(
+		_ context.Context, c *Change,
+	) error {
+		c.Sub("a b", succeed)
+		return nil
+	}), body(nil), nil, with)
+	if !a.Outcome.Final || a.Outcome.Err == nil || len(held.declared) != 0 {
+		t.Errorf("an invalid id fails for good: got %+v, %d declared", a.Outcome, len(held.declared))
+	}
+	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", nil); return nil }), body(nil), nil, with)
+	if !a.Outcome.Final || a.Outcome.Err == nil {
+		t.Errorf("a missing function fails for good: got %+v", a.Outcome)
+	}
+	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", succeed); return nil }), body(nil), nil)
+	if a.Outcome.Err == nil {
+		t.Error("where there can be no sub-handlers, they must not vanish silently")
+	}
+	a = call(t, one(func(ctx context.Context, c *Change) error {
+		c.Sub("a", succeed, kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(3))
+		return c.RunSubs(ctx)
+	}), body(nil), nil, with)
+	if a.Outcome.Final || a.Outcome.Delay == nil || len(held.declared) != 1 {
+		t.Errorf(
+			"a handler with unfinished sub-handlers is called again: got %+v, %d declared", a.Outcome,
+			len(held.declared),
+		)
+	}
+	if sub := held.declared[0]; sub.ID != "a" || *sub.Policy.Retries != 2 || sub.To == nil {
+		t.Errorf("a sub-handler has the options of any: got %+v", sub)
+	}
+}
+
+func TestRunSubsLifecycle(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  []kopf.Lifecycle
+		wrong  string
+		want   *handlers.Lifecycle
+	}{
+		"none":     {"it is the operator's", nil, "", nil},
+		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(kopf.ASAP)},
+		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(kopf.InOrder)},
+		"two":      {"nobody can tell which is meant", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
+		"unknown":  {"there is none such", []kopf.Lifecycle{77}, `handler "fn": there is no lifecycle 77`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := &subs{}
+			wantFailed(t, parent(t, held, func(ctx context.Context, c *Change) error {
+				err := c.RunSubs(ctx, tc.given...)
+				if d := cmp.Diff(tc.want, held.lifecycle); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				return err
+			}), tc.wrong)
+		})
+	}
+}
+
+func TestAfter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		opts   []kopf.SubOption
+		wrong  string
+		want   [2][]string
+	}{
+		"both": {"they are for different ones", []kopf.SubOption{
+			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
+		}, "", [2][]string{{"a", "b"}, {"c"}}},
+		"a policy": {"it may have them", []kopf.SubOption{kopf.Policy(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
+		"none":     {"it would mean nothing", []kopf.SubOption{kopf.After()}, "After(): name", [2][]string{}},
+		"empty":    {"no id is", []kopf.SubOption{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
+		"repeated": {"nobody can tell why", []kopf.SubOption{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := &subs{}
+			wantFailed(t, parent(t, held, func(_ context.Context, c *Change) error {
+				c.Sub("s", succeed, tc.opts...)
+				return nil
+			}), tc.wrong)
+			var got [2][]string
+			for _, h := range held.declared {
+				got = [2][]string{h.After, h.AfterFinished}
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.Policy(kopf.After("a")))
+	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), "After is no option of") {
+		t.Errorf("a handler of its own comes after nobody: %v", err)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	held := &subs{records: map[string]progress.Record{
+		"new":     {},
+		"done":    {Success: ptr.To(true), Failure: ptr.To(false), Retries: ptr.To(int64(3)), Message: ptr.To("")},
+		"failed":  {Success: ptr.To(false), Failure: ptr.To(true), Retries: ptr.To(int64(1)), Message: ptr.To("boo")},
+		"again":   {Success: ptr.To(false), Retries: ptr.To(int64(2)), Message: ptr.To("not yet")},
+		"waiting": {Retries: ptr.To(int64(2)), Message: ptr.To("None")},
+		"forged":  {Success: ptr.To(true), Failure: ptr.To(true)},
+	}}
+	got := map[string]kopf.SubOutcome{}
+	wantFailed(t, parent(t, held, func(_ context.Context, c *Change) error {
+		for id := range held.records {
+			got[id] = c.Outcome(id)
+		}
+		return nil
+	}), "")
+	if d := cmp.Diff(map[string]kopf.SubOutcome{
+		"new":     {State: kopf.SubPending},
+		"done":    {State: kopf.SubSucceeded, Retries: 3},
+		"failed":  {State: kopf.SubFailed, Message: "boo", Retries: 1},
+		"again":   {State: kopf.SubPending, Message: "not yet", Retries: 2},
+		"waiting": {State: kopf.SubPending, Retries: 2},
+		"forged":  {State: kopf.SubFailed},
+	}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	for reason, a := range map[string]*execution.Attempt{
+		"a record that cannot be read is no outcome": parent(t, held, func(_ context.Context, c *Change) error {
+			if got := c.Outcome("unreadable"); got.State != kopf.SubPending {
+				t.Errorf("got %+v", got)
+			}
+			return nil
+		}),
+		"nor is there one where there can be no sub-handlers": call(t, one(func(_ context.Context, c *Change) error {
+			c.Outcome("a")
+			return nil
+		}), body(nil), nil),
+	} {
+		if a.Outcome.Err == nil {
+			t.Errorf("%s: got %+v", reason, a.Outcome)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package changes_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// steps declares sub-handlers, whose calls stand in the journal by their own ids, and runs them.
+func (w *world) steps(lifecycle *handlers.Lifecycle, subs ...*handlers.Handler) handlers.Func {
+	return func(ctx context.Context, c *handlers.Call) error {
+		for _, sub := range subs {
+			own := *sub
+			own.Call = func(ctx context.Context, c *handlers.Call) error {
+				w.called(c.Cause, sub.ID)
+				return sub.Call(ctx, c)
+			}
+			if err := c.Subs.Declare(&own); err != nil {
+				return err
+			}
+		}
+		return c.Subs.Run(ctx, lifecycle)
+	}
+}
+
+func sub(id string, fn handlers.Func, options ...option) *handlers.Handler {
+	return on("", id, fn, options...)
+}
+
+func afterSuccess(ids ...string) option { return func(h *handlers.Handler) { h.After = ids } }
+
+func afterEnd(ids ...string) option { return func(h *handlers.Handler) { h.AfterFinished = ids } }
+
+var never = when(func(*cause.Cause) bool { return false })
+
+// TestDependencies is about sub-handlers that come after others.
+func TestDependencies(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"Order": {"who comes after others is called when they are done, by the order of declaration otherwise",
+			func(w *world) {
+				w.compact(onCreate("p", w.steps(nil,
+					sub("c", ok, afterSuccess("a", "b")), sub("a", ok), sub("d", ok, afterSuccess("a")), sub("b", ok),
+					sub("e", ok)))).settle()
+				w.wantCalls("all", "0s create p", "0s create a", "0s create d", "0s create b", "0s create c",
+					"0s create e")
+				w.wantClean("all")
+			}},
+		"Retried": {"it waits as long as it takes, and the object is handled no more often for that", func(w *world) {
+			p := w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(2, later)))))
+			p.settle()
+			w.wantCalls("all", "0s create p", "0s create a", "10s create p", "10s create a", "20s create p",
+				"20s create a", "20s create b")
+			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.sleeps)
+			w.wantClean("all")
+		}},
+		"Failed": {"it fails for good without a call, with who it was, as does who comes after it", func(w *world) {
+			p := w.compact(onCreate("p", w.steps(nil, sub("a", fails(1, permanentError{})),
+				sub("b", ok, afterSuccess("a")), sub("c", ok, afterSuccess("b")), sub("d", fails(1, later)))))
+			p.step()
+			w.wantCalls("all", "0s create p", "0s create a", "0s create d")
+			w.want("failure", true, w.record("p.b", "failure"))
+			w.want("message", `not called, as it comes after what has failed for good: "a"`, w.record("p.b", "message"))
+			w.want("message", `not called, as it comes after what has failed for good: "b"`, w.record("p.c", "message"))
+			p.settle()
+			w.wantCalls("rest", "10s create p", "10s create d")
+			w.wantClean("all")
+		}},
+		"InSpiteOfFailures": {"it is called when the others are finished, whatever came of them", func(w *world) {
+			w.compact(onCreate("p", w.steps(nil, sub("c", ok, afterEnd("a", "b"), afterSuccess("a")),
+				sub("a", fails(1, later)), sub("b", fails(1, permanentError{}))))).settle()
+			w.wantCalls("all", "0s create p", "0s create a", "0s create b", "10s create p", "10s create a",
+				"10s create c")
+		}},
+		"NotSelected": {"who does not match has nothing to do, and is not waited for", func(w *world) {
+			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", ok, never)))).settle()
+			w.wantCalls("all", "0s create p", "0s create b")
+			w.wantClean("all")
+		}},
+		"OneAtATime": {"each has its turn, also where those before it never end", func(w *world) {
+			for _, lifecycle := range []handlers.Lifecycle{handlers.ASAP, handlers.OneByOne, handlers.Randomized} {
+				started := time.Now()
+				w.create(object())
+				slow := fails(2, later)
+				p := w.compact(onCreate("p", w.steps(&lifecycle, sub("c", ok, afterSuccess("b")),
+					sub("a", slow), sub("b", ok, afterSuccess("a")), sub("x", ok))))
+				p.settle()
+				calls := w.calls()
+				subs := slices.DeleteFunc(calls, func(call string) bool { return strings.HasSuffix(call, " p") })
+				w.want("calls", 6, len(subs))
+				w.want("the end", "b c", ending(subs[4])+" "+ending(subs[5]))
+				w.want("time", 20*time.Second, time.Since(started))
+				w.want("errors", []error(nil), p.errs)
+				w.wantClean("all")
+			}
+		}},
+		"Nested": {"parts of parts have dependencies of their own", func(w *world) {
+			inner := w.steps(nil, sub("y", ok, afterSuccess("x")), sub("x", fails(1, later)))
+			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", inner)))).settle()
+			w.wantCalls("all", "0s create p", "0s create a", "0s create x", "10s create p", "10s create a",
+				"10s create x", "10s create y", "10s create b")
+			w.wantClean("all")
+		}},
+		"Timeout": {"time counts from the end of the waiting, and goes on in the next process", func(w *world) {
+			stuck := func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); return context.Cause(ctx) }
+			var started time.Time
+			var slow handlers.Func
+			registered := onCreate("p", w.steps(nil,
+				sub("a", func(ctx context.Context, c *handlers.Call) error { return slow(ctx, c) }),
+				sub("b", stuck, afterSuccess("a"), timeout(20*time.Second))))
+			asKopf := func(all ...*handlers.Handler) *process { return w.startWith(annotated, all...) }
+			for _, start := range []func(...*handlers.Handler) *process{w.compact, asKopf} {
+				w.create(object())
+				slow, started = fails(3, later), time.Now()
+				p := start(registered)
+				time.AfterFunc(35*time.Second, p.kill)
+				p.settle()
+				time.Sleep(5 * time.Second)
+				start(registered).settle()
+				w.want("time", 50*time.Second, time.Since(started))
+				w.want("the end", true, w.hasLogged("failed for good", `has timed out after 0:00:20`))
+				w.wantClean("all")
+			}
+		}},
+		"Crash": {"after a crash, what was not written is repeated, in the order", func(w *world) {
+			registered := onCreate("p", w.steps(nil, sub("c", ok, afterSuccess("b")), sub("a", takes(2*time.Second)),
+				sub("b", takes(10*time.Second), afterSuccess("a"))))
+			p := w.startWith(annotated, registered)
+			time.AfterFunc(5*time.Second, p.kill)
+			p.settle()
+			w.wantCalls("first life", "0s create p", "0s create a", "2s create b")
+			time.Sleep(time.Minute)
+			w.startWith(annotated, registered).settle()
+			second := w.calls()
+			w.want("second life", []string{"p", "b", "c"}, each(second, ending))
+			w.wantClean("all")
+		}},
+	})
+}
+
+// TestDependencyMistakes is about what can never be: the parent fails for good at once, and no part is called.
+func TestDependencyMistakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		subs   []*handlers.Handler
+		want   string
+	}{
+		"Itself": {"nobody comes after itself", []*handlers.Handler{sub("a", ok, afterSuccess("a"))},
+			`sub-handlers of handler "p" wait for one another: "a" after "a"`},
+		"Cycle": {"all of a circle wait, whoever stands before it", []*handlers.Handler{
+			sub("x", ok, afterSuccess("a")), sub("a", ok, afterSuccess("b")), sub("b", ok, afterEnd("c")),
+			sub("c", ok, afterSuccess("a")),
+		}, `sub-handlers of handler "p" wait for one another: "a" after "b" after "c" after "a"`},
+		"Undeclared": {"a name that is misspelled would be waited for, for ever", []*handlers.Handler{
+			sub("a", ok), sub("b", ok, afterSuccess("a", "aa")),
+		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+		"UndeclaredOfUnmatching": {"also for one that is not called for this change", []*handlers.Handler{
+			sub("b", ok, afterEnd("aa"), never),
+		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+	} {
+		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
+			p := w.compact(onCreate("p", w.steps(nil, tc.subs...)), onCreate("q", fails(1, temporaryError{})))
+			p.step()
+			w.wantCalls("first", "0s create p", "0s create q")
+			w.want("failed", true, w.record("p", "failure"))
+			w.want("message", tc.want, w.record("p", "message"))
+			p.settle()
+			w.wantClean("all")
+		}}})
+	}
+}
+
+func ending(call string) string { return call[strings.LastIndex(call, " ")+1:] }
+
+func each(calls []string, what func(string) string) (all []string) {
+	for _, call := range calls {
+		all = append(all, what(call))
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// asks notes what is known of sub-handlers: the result, the retries and the message.
+func asks(to *[]string, ids ...string) handlers.Func {
+	return func(_ context.Context, c *handlers.Call) error {
+		for _, id := range ids {
+			r, err := c.Subs.Record(id)
+			if err != nil {
+				return err
+			}
+			*to = append(*to, fmt.Sprintf("%s %t %t %d %s", id, ptr.Deref(r.Success, false),
+				ptr.Deref(r.Failure, false), ptr.Deref(r.Retries, 0), ptr.Deref(r.Message, "")))
+		}
+		return nil
+	}
+}
+
+// TestSubHandlerOutcomes is about what a handler can know of its parts.
+func TestSubHandlerOutcomes(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
+		"Compact": (*world).compact,
+		"Kopf": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(annotated, registered...)
+		},
+		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
+			return w.startWith(statuses, registered...)
+		},
+	}
+	for form, start := range forms {
+		run(t, map[string]scenario{
+			form + "LaterAttempts": {"they are known before anything is declared, also in the next process",
+				func(w *world) {
+					var before, after []string
+					flaky := fails(2, later)
+					work := func(ctx context.Context, c *handlers.Call) error {
+						return w.steps(nil, sub("a", ok), sub("b", fails(1, permanentError{})), sub("c", flaky),
+							sub("d", ok, never))(ctx, c)
+					}
+					ids := []string{"a", "b", "c", "d", "none"}
+					run := func(ctx context.Context, c *handlers.Call) error {
+						err := work(ctx, c)
+						return errors.Join(asks(&after, ids...)(ctx, c), err)
+					}
+					registered := onCreate("p", all(asks(&before, ids...), run))
+					start(w, registered).step()
+					w.want("at first", []string{
+						"a false false 0 ", "b false false 0 ", "c false false 0 ", "d false false 0 ",
+						"none false false 0 ",
+					}, before)
+					w.want("after the run", []string{
+						"a true false 1 ", "b false true 1 never", "c false false 1 not yet", "d false false 0 ",
+						"none false false 0 ",
+					}, after)
+					known := after
+					before, after = nil, nil
+					time.Sleep(time.Minute)
+					start(w, registered).step()
+					w.want("in the next process", known, before)
+					start(w, registered).settle()
+					w.want("at the end", "c true false 3 ", after[len(after)-3])
+				}},
+			form + "NewCause": {"those of a former change do not count", func(w *world) {
+				var seen []string
+				registered := on("", "p", all(asks(&seen, "a"), w.steps(nil, sub("a", ok), sub("b", fails(5, later)))))
+				p := start(w, registered)
+				p.step()
+				w.delete()
+				p.settle()
+				w.want("seen", []string{"a false false 0 "}, seen[:1])
+			}},
+			form + "Asked": {"a part can ask about another one, through its handler", func(w *world) {
+				var seen []string
+				start(w, onCreate("p", func(ctx context.Context, c *handlers.Call) error {
+					ask := func(ctx context.Context, _ *handlers.Call) error { return asks(&seen, "a")(ctx, c) }
+					return w.steps(nil, sub("a", fails(1, permanentError{})), sub("b", ask, afterEnd("a")))(ctx, c)
+				})).settle()
+				w.want("seen", []string{"a false true 1 never"}, seen)
+			}},
+			form + "Dropped": {"who was finished on a former call and is not declared any more, can be come after",
+				func(w *world) {
+					flaky := fails(1, later)
+					start(w, onCreate("p", func(ctx context.Context, c *handlers.Call) error {
+						r, err := c.Subs.Record("a")
+						if err != nil {
+							return err
+						}
+						if ptr.Deref(r.Success, false) {
+							return w.steps(nil, sub("c", ok, afterSuccess("a", "b")), sub("b", flaky))(ctx, c)
+						}
+						return w.steps(nil, sub("a", ok), sub("b", flaky))(ctx, c)
+					})).settle()
+					w.wantCalls("all", "0s create p", "0s create a", "0s create b", "10s create p", "10s create b",
+						"10s create c")
+				}},
+		})
+	}
+}
+
+// TestDependenciesWithoutRoom is about parts that come after one for which there is no room.
+func TestDependenciesWithoutRoom(t *testing.T) {
+	run(t, map[string]scenario{"Last": {"they are not called, and the handler fails for good as without them",
+		func(w *world) {
+			const many = 2000
+			calls := tally{}
+			last := false
+			p := w.startWith(annotated, onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				final := sub("final", func(context.Context, *handlers.Call) error { last = true; return nil },
+					afterSuccess(part(many-1)))
+				if err := c.Subs.Declare(final); err != nil {
+					return err
+				}
+				return declares(many, calls.counting(func(int) handlers.Func { return ok }))(ctx, c)
+			}))
+			p.settle()
+			w.want("called", false, last)
+			if len(calls) < 1000 || len(calls) == many {
+				w.t.Errorf("%d of %d have room", len(calls), many)
+			}
+			if !w.hasLogged("failed for good", "not called") {
+				w.t.Error("the handler has not failed")
+			}
+			if handled := len(w.calls()); handled > 3 {
+				w.t.Errorf("the object was handled %d times", handled)
+			}
+			w.wantNoRefusals(p)
+			w.wantClean("all")
+		}}})
+}
