@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // execute runs the command line of the operator, and returns the exit code and what it printed.

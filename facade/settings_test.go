@@ -35,8 +35,8 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
 	o.Watching.ReconnectBackoff, o.Watching.InactivityTimeout = 100*time.Millisecond, 70*time.Second
 	o.ExitTimeout = 2 * time.Second
-	for _, seconds := range []time.Duration{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
-		o.ErrorDelays = append(o.ErrorDelays, seconds*time.Second)
+	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
+		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
 	return o
 }
