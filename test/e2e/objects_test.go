@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 var namespaces atomic.Int32

@@ -19,7 +19,9 @@ type memory struct {
 }
 
 // keeping are settings of the memory alone.
-func keeping(persistence kopf.PersistenceSettings) kopf.Settings { return kopf.Settings{Persistence: persistence} }
+func keeping(persistence kopf.PersistenceSettings) kopf.Settings {
+	return kopf.Settings{Persistence: persistence}
+}
 
 // memories are all that there are.
 var memories = []memory{
