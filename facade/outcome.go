@@ -63,9 +63,11 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 	return outcome
 }
 
-// pendingMessage leaves out what the record of a handler says that only waits for its own sub-handlers.
+// pendingMessage leaves out what the record of a handler says that only waits for its own sub-handlers, be it in our
+// words or in Kopf's.
 func pendingMessage(text string) string {
-	if text == (&execution.PendingError{}).Error() {
+	waits := execution.Outcome{Err: &execution.PendingError{}}
+	if text == waits.Text(false) || text == waits.Text(true) {
 		return ""
 	}
 	return text

@@ -159,6 +159,7 @@ func TestOutcome(t *testing.T) {
 		"failed":  {Success: ptr.To(false), Failure: ptr.To(true), Retries: ptr.To(int64(1)), Message: ptr.To("boo")},
 		"again":   {Success: ptr.To(false), Retries: ptr.To(int64(2)), Message: ptr.To("not yet")},
 		"waiting": {Retries: ptr.To(int64(2)), Message: ptr.To("None")},
+		"ours":    {Retries: ptr.To(int64(2)), Message: ptr.To("the sub-handlers are not all finished")},
 		"forged":  {Success: ptr.To(true), Failure: ptr.To(true)},
 	}}
 	got := map[string]kopf.SubOutcome{}
@@ -174,6 +175,7 @@ func TestOutcome(t *testing.T) {
 		"failed":  {State: kopf.SubFailed, Message: "boo", Retries: 1},
 		"again":   {State: kopf.SubPending, Message: "not yet", Retries: 2},
 		"waiting": {State: kopf.SubPending, Retries: 2},
+		"ours":    {State: kopf.SubPending, Retries: 2},
 		"forged":  {State: kopf.SubFailed},
 	}, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
