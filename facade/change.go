@@ -35,7 +35,7 @@ type Change[T client.Object] struct {
 	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one
 	// addition of the whole; for a handler with a field, it is that of the field alone. Where only digests are
 	// remembered, it has the paths without the values: nil. Kopf: diff.
-	Diff diff.Diff
+	Diff Diff
 	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
 	Reason Reason
 	// ID is the handler's. Kopf: the id of the handler.
@@ -96,7 +96,7 @@ func newChange[T client.Object](
 		c.ID = call.Handler.ID
 		_, _, changes = call.Handler.View(call.Cause)
 	}
-	c.Diff = changes.Clone()
+	c.Diff = Diff(changes.Clone())
 	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
 		c.log.V(1).Info(
 			"The old object does not decode into the type; Old is incomplete",

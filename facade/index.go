@@ -107,9 +107,9 @@ func (i *Index[K, V]) Get(key K) []V {
 	return values
 }
 
-// All iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf:
+// Values iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf:
 // iterating over a Store.
-func (i *Index[K, V]) All(key K) iter.Seq[V] {
+func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.index.Get(key) {
 			typed, _ := value.(V)
@@ -120,19 +120,49 @@ func (i *Index[K, V]) All(key K) iter.Seq[V] {
 	}
 }
 
-// Has tells whether there is any value under the key.
-func (i *Index[K, V]) Has(key K) bool { return i.index.Has(key) }
-
-// Len is the number of keys.
-func (i *Index[K, V]) Len() int { return i.index.Len() }
-
-// Keys are all keys as they are now, in no order. The slice is the caller's.
-func (i *Index[K, V]) Keys() []K {
-	found := i.index.Keys()
-	keys := make([]K, 0, len(found))
-	for _, key := range found {
-		typed, _ := key.(K)
-		keys = append(keys, typed)
+// All iterates over all values with their keys, in no order, the values of one key one after the other: the keys as
+// they are when it begins, the values of each as they are when it gets there. They are copies, as those of Get. Kopf:
+// items().
+func (i *Index[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for key := range i.Keys() {
+			for value := range i.Values(key) {
+				if !yield(key, value) {
+					return
+				}
+			}
+		}
 	}
-	return keys
 }
+
+// Keys iterates over all keys as they are when it begins, in no order. Kopf: iterating over an Index.
+func (i *Index[K, V]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for _, key := range i.index.Keys() {
+			typed, _ := key.(K)
+			if !yield(typed) {
+				return
+			}
+		}
+	}
+}
+
+// Counts iterates over all keys, as Keys does, with the number of values under each; nothing is copied.
+func (i *Index[K, V]) Counts() iter.Seq2[K, int] {
+	return func(yield func(K, int) bool) {
+		for key := range i.Keys() {
+			if count := i.Count(key); count > 0 && !yield(key, count) {
+				return
+			}
+		}
+	}
+}
+
+// Count is the number of values under the key. Kopf: len() of a Store.
+func (i *Index[K, V]) Count(key K) int { return i.index.Count(key) }
+
+// Has tells whether there is any value under the key.
+func (i *Index[K, V]) Has(key K) bool { return i.index.Count(key) > 0 }
+
+// Len is the number of keys. Kopf: len() of an Index.
+func (i *Index[K, V]) Len() int { return i.index.Len() }

@@ -55,12 +55,13 @@ func TestNewIndex(t *testing.T) {
 		t.Errorf("kept %v, error %v", keep, err)
 	}
 	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
+	keys := slices.Collect(byOwner.Keys())
 	if d := cmp.Diff(
 		[]int{name, name}, byOwner.Get("me"),
-	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(byOwner.Keys(), []string{"me"}) {
-		t.Errorf("-want, +got:\n%s; keys %v", d, byOwner.Keys())
+	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(keys, []string{"me"}) {
+		t.Errorf("-want, +got:\n%s; keys %v", d, keys)
 	}
-	for value := range byOwner.All("me") {
+	for value := range byOwner.Values("me") {
 		if value != name {
 			t.Errorf("got %d", value)
 		}
@@ -109,10 +110,11 @@ func TestLookupsAllocateTheResultAlone(t *testing.T) {
 		most float64
 		call func()
 	}{
-		"Get": {1, func() { byOwner.Get(key) }},
-		"Has": {0, func() { byOwner.Has(key) }},
-		"All": {0, func() {
-			for range byOwner.All(key) {
+		"Get":   {1, func() { byOwner.Get(key) }},
+		"Has":   {0, func() { byOwner.Has(key) }},
+		"Count": {0, func() { byOwner.Count(key) }},
+		"Values": {0, func() {
+			for range byOwner.Values(key) {
 				continue
 			}
 		}},
@@ -144,7 +146,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 	}
 	h.Index.Into.Replace(types.UID("u"), entries)
 	found := index.Get("k")
-	for all := range index.All("k") {
+	for all := range index.Values("k") {
 		if !reflect.DeepEqual(all, found[0]) {
 			t.Errorf("one way of looking gives %v, the other %v", all, found[0])
 		}
@@ -211,5 +213,48 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 	raw := &unstructured.Unstructured{Object: body(map[string]any{"list": []any{"a"}})}
 	if copied := lookup(t, raw); copied == raw || !reflect.DeepEqual(copied, raw) {
 		t.Error("objects are copied")
+	}
+}
+
+func TestIndexIterators(t *testing.T) {
+	op := kopf.New("test.example.org")
+	index := kopf.NewIndex(kopf.For(op, &Widget{}), "i",
+		func(context.Context, *Widget) (map[string]int, error) { return nil, nil })
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := plan[0].Handler.Index.Into
+	for range index.All() {
+		t.Error("an empty index has nothing to iterate over")
+	}
+	held.Replace("u1", map[any]any{"a": 1, "b": 2})
+	held.Replace("u2", map[any]any{"a": 3})
+	pairs, counts := map[string][]int{}, map[string]int{}
+	for key, value := range index.All() {
+		pairs[key] = append(pairs[key], value)
+	}
+	for key, count := range index.Counts() {
+		counts[key] = count
+	}
+	slices.Sort(pairs["a"])
+	if d := cmp.Diff(map[string][]int{"a": {1, 3}, "b": {2}}, pairs); d != "" {
+		t.Errorf("pairs: -want, +got:\n%s", d)
+	}
+	if d := cmp.Diff(map[string]int{"a": 2, "b": 1}, counts); d != "" {
+		t.Errorf("counts: -want, +got:\n%s", d)
+	}
+	if index.Count("a") != 2 || index.Count("c") != 0 || !index.Has("b") || index.Has("c") {
+		t.Errorf("of one key: got %d and %d", index.Count("a"), index.Count("c"))
+	}
+	for key := range index.Keys() { // what is removed meanwhile has no values any more
+		held.Remove("u1")
+		held.Remove("u2")
+		for range index.Values(key) {
+			t.Error("values of objects that are gone")
+		}
+	}
+	for range index.Counts() {
+		t.Error("counts of objects that are gone")
 	}
 }

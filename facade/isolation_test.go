@@ -109,7 +109,7 @@ func (v *tamperer) register(op *kopf.Operator) {
 func (v *tamperer) change(_ context.Context, c *Change) error {
 	v.note(c.ID, c.Reason, c.Object.Spec, c.Old.Spec, c.Diff, specs(v.index.Get("all")), v.trees.Get("all"))
 	v.tamper(v.index.Get("all"), v.trees.Get("all"))
-	for found := range v.index.All("all") {
+	for found := range v.index.Values("all") {
 		v.tamper(found)
 	}
 	var patched []*Widget

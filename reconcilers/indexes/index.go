@@ -57,11 +57,14 @@ func (i *Index) Get(key any) []any {
 	return b.snapshot
 }
 
-// Has tells whether there is any value under the key.
-func (i *Index) Has(key any) bool {
+// Count is the number of values under the key.
+func (i *Index) Count(key any) int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.byKey[key] != nil
+	if b := i.byKey[key]; b != nil {
+		return len(b.values)
+	}
+	return 0
 }
 
 // Len is the number of keys.

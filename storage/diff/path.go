@@ -18,8 +18,9 @@ func (p Path) String() string {
 	return strings.Join(p, ".")
 }
 
-// hasPrefix tells whether the path leads to or into the place at the prefix.
-func (p Path) hasPrefix(prefix Path) bool {
+// HasPrefix tells whether the path leads to or into the place at these keys: "spec.nodes" and all below it have the
+// prefix "spec", "nodes". No keys are a prefix of all paths.
+func (p Path) HasPrefix(prefix ...string) bool {
 	if len(p) < len(prefix) {
 		return false
 	}
@@ -69,10 +70,10 @@ func (d Diff) Reduce(field Path, before, after any) Diff {
 	var reduced Diff
 	for _, item := range d {
 		switch {
-		case item.Path.hasPrefix(field):
+		case item.Path.HasPrefix(field...):
 			item.Path = item.Path.from(len(field))
 			reduced = append(reduced, item)
-		case field.hasPrefix(item.Path):
+		case field.HasPrefix(item.Path...):
 			// A failed resolution gives nil, which is how a diff sees absence.
 			beforeValue, _ := Resolve(before, field)
 			afterValue, _ := Resolve(after, field)

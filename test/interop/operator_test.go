@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // KopfExample is the kind as a Go type, with less in it than the objects have.
@@ -115,7 +114,7 @@ func register[T client.Object](o *ours, examples kopf.Selection[T]) {
 }
 
 // items are a diff as Kopf has it.
-func items(changes diff.Diff) []any {
+func items(changes kopf.Diff) []any {
 	list := []any{}
 	for _, item := range changes {
 		path := []any{}

@@ -1,0 +1,85 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+type mapping = map[string]any
+
+func TestTouches(t *testing.T) {
+	nodes := mapping{"spec": mapping{"nodes": mapping{"count": int64(3)}, "owner": "ann"}}
+	labels := func(all mapping) mapping { return mapping{"metadata": mapping{"labels": all}} }
+	cases := map[string]struct {
+		reason        string
+		before, after any
+		path          string
+		want          bool
+	}{
+		"other":      {"another field has changed", nodes, with(nodes, "spec", "owner", "bob"), "spec.nodes", false},
+		"sibling":    {"a key is more than its beginning", nodes, with(nodes, "spec", "nod", 1), "spec.nodes", false},
+		"unknown":    {"nothing is there", nil, nodes, "spec.disks", false},
+		"no mapping": {"nothing is inside of a text", nil, nodes, "spec.owner.name", false},
+		"null":       {"a null is no value", nil, mapping{"spec": mapping{"nodes": nil}}, "spec.nodes", false},
+		"itself":     {"it has changed", nodes, with(nodes, "spec", "nodes", "none"), "spec.nodes", true},
+		"inside":     {"a part of it has", nodes, with(nodes, "spec", "nodes", mapping{}), "spec.nodes", true},
+		"outside":    {"a part of it is asked for", nodes, with(nodes, "spec", "nodes", 1), "spec.nodes.count", true},
+		"creation":   {"it came with the whole object", nil, nodes, "spec.nodes.count", true},
+		"gone":       {"it went with the whole spec", nodes, mapping{}, "spec.nodes", true},
+		"dotted": {"the key is quoted", labels(nil), labels(mapping{"a.b/c": "x"}),
+			kopf.FieldPath("metadata", "labels", "a.b/c"), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := kopf.Diff(diff.Compute(tc.before, tc.after)).Touches(tc.path); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+	hidden := kopf.Diff{{Op: kopf.DiffAdd, Path: kopf.Path{"spec"}}}
+	if !hidden.Touches("spec.nodes") || hidden.Touches("status") {
+		t.Error("of a whole without values, any part may have changed, but nothing else")
+	}
+}
+
+// with gives a copy in which one key of one mapping has another value.
+func with(object mapping, section, key string, value any) mapping {
+	changed, _ := diff.Copy(object).(mapping)
+	changed[section].(mapping)[key] = value
+	return changed
+}
+
+func TestTouchesOfNoPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"spec..nodes":                          "Diff.Touches: invalid path spec..nodes: a key is empty",
+		"metadata.labels.app.kubernetes.io/id": "quote keys with dots",
+	} {
+		op := one(func(_ context.Context, c *Change) error { c.Diff.Touches(path); return nil })
+		a := call(t, op, body(nil), nil)
+		if a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), want) {
+			t.Errorf("a handler that asks for %q fails: got %v, want %q", path, a.Outcome.Err, want)
+		}
+	}
+}
+
+func TestDiffsOfFields(t *testing.T) {
+	var touched []bool
+	before, after := mapping{"spec": mapping{"size": int64(1)}}, mapping{"spec": mapping{"size": int64(2)}}
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).OnField("fn", "spec", func(_ context.Context, c *Change) error {
+		touched = []bool{c.Diff.Touches("size"), c.Diff.Touches("spec.size"), c.Diff[0].Path.HasPrefix("size")}
+		return nil
+	})
+	call(t, op, body(mapping{"size": int64(2)}), before, func(a *execution.Attempt) {
+		a.Call.Cause = cause.Detect(cause.Observation{Body: a.Call.Object, Old: before, New: after})
+	})
+	if len(touched) != 3 || !touched[0] || touched[1] || !touched[2] {
+		t.Errorf("paths begin at the field of the handler: got %v", touched)
+	}
+}
