@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"fmt"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,7 +84,7 @@ func (o *original[T]) contentOf(object T) (content map[string]any) {
 func (c *Change[T]) noteLost() {
 	fields := c.original.lost(c.call.Object)
 	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
-		c.log.Info("Handler changed its copy of the object, which is written nowhere: change it in a function for "+
-			"Patch instead; logged once for the handler", "fields", fields)
+		c.log.Info("Handler changed its copy of the object, which is written nowhere; logged once for the handler",
+			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.original.object))
 	}
 }

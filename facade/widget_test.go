@@ -143,6 +143,14 @@ func call(
 	t *testing.T, op *kopf.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
 ) *execution.Attempt {
 	t.Helper()
+	return callIn(t.Context(), t, op, body, old, tune...)
+}
+
+// callIn is call within a context.
+func callIn(
+	ctx context.Context, t *testing.T, op *kopf.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
+) *execution.Attempt {
+	t.Helper()
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatalf("setting up: %v", err)
@@ -155,7 +163,7 @@ func call(
 	for _, change := range tune {
 		change(a)
 	}
-	if _, err := adapters.New(handler, nil).Reconcile(t.Context(), a); err != nil {
+	if _, err := adapters.New(handler, nil).Reconcile(ctx, a); err != nil {
 		t.Fatalf("calling the handler: %v", err)
 	}
 	a.End()

@@ -9,12 +9,19 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	}
 	delete(tree, "apiVersion")
 	delete(tree, "kind")
-	if metadata, ok := tree["metadata"].(map[string]any); ok {
-		for _, key := range serverFields {
-			delete(metadata, key)
+	metadata, _ := tree["metadata"].(map[string]any)
+	for _, key := range serverFields {
+		delete(metadata, key)
+	}
+	content := map[string]any{}
+	for key, field := range tree {
+		if field = withoutEmpty(field); field != nil {
+			content[key] = field
 		}
 	}
-	content, _ := withoutEmpty(tree).(map[string]any)
+	if content["metadata"] == nil {
+		content["metadata"] = map[string]any{} // so that a first label is a difference in the labels
+	}
 	return content, nil
 }
 

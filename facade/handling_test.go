@@ -1,0 +1,161 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// used is what a function that several handlers share has seen.
+type used struct {
+	Current, Latest, Last string
+	Absent                bool
+	Resource              kopf.Resource
+}
+
+// use is a function for the handlers of all verbs, and for all types.
+func use[T client.Object](h kopf.Handling[T], ownerOf func(T) string) (used, error) {
+	last, err := kopf.Result[string](h, "last")
+	_, absent := kopf.Result[string](h, "none")
+	h.Patch(func(object T) { object.SetLabels(map[string]string{"patched": "yes"}) })
+	h.TryPatch(func(object T) error { object.SetAnnotations(map[string]string{"tried": "yes"}); return nil })
+	h.SetResult("done")
+	h.Info("Seen", "info")
+	h.Warn("Seen", "warning")
+	h.Event("Other", "Seen", "other")
+	return used{
+		ownerOf(h.Current()), ownerOf(h.Latest()), last, errors.Is(absent, kopf.ErrNoResult), h.Resource(),
+	}, err
+}
+
+// later knows of the only object.
+type later map[string]any
+
+func (l later) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+	if key.String() != "ns/w1" || uid != "uid-1" {
+		panic("another object was asked for")
+	}
+	return l
+}
+
+func TestHandlingIsOfAllVerbs(t *testing.T) {
+	owner := func(w *Widget) string { return w.Spec.Owner }
+	widgets := discovery.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"},
+		Plural:           "widgets", Namespaced: true, Shortcuts: []string{"w"},
+	}
+	cases := map[string]struct {
+		reason   string
+		register func(s kopf.Selection[*Widget], got *used)
+		tune     func(a *execution.Attempt, newer map[string]any)
+		current  string
+	}{
+		"change": {"its object is as it was when the handler was called",
+			func(s kopf.Selection[*Widget], got *used) {
+				s.OnCreate("fn", func(_ context.Context, c *Change) (err error) {
+					*got, err = use[*Widget](c, owner)
+					c.Resource().Shortcuts[0] = "tampered"
+					return err
+				})
+			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
+		"event": {"so is that of an event", func(s kopf.Selection[*Widget], got *used) {
+			s.OnEvent("fn", func(_ context.Context, e *kopf.Event[*Widget]) (err error) {
+				*got, err = use[*Widget](e, owner)
+				return err
+			})
+		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
+		"run": {"in the background, the object goes on", func(s kopf.Selection[*Widget], got *used) {
+			s.Daemon("fn", func(_ context.Context, r *Run) (err error) { *got, err = use[*Widget](r, owner); return err })
+		}, func(a *execution.Attempt, newer map[string]any) {
+			a.Call.Cause, a.Call.Live, a.Call.Object = &cause.Cause{Body: a.Call.Object}, &fakeLive{object: newer}, nil
+		}, "new"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, newer := body(map[string]any{"owner": "old"}), body(map[string]any{"owner": "new"})
+			for _, object := range []map[string]any{before, newer} {
+				object["status"] = map[string]any{"last": "result"}
+			}
+			var got used
+			op := kopf.New("test.example.org")
+			tc.register(kopf.For(op, &Widget{}), &got)
+			a := call(t, op, before, nil, func(a *execution.Attempt) {
+				a.Call.Resource = &widgets
+				tc.tune(a, newer)
+			})
+			want := used{tc.current, "new", "result", true, widgets}
+			want.Resource.Shortcuts = []string{"w"}
+			if d := cmp.Diff(want, got); d != "" || a.Outcome.Err != nil {
+				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, a.Outcome.Err, d)
+			}
+			events, _ := a.Call.Events.(*recorder)
+			if len(a.Made()) != 2 || a.Result() != "done" || len(*events) != 3 {
+				t.Errorf("%d changes, result %v, events %v", len(a.Made()), a.Result(), events)
+			}
+		})
+	}
+}
+
+func TestLatest(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		newest map[string]any
+		want   string
+		failed bool
+	}{
+		"newer": {"others go on meanwhile", body(map[string]any{"owner": "new"}), "new", false},
+		"gone":  {"its last state is all that there is", nil, "old", false},
+		"does not decode": {"the handler cannot go on with that, and what fits is there",
+			body(map[string]any{"owner": "new", "size": "three"}), "new", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var latest *Widget
+			op := one(func(_ context.Context, c *Change) error {
+				c.Patch(func(w *Widget) { w.Spec.Big = 1 })
+				latest = c.Latest()
+				latest.Spec.Extra = map[string]string{"mine": "yes"}
+				if c.Object.Spec.Owner != "old" || c.Object.Spec.Big != 1 {
+					t.Errorf("the object of the handler has changed: %+v", c.Object.Spec)
+				}
+				return nil
+			})
+			a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
+				a.Call.Newest = later(tc.newest)
+			})
+			if latest.Spec.Owner != tc.want || latest.Spec.Big != 0 || a.Outcome.Blocked != tc.failed {
+				t.Errorf("%s: got %+v, outcome %+v", tc.reason, latest.Spec, a.Outcome)
+			}
+			if spec, _ := tc.newest["spec"].(map[string]any); spec["extra"] != nil {
+				t.Error("the cached object was changed")
+			}
+		})
+	}
+}
+
+func TestFiltersKnowTheKind(t *testing.T) {
+	op := kopf.New("test.example.org")
+	var got kopf.Resource
+	kopf.For(op, &Widget{}).WhenChange(func(_ context.Context, c *Change) bool {
+		got = c.Resource()
+		return c.Latest().Name == "w1"
+	}).OnCreate("fn", succeed)
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ok, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)})
+	if !ok || err != nil || got.Kind != "Widget" || got.Group != "example.org" || got.Version != "v1" {
+		t.Errorf("got %+v, %v, error %v", got, ok, err)
+	}
+}

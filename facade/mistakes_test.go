@@ -1,0 +1,214 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// logging is a context whose log goes to the lines.
+func logging(ctx context.Context, lines *[]string) context.Context {
+	return logf.IntoContext(ctx, funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{}))
+}
+
+// saying are the lines with the text.
+func saying(lines []string, text string) (found []string) {
+	for _, line := range lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestInPlace is about handlers that change c.Object, which is written nowhere.
+func TestInPlace(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		act    func(c *Change) error
+		want   string // the fields; empty for no warning
+	}{
+		"a field": {"it is lost", func(c *Change) error { c.Object.Status.Host = "h"; return nil }, `["status.host"]`},
+		"an item of a list": {"lists are compared as a whole", func(c *Change) error {
+			c.Object.Spec.Parts[0].Count = 7
+			return nil
+		}, `["spec.parts"]`},
+		"a key of a mapping": {"the mapping is the handler's own as well", func(c *Change) error {
+			c.Object.Spec.Extra["k"] = "other"
+			return nil
+		}, `["spec.extra.k"]`},
+		"a label": {"metadata is a part of the object", func(c *Change) error {
+			c.Object.Labels = map[string]string{"a": "b"}
+			return nil
+		}, `["metadata.labels"]`},
+		"beside a patch": {"a patch of another field does not write it", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			c.Patch(func(w *Widget) { w.Status.Ready = true })
+			return nil
+		}, `["status.host"]`},
+		"after a patch": {"the patch has been", func(c *Change) error {
+			c.Patch(func(w *Widget) { w.Status.Host = "h" })
+			c.Object.Status.Host = "other"
+			return nil
+		}, `["status.host"]`},
+		"behind the field": {"another object in the field changes nothing", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			c.Object = c.Latest()
+			return nil
+		}, `["status.host"]`},
+
+		"nothing": {"", func(*Change) error { return nil }, ""},
+		"a patch": {"that is how it is done", func(c *Change) error {
+			c.Patch(func(w *Widget) { w.Status.Host, w.Spec.Extra["k"] = "h", "v" })
+			return nil
+		}, ""},
+		"a patch with the time": {"a function may do something else each time it runs", func(c *Change) error {
+			n := 0
+			c.Patch(func(w *Widget) { n++; w.Spec.Size = int32(n) })
+			return nil
+		}, ""},
+		"a failed try": {"what it did does not show", func(c *Change) error {
+			c.TryPatch(func(w *Widget) error { w.Status.Host = "h"; return errors.New("no") })
+			return nil
+		}, ""},
+		"drawn up in place": {"a status that is made there and patched from there is written", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			c.Patch(func(w *Widget) { w.Status = c.Object.Status })
+			return nil
+		}, ""},
+		"aliased": {"a mapping that is in the patch is written as it is at last", func(c *Change) error {
+			extra := map[string]string{"a": "1"}
+			c.Patch(func(w *Widget) { w.Spec.Extra = extra })
+			extra["a"] = "2"
+			c.Patch(func(w *Widget) { w.Spec.Extra = extra })
+			return nil
+		}, ""},
+		"undone": {"nothing is lost", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			c.Object.Status.Host = ""
+			return nil
+		}, ""},
+		"an error": {"the handler is called again, with a fresh copy", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			return errors.New("failed")
+		}, ""},
+		"nil made empty": {"that is preparation, not a change", func(c *Change) error {
+			c.Object.Labels, c.Object.Spec.Tags = map[string]string{}, []string{}
+			return nil
+		}, ""},
+		"written by a client": {"its answer is in the object, with a new version", func(c *Change) error {
+			c.Object.Status.Host = "h"
+			c.Object.ResourceVersion = "8"
+			return nil
+		}, ""},
+		"identity": {"what Patch does not write either is nothing that it could be used for", func(c *Change) error {
+			c.Object.TypeMeta.Kind, c.Object.Name = "", "copy"
+			return nil
+		}, ""},
+		"another object": {"it is the handler's to change", func(c *Change) error {
+			c.Object = c.Latest()
+			c.Object.Status.Host = "h"
+			return nil
+		}, ""},
+		"nil in the field": {"it is the handler's own", func(c *Change) error { c.Object = nil; return nil }, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			spec := map[string]any{
+				"parts": []any{map[string]any{"name": "a", "unknown": "x"}}, "extra": map[string]any{"k": "v"},
+				"other": "y",
+			}
+			op := one(func(_ context.Context, c *Change) error { return tc.act(c) })
+			for range 2 {
+				callIn(logging(t.Context(), &lines), t, op, body(spec), nil)
+			}
+			said := saying(lines, "changed its copy of the object")
+			switch {
+			case tc.want == "" && len(said) > 0:
+				t.Errorf("%s: nothing is to be said: %v", tc.reason, said)
+			case tc.want != "" && (len(said) != 1 || !strings.Contains(said[0], `"fields"=`+tc.want)):
+				t.Errorf("%s: want one line with %s, got: %v", tc.reason, tc.want, said)
+			}
+		})
+	}
+}
+
+func TestInPlaceUntyped(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		act    func(o kopf.Dynamic)
+		want   int
+	}{
+		"changed": {"it is lost", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 2) }, 1},
+		"retyped": {"an int and an int64 are one number", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 1) }, 0},
+		"no JSON": {"nobody can tell", func(o kopf.Dynamic) { o.Object["spec"] = make(chan int) }, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			op := kopf.New("test.example.org")
+			kopf.ForResource(op, "example.org/v1", "widgets").OnEvent(
+				"fn", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error { tc.act(e.Object); return nil },
+			)
+			callIn(logging(t.Context(), &lines), t, op, body(map[string]any{"size": int64(1)}), nil)
+			if said := saying(lines, "changed its copy of the object"); len(said) != tc.want {
+				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.want, lines)
+			}
+		})
+	}
+}
+
+func TestInPlaceOfManyCalls(t *testing.T) {
+	defer kopf.LookAtFirstCallsOnly()()
+	var lines []string
+	n := 0
+	op := one(func(_ context.Context, c *Change) error {
+		if n++; n > 3 {
+			c.Object.Status.Host = "h"
+		}
+		return nil
+	})
+	for range 6 {
+		callIn(logging(t.Context(), &lines), t, op, body(nil), nil)
+	}
+	if said := saying(lines, "changed its copy"); len(said) > 0 {
+		t.Errorf("outside of tests, the first calls alone are looked at: %v", said)
+	}
+}
+
+func TestShortDelays(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string // the delay of the next attempt
+		lines  int
+	}{
+		"bare number": {"30 means 30*time.Second", kopf.Temporary(errors.New("x"), 30), "1s", 1},
+		"with format": {"the same", kopf.Temporaryf(999_999, "x"), "1s", 1},
+		"shortest":    {"a millisecond can be meant", kopf.Temporary(nil, time.Millisecond), "1ms", 0},
+		"zero":        {"at once", kopf.Temporary(nil, 0), "0s", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			op := one(func(context.Context, *Change) error { return tc.err })
+			for range 2 {
+				a := callIn(logging(t.Context(), &lines), t, op, body(nil), nil)
+				if a.Outcome.Delay == nil || a.Outcome.Delay.String() != tc.want {
+					t.Errorf("%s: want a delay of %s, got %+v", tc.reason, tc.want, a.Outcome)
+				}
+			}
+			if said := saying(lines, "too short to be meant"); len(said) != tc.lines {
+				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.lines, said)
+			}
+		})
+	}
+}
