@@ -51,7 +51,7 @@ func At[V any](object Dynamic, path string) (V, error) {
 }
 
 // AtOr is [At] with a value for objects that do not have the field, or have something else there:
-// kopf.AtOr(c.Object, "spec.size", 1).
+// kopf.AtOr(c.Object, "spec.size", 1). So it is for a path that is none: try it out, or use At.
 func AtOr[V any](object Dynamic, path string, fallback V) V {
 	value, err := At[V](object, path)
 	if err != nil {
@@ -114,10 +114,18 @@ func decodeInto(value, into any) error {
 	if duration, ok := into.(*time.Duration); ok {
 		return decodeDuration(value, duration)
 	}
-	if err := codec.DecodeValue(value, into); err != nil {
-		return fmt.Errorf("it is %s: %w", describe(value), err)
+	err := codec.DecodeValue(value, into)
+	if err == nil {
+		return nil
 	}
-	return nil
+	var inside *codec.MismatchError
+	switch value.(type) {
+	case []any, map[string]any: // the mismatch may be within; other errors may have texts of the object in them
+		if errors.As(err, &inside) {
+			return fmt.Errorf("it is %s: %w", describe(value), inside)
+		}
+	}
+	return fmt.Errorf("it is %s", describe(value))
 }
 
 func decodeDuration(value any, into *time.Duration) (err error) {

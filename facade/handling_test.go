@@ -75,7 +75,10 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 			})
 		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
 		"run": {"in the background, the object goes on", func(s kopf.Selection[*Widget], got *used) {
-			s.Daemon("fn", func(_ context.Context, r *Run) (err error) { *got, err = use[*Widget](r, owner); return err })
+			s.Daemon("fn", func(_ context.Context, r *Run) (err error) {
+				*got, err = use[*Widget](r, owner)
+				return err
+			})
 		}, func(a *execution.Attempt, newer map[string]any) {
 			a.Call.Cause, a.Call.Live, a.Call.Object = &cause.Cause{Body: a.Call.Object}, &fakeLive{object: newer}, nil
 		}, "new"},

@@ -148,7 +148,7 @@ func TestInPlaceUntyped(t *testing.T) {
 		want   int
 	}{
 		"changed": {"it is lost", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 2) }, 1},
-		"retyped": {"an int and an int64 are one number", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 1) }, 0},
+		"retyped": {"ints are ints", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 1) }, 0},
 		"no JSON": {"nobody can tell", func(o kopf.Dynamic) { o.Object["spec"] = make(chan int) }, 0},
 	}
 	for name, tc := range cases {

@@ -100,6 +100,12 @@ func within(whole placement, value any, key string) placement {
 	}
 }
 
+// MismatchError says that a value has another type than the Go value that it is decoded into.
+type MismatchError struct{ value, typ string }
+
+// Error names both types, and a number by its value.
+func (e *MismatchError) Error() string { return fmt.Sprintf("%s cannot be decoded into a Go %s", e.value, e.typ) }
+
 // withoutGoNames leaves out what the decoder says of Go fields: users know the fields of the object.
 func withoutGoNames(err error) error {
 	text := err.Error()
@@ -107,7 +113,7 @@ func withoutGoNames(err error) error {
 		value, _, _ := strings.Cut(rest, " into Go ")
 		_, typ, found := strings.Cut(rest, " of type ")
 		if found {
-			return fmt.Errorf("%s cannot be decoded into a Go %s", value, typ)
+			return &MismatchError{value, typ}
 		}
 	}
 	return errors.New(text)
