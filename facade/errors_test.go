@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -44,6 +45,13 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		"temporary without a reason": {"the handler asked for another attempt",
 			kopf.Temporary(nil, time.Second), handlers.Policy{},
 			verdict{false, ptr.To(time.Second), "no reason is given"}},
+		"temporary with format": {"the text is the user's",
+			kopf.Temporaryf(5*time.Second, "volume %d: %w", 7, base), handlers.Policy{},
+			verdict{false, ptr.To(5 * time.Second), "volume 7: base"}},
+		"temporary without a unit": {"30 nanoseconds cannot be meant",
+			kopf.Temporary(base, 30), handlers.Policy{}, verdict{false, ptr.To(time.Second), "base"}},
+		"permanent with format": {"the text is the user's",
+			kopf.Permanentf("volume %d: %w", 7, base), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
 		"permanent": {"it is over",
 			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
 		"permanent in ignoring mode": {"the mode is for ordinary errors only",
@@ -62,10 +70,62 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 			}
 		})
 	}
-	for _, err := range []error{kopf.Temporary(base, 0), kopf.Permanent(base)} {
+	for _, err := range []error{
+		kopf.Temporary(base, 0), kopf.Permanent(base), kopf.Temporaryf(0, "x: %w", base), kopf.Permanentf("%w", base),
+	} {
 		if !errors.Is(err, base) {
 			t.Errorf("%T hides what it wraps", err)
 		}
+	}
+}
+
+// judged is an error of the user's own that says what it is.
+type judged struct {
+	delay     time.Duration
+	permanent bool
+}
+
+func (j judged) Error() string             { return "judged" }
+func (j judged) RetryAfter() time.Duration { return j.delay }
+func (j judged) Permanent() bool           { return j.permanent }
+
+func TestErrorsCanBeAsked(t *testing.T) {
+	base := errors.New("base")
+	cases := map[string]struct {
+		reason    string
+		err       error
+		permanent bool
+		delay     time.Duration
+		temporary bool
+	}{
+		"nil":       {"it is no error", nil, false, 0, false},
+		"ordinary":  {"its handler's options decide", base, false, 0, false},
+		"temporary": {"", fmt.Errorf("x: %w", kopf.Temporary(base, time.Minute)), false, time.Minute, true},
+		"at once":   {"a negative delay is none", kopf.Temporary(base, -time.Minute), false, 0, true},
+		"unitless":  {"the delay is that which is taken", kopf.Temporary(base, 30), false, time.Second, true},
+		"permanent": {"", fmt.Errorf("x: %w", kopf.Permanent(base)), true, 0, false},
+		"terminal":  {"that of controller-runtime", reconcile.TerminalError(base), true, 0, false},
+		"own":       {"they are known by their methods", judged{delay: time.Minute}, false, time.Minute, true},
+		"own both":  {"permanent wins", judged{time.Minute, true}, true, 0, false},
+		"allowed":   {"the outer one decides", kopf.Temporary(kopf.Permanent(base), time.Minute), false, time.Minute, true},
+		"forbidden": {"the outer one decides", kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
+		"joined": {"what failed for good is not mended by another try",
+			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
+		"subs": {"RunSubs asks for another call",
+			&execution.PendingError{Delay: time.Minute}, false, time.Minute, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			delay, temporary := kopf.RetryAfter(tc.err)
+			if kopf.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
+				t.Errorf("%s: permanent %t, delay %s, temporary %t",
+					tc.reason, kopf.IsPermanent(tc.err), delay, temporary)
+			}
+			o := execution.Limits{}.Judge(tc.err)
+			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {
+				t.Errorf("%s: the engine has it otherwise: %+v", tc.reason, o)
+			}
+		})
 	}
 }
 

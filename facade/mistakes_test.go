@@ -3,6 +3,7 @@ package facade_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // logging is a context whose log goes to the lines.
@@ -210,5 +214,35 @@ func TestShortDelays(t *testing.T) {
 				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.lines, said)
 			}
 		})
+	}
+}
+
+func TestMistakesOfSubHandlers(t *testing.T) {
+	var lines []string
+	op := one(func(_ context.Context, c *Change) error {
+		for _, id := range []string{"a", "b"} { // of one function
+			c.Sub(id, func(_ context.Context, c *Change) error { c.Object.Status.Host = id; return nil })
+		}
+		c.Sub("c", func(_ context.Context, c *Change) error { c.Object.Status.Ready = true; return nil })
+		c.Sub("d", func(context.Context, *Change) error { return kopf.Temporary(nil, 5) })
+		return nil
+	})
+	for range 2 {
+		held := &subs{}
+		ctx := logging(t.Context(), &lines)
+		call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
+		for _, sub := range held.declared {
+			a := execution.New(sub, &cause.Cause{Body: body(nil)}, body(nil))
+			if _, err := adapters.New(sub, nil).Reconcile(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	said := strings.Join(append(saying(lines, "changed its copy"), saying(lines, "too short to be meant")...), "\n")
+	for id, want := range map[string]int{"a": 1, "b": 0, "c": 1, "d": 1} {
+		text := fmt.Sprintf(`"handler"=%q`, id)
+		if got := strings.Count(said, text); got != want {
+			t.Errorf("want %d lines of %s, got %d: %s", want, text, got, said)
+		}
 	}
 }

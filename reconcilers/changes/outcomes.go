@@ -136,7 +136,14 @@ func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attem
 }
 
 func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
-	logf.FromContext(ctx).Error(refusal, "API server refused the changes of a handler", "handler", a.Call.Handler.ID)
+	var misfit *patching.TransformError
+	log, id := logf.FromContext(ctx), a.Call.Handler.ID
+	if errors.As(refusal, &misfit) {
+		log.Error(refusal, "A patch of a handler failed on the object as it is by now; writing nothing of the handler",
+			"handler", id)
+		return
+	}
+	log.Error(refusal, "API server refused the changes of a handler", "handler", id)
 }
 
 // reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: counted, delayed and limited
@@ -147,7 +154,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil {
 		return
 	}
-	a.Outcome = a.Limits.Judge(fmt.Errorf("the changes of the handler were refused: %w", refusal))
+	a.Outcome = a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal))
 	handled.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.handling.now())
 	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
 		handled.interim = nil

@@ -42,6 +42,19 @@ func TestTransforms(t *testing.T) {
 			w.want("errors", []error(nil), p.errs)
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
 			w.wantAt("all", "x", "spec", "id")
+			w.wantAt("nothing of a", nil, "status", "a")
+			if !w.hasLogged("failed on the object as it is by now", `"handler"="a"`) {
+				w.t.Errorf("it is not logged: %v", w.logged)
+			}
+		}},
+		"Permanent": {"the word of the error counts there, too", func(w *world) {
+			conflicting(w)
+			p := w.start(onCreate("a", all(returns("r"), picky(func() error { return permanentError{} }))))
+			p.settle()
+			w.want("errors", []error(nil), p.errs)
+			w.wantCalls("all", "0s create a")
+			w.wantAt("nothing of a", nil, "status", "a")
+			w.wantHandled("all", "two")
 		}},
 		"Panic": {"a panic there is one, too, and not the end of the operator", func(w *world) {
 			conflicting(w)
