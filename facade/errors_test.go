@@ -107,7 +107,7 @@ func TestErrorsCanBeAsked(t *testing.T) {
 		"terminal":  {"that of controller-runtime", reconcile.TerminalError(base), true, 0, false},
 		"own":       {"they are known by their methods", judged{delay: time.Minute}, false, time.Minute, true},
 		"own both":  {"permanent wins", judged{time.Minute, true}, true, 0, false},
-		"allowed":   {"the outer one decides", kopf.Temporary(kopf.Permanent(base), time.Minute), false, time.Minute, true},
+		"allowed":   {"the outer one decides", kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
 		"forbidden": {"the outer one decides", kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
 		"joined": {"what failed for good is not mended by another try",
 			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
