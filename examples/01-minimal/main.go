@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[*unstructured.Unstructured]
+type Change = kopf.Change[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("minimal.kopf.dev")

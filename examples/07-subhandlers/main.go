@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[*unstructured.Unstructured]
+type Change = kopf.Change[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("subhandlers.kopf.dev")
@@ -29,8 +28,8 @@ func register(op *kopf.Operator) {
 // items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so
 // it only says what there is to do.
 func items(ctx context.Context, c *Change) error {
-	list, _, err := unstructured.NestedStringSlice(c.Object.Object, "spec", "items")
-	if err != nil {
+	list, err := kopf.At[[]string](c.Object, "spec.items")
+	if err != nil && !errors.Is(err, kopf.ErrNoValue) {
 		return kopf.Permanent(err)
 	}
 	log.FromContext(ctx).Info("There is something to do", "items", len(list))
@@ -41,7 +40,7 @@ func items(ctx context.Context, c *Change) error {
 }
 
 // prepare is two steps: the first one is run on the spot, and the second one only when that is done.
-func prepare(item string) kopf.ChangeFunc[*unstructured.Unstructured] {
+func prepare(item string) kopf.ChangeFunc[kopf.Dynamic] {
 	return func(ctx context.Context, c *Change) error {
 		c.Sub("fetch", fetch(item), kopf.Retries(3))
 		if err := c.RunSubs(ctx); err != nil {
@@ -54,10 +53,10 @@ func prepare(item string) kopf.ChangeFunc[*unstructured.Unstructured] {
 }
 
 // fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
-func fetch(item string) kopf.ChangeFunc[*unstructured.Unstructured] {
+func fetch(item string) kopf.ChangeFunc[kopf.Dynamic] {
 	return func(ctx context.Context, c *Change) error {
 		if item == "item2" && c.Retry == 0 {
-			return kopf.Temporary(errors.New("not there yet"), time.Second)
+			return kopf.Temporaryf(time.Second, "not there yet")
 		}
 		log.FromContext(ctx).Info(fmt.Sprintf("Fetched %s at attempt %d", item, c.Retry+1))
 		return nil

@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Event = kopf.Event[*unstructured.Unstructured]
+type Event = kopf.Event[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("events.kopf.dev")
@@ -37,7 +36,4 @@ func seen(ctx context.Context, e *Event) error {
 // labelled fails, which is a line in the log and nothing else: events are not repeated.
 func labelled(context.Context, *Event) error { return errors.New("this is of no consequence") }
 
-func field(o *unstructured.Unstructured) string {
-	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
-	return value
-}
+func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }

@@ -4,11 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -44,7 +42,7 @@ func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	}
 	if left := time.Until(c.Object.CreationTimestamp.Add(lifetime)); left > 0 {
 		log.FromContext(ctx).Info("A pod is in sight", "left", left.Round(time.Second).String())
-		return kopf.Temporary(errors.New("its time is not over yet"), left)
+		return kopf.Temporaryf(left, "its time is not over yet")
 	}
 	log.FromContext(ctx).Info("The time of a pod is over")
 	c.Warn("Overdue", "The pod has lived longer than "+lifetime.String())
@@ -52,7 +50,7 @@ func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	return nil
 }
 
-func tier(ctx context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
+func tier(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
 	before, after := kopf.Field[string](c)
 	log.FromContext(ctx).Info("The tier has changed", "before", text(before), "after", text(after))
 	return nil
@@ -65,7 +63,7 @@ func text(value *string) string {
 	return *value
 }
 
-func note(ctx context.Context, e *kopf.Event[*unstructured.Unstructured]) error {
+func note(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
 	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "apiVersion", e.Object.GetAPIVersion())
 	return nil
 }

@@ -5,16 +5,12 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type (
-	object = *unstructured.Unstructured
-	Change = kopf.Change[object]
-)
+type Change = kopf.Change[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("filtering.kopf.dev")
@@ -50,7 +46,7 @@ func register(op *kopf.Operator) {
 		OnUpdate("large", say("more than one thing has changed"))
 }
 
-func say(what string) kopf.ChangeFunc[object] {
+func say(what string) kopf.ChangeFunc[kopf.Dynamic] {
 	return func(ctx context.Context, _ *Change) error {
 		log.FromContext(ctx).Info("Called: " + what)
 		return nil
@@ -75,12 +71,10 @@ func startsWith(prefix string) func(value string, present bool) bool {
 	return func(value string, _ bool) bool { return strings.HasPrefix(value, prefix) }
 }
 
-func isDurable(_ context.Context, o object) bool {
-	duration, _, _ := unstructured.NestedString(o.Object, "spec", "duration")
-	return duration != ""
+func isDurable(_ context.Context, o kopf.Dynamic) bool {
+	return kopf.AtOr(o, "spec.duration", "") != ""
 }
 
-func isHuge(_ context.Context, o object) bool {
-	size, _, _ := unstructured.NestedInt64(o.Object, "spec", "size")
-	return size > 1000
+func isHuge(_ context.Context, o kopf.Dynamic) bool {
+	return kopf.AtOr(o, "spec.size", 0) > 1000
 }

@@ -5,13 +5,12 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Run[*unstructured.Unstructured]
+type Run = kopf.Run[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("daemons.kopf.dev")
@@ -25,16 +24,14 @@ func register(op *kopf.Operator) {
 	examples.WithLabel("paused", kopf.Absent).Daemon("work", work, kopf.CancelBackoff(2*time.Second))
 }
 
-// watch looks at its object all the time: what r.Object gives is always the newest state.
+// watch looks at its object all the time: what r.Current gives is always the newest state.
 func watch(ctx context.Context, r *Run) error {
 	seen := ""
 	for {
 		if value := field(r.Current()); value != seen {
 			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
 			seen = value
-			r.Patch(func(o *unstructured.Unstructured) {
-				_ = unstructured.SetNestedField(o.Object, value, "status", "watched")
-			})
+			r.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.watched", value) })
 			if err := r.Flush(ctx); err != nil {
 				return err
 			}
@@ -60,7 +57,4 @@ func work(ctx context.Context, r *Run) error {
 	return ctx.Err()
 }
 
-func field(o *unstructured.Unstructured) string {
-	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
-	return value
-}
+func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }

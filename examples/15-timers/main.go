@@ -3,16 +3,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Run[*unstructured.Unstructured]
+type Run = kopf.Run[kopf.Dynamic]
 
 func main() {
 	op := kopf.New("timers.kopf.dev")
@@ -43,13 +41,10 @@ func settle(ctx context.Context, r *Run) error {
 
 func retry(ctx context.Context, r *Run) error {
 	if r.Retry < 2 {
-		return kopf.Temporary(errors.New("not yet"), time.Second)
+		return kopf.Temporaryf(time.Second, "not yet")
 	}
 	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
 	return nil
 }
 
-func field(o *unstructured.Unstructured) string {
-	value, _, _ := unstructured.NestedString(o.Object, "spec", "field")
-	return value
-}
+func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }

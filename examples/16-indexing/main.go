@@ -7,15 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 type (
-	Change = kopf.Change[*unstructured.Unstructured]
-	Run    = kopf.Run[*unstructured.Unstructured]
+	Change = kopf.Change[kopf.Dynamic]
+	Run    = kopf.Run[kopf.Dynamic]
 )
 
 // operator is what the handlers look things up in.
@@ -46,17 +45,17 @@ func phaseOf(_ context.Context, n *corev1.Namespace) (map[string]corev1.Namespac
 	return map[string]corev1.NamespacePhase{n.Name: n.Status.Phase}, nil
 }
 
-func fieldOf(_ context.Context, o *unstructured.Unstructured) (map[string]string, error) {
-	value, found, err := unstructured.NestedString(o.Object, "spec", "field")
-	if !found {
-		return nil, err // nothing is to be found of it
+func fieldOf(_ context.Context, o kopf.Dynamic) (map[string]string, error) {
+	value := kopf.AtOr(o, "spec.field", "")
+	if value == "" {
+		return map[string]string{}, nil // nothing is to be found of it
 	}
 	return map[string]string{value: o.GetNamespace() + "/" + o.GetName()}, nil
 }
 
 // report is never called before all namespaces and all examples are in the indices, also after a restart.
 func (o *operator) report(ctx context.Context, c *Change) error {
-	value, _, _ := unstructured.NestedString(c.Object.Object, "spec", "field")
+	value := kopf.AtOr(c.Object, "spec.field", "")
 	log.FromContext(ctx).Info("Looked up", "phase", o.phases.Get(c.Object.GetNamespace()), "field", value,
 		"itself", slices.Contains(o.byField.Get(value), c.Object.GetNamespace()+"/"+c.Object.GetName()),
 		"fields", o.byField.Len() > 0)

@@ -1,0 +1,150 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// mark is for the handlers of all verbs, and of all kinds.
+func mark[T client.Object](h kopf.Handling[T], phase string) {
+	h.Patch(func(object T) {
+		labels := object.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["phase"] = phase
+		object.SetLabels(labels)
+	})
+	h.Info("Marked", fmt.Sprintf("The %s is %s now", h.Resource().Kind, phase))
+}
+
+// Functions that several handlers share take any of [Change], [Run] and [Event].
+func ExampleHandling() {
+	op := kopf.New("addresses.example.org")
+	maps := kopf.For(op, &corev1.ConfigMap{})
+	maps.OnCreate("mark", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		mark[*corev1.ConfigMap](c, "new")
+		return nil
+	})
+	maps.Timer("remark", time.Hour, func(_ context.Context, r *kopf.Run[*corev1.ConfigMap]) error {
+		mark[*corev1.ConfigMap](r, "old")
+		return nil
+	})
+}
+
+// A handler that waits for something looks at the newest state: c.Object stays as it was.
+func ExampleChange_Latest() {
+	op := kopf.New("addresses.example.org")
+	wait := func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		for c.Latest().Data["address"] == "" {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(time.Second):
+			}
+		}
+		return nil
+	}
+	kopf.For(op, &corev1.ConfigMap{}).OnCreate("wait", wait, kopf.Timeout(time.Minute))
+}
+
+// A function that may fail writes all that it does, or nothing.
+func ExampleChange_TryPatch() {
+	type Change = kopf.Change[*corev1.ConfigMap]
+
+	op := kopf.New("addresses.example.org")
+	kopf.For(op, &corev1.ConfigMap{}).OnUpdate("claim", func(_ context.Context, c *Change) error {
+		c.TryPatch(func(m *corev1.ConfigMap) error {
+			m.Labels = map[string]string{"claimed-by": c.ID}
+			if by := m.Data["claimed-by"]; by != "" && by != c.ID {
+				return kopf.Permanentf("it is claimed by %s already", by)
+			}
+			return nil
+		})
+		return nil
+	})
+}
+
+// Objects without a Go type are read and changed by paths.
+func ExampleDynamic() {
+	type Change = kopf.Change[kopf.Dynamic]
+
+	op := kopf.New("databases.example.org")
+	kopf.ForResource(op, "databases").OnCreate("provision", func(ctx context.Context, c *Change) error {
+		size, err := kopf.At[int](c.Object, "spec.size")
+		switch {
+		case errors.Is(err, kopf.ErrNoValue):
+			size = 1
+		case err != nil:
+			return kopf.Permanent(err)
+		}
+		team := kopf.AtOr(c.Object, `metadata.labels."example.org/team"`, "nobody")
+		log.FromContext(ctx).Info("Provisioning", "size", size, "team", team)
+		c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.size", size) })
+		return nil
+	})
+}
+
+// database is an object for the examples of paths.
+func database() kopf.Dynamic {
+	return &rawObject{Object: map[string]any{
+		"metadata": map[string]any{"name": "orders"},
+		"spec": map[string]any{
+			"size": int64(3), "backup": map[string]any{"every": "24h"},
+			"replicas": []any{map[string]any{"zone": "a"}, map[string]any{"zone": "b"}},
+		},
+	}}
+}
+
+func ExampleAt() {
+	type replica struct {
+		Zone string `json:"zone"`
+	}
+	db := database()
+	size, _ := kopf.At[int](db, "spec.size")
+	every, _ := kopf.At[time.Duration](db, "spec.backup.every")
+	replicas, _ := kopf.At[[]replica](db, "spec.replicas")
+	fmt.Println(size, every, replicas)
+
+	_, err := kopf.At[int](db, "spec.port")
+	fmt.Println(errors.Is(err, kopf.ErrNoValue))
+	_, err = kopf.At[string](db, "spec.size")
+	fmt.Println(err)
+	// Output:
+	// 3 24h0m0s [{a} {b}]
+	// true
+	// reading spec.size of object orders as string: it is the number 3
+}
+
+func ExampleAtOr() {
+	fmt.Println(kopf.AtOr(database(), "spec.size", 1), kopf.AtOr(database(), "spec.port", 5432))
+	// Output: 3 5432
+}
+
+func ExampleSetAt() {
+	db := database()
+	fmt.Println(kopf.SetAt(db, "status.phase", "Ready"))
+	fmt.Println(kopf.SetAt(db, "spec.size.unit", "GiB"))
+	fmt.Println(db.Object["status"])
+	// Output:
+	// <nil>
+	// setting spec.size.unit of object orders: spec.size is the number 3: it has no keys
+	// map[phase:Ready]
+}
+
+func ExampleRemoveAt() {
+	db := database()
+	fmt.Println(kopf.RemoveAt(db, "spec.replicas"), kopf.RemoveAt(db, "spec.backup.every"))
+	fmt.Println(db.Object["spec"])
+	// Output:
+	// <nil> <nil>
+	// map[backup:map[] size:3]
+}
