@@ -54,6 +54,8 @@ var House = Plan{
 	{Dir: "test/memapi", Layer: 0, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 
+	{Dir: "facade/internal/cachedreads", Layer: 1},
+	{Dir: "facade/internal/connection", Layer: 1},
 	{Dir: "facade/internal/console", Layer: 1},
 	{Dir: "storage/diffbase", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},

@@ -1,0 +1,61 @@
+package connection
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var errNoCluster = errors.New(
+	"no cluster is configured: give --kubeconfig, set KUBECONFIG, or create ~/.kube/config as for kubectl; inside a " +
+		"cluster, the pod needs a service account",
+)
+
+// Load finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
+func Load(path string) (*rest.Config, error) {
+	config, err := find(path)
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, errors.Join(missing(path), errNoCluster)
+	case err != nil:
+		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
+	}
+	// The server's own fairness is better than a limit on this side.
+	config.QPS = -1
+	return config, nil
+}
+
+func find(path string) (*rest.Config, error) {
+	if path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+		if config, err := rest.InClusterConfig(); err == nil {
+			return config, nil
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error names them
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+}
+
+// missing names the files of $KUBECONFIG that do not exist; nil if there are none. A file that is given has been read,
+// or is an error already.
+func missing(path string) error {
+	if path != "" {
+		return nil
+	}
+	files := slices.DeleteFunc(
+		filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)), func(file string) bool {
+			_, err := os.Stat(file)
+			return file == "" || err == nil
+		},
+	)
+	if len(files) == 0 {
+		return nil
+	}
+	return fmt.Errorf("KUBECONFIG names what does not exist: %s", strings.Join(files, ", "))
+}

@@ -1,0 +1,73 @@
+package connection_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+)
+
+// nowhere is the configuration of a cluster that nobody serves.
+const nowhere = "testdata/nowhere.yaml"
+
+func withoutCluster(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+}
+
+func TestFilesThatAreMissing(t *testing.T) {
+	withoutCluster(t)
+	folder := t.TempDir()
+	missing, another := filepath.Join(folder, "missing"), filepath.Join(folder, "another")
+	empty := filepath.Join(folder, "empty")
+	if err := os.WriteFile(empty, []byte("kind: Config\napiVersion: v1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		reason    string
+		variable  []string
+		flag      string
+		want, not string
+	}{
+		"Variable": {"a slip in the environment", []string{missing}, "", "KUBECONFIG names what does not exist: " + missing, another},
+		"Several":  {"those that exist are no matter", []string{missing, empty, another}, "", missing + ", " + another, empty},
+		"Exists":   {"it has no cluster in it", []string{empty}, "", "no cluster is configured", empty},
+		"None":     {"there is nothing to be named", nil, "", "no cluster is configured", "does not exist"},
+		"Flag":     {"the flag wins", []string{missing}, another, another, missing},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", strings.Join(tc.variable, string(filepath.ListSeparator)))
+			_, err := connection.Load(tc.flag)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
+				t.Errorf("%s: want %q and no %q, got: %v", tc.reason, tc.want, tc.not, err)
+			}
+		})
+	}
+}
+
+func TestConfigIsNotThrottled(t *testing.T) {
+	withoutCluster(t)
+	for _, how := range []string{"flag", "variable", "one of several"} {
+		path := ""
+		switch how {
+		case "flag":
+			path = nowhere
+		case "variable":
+			t.Setenv("KUBECONFIG", nowhere)
+		default:
+			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", nowhere}, string(filepath.ListSeparator)))
+		}
+		got, err := connection.Load(path)
+		if err != nil {
+			t.Fatalf("by the %s: %v", how, err)
+		}
+		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
+			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, got.QPS)
+		}
+	}
+}

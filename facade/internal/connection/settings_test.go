@@ -1,0 +1,122 @@
+package connection_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+)
+
+const proxies = "HTTP_PROXY"
+
+// TestMain sets what the libraries read once in the life of a process.
+func TestMain(m *testing.M) {
+	if err := os.Setenv(proxies, "http://environment.example.org:3128"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// hang makes no connection, until the operating system gives up.
+func hang(ctx context.Context, _, _ string) (net.Conn, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * time.Hour):
+	}
+	return nil, errors.New("no connection")
+}
+
+// The handshake never ends: what takes the request its time is the limit.
+func TestConnectTimeouts(t *testing.T) {
+	const short, long = 5 * time.Second, time.Minute
+	tests := map[string]struct {
+		reason      string
+		settings    connection.Settings
+		read, watch time.Duration
+	}{
+		"Both": {
+			"each has its own", connection.Settings{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
+		},
+		"OfAll":     {"watches are requests", connection.Settings{ConnectTimeout: short}, short, short},
+		"OfWatches": {"the rest is as ever", connection.Settings{WatchConnectTimeout: long}, 30 * time.Second, long},
+		"None":      {"who asks gives up first", connection.Settings{ConnectTimeout: -1}, time.Hour, time.Hour},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for path, want := range map[string]time.Duration{"/pods": tc.read, "/pods?watch=true": tc.watch} {
+				synctest.Test(t, func(t *testing.T) {
+					config := &rest.Config{
+						Host: "http://10.0.0.1",
+						Dial: hang,
+					}
+					tc.settings.Apply(config)
+					client, err := rest.HTTPClientFor(config)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					began := time.Now()
+					request, _ := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+					response, err := client.Do(request)
+					if took := time.Since(began); err == nil || took != want {
+						t.Errorf("%s: %s took %s, want %s; error %v", tc.reason, path, took, want, err)
+					}
+					if response != nil {
+						_ = response.Body.Close()
+					}
+					time.Sleep(2 * time.Hour) // nobody waits for the dialer
+				})
+			}
+		})
+	}
+}
+
+// Proxies of the environment are taken if they are trusted, that of the kubeconfig in any case.
+func TestProxies(t *testing.T) {
+	withoutCluster(t)
+	for name, tc := range map[string]struct {
+		path     string
+		settings connection.Settings
+		want     string
+	}{
+		"Environment": {"testdata/elsewhere.yaml", connection.Settings{}, "10.0.0.1:80"},
+		"Trusted": {
+			"testdata/elsewhere.yaml", connection.Settings{TrustEnv: true}, "environment.example.org:3128",
+		},
+		"Kubeconfig": {"testdata/proxied.yaml", connection.Settings{}, "own.example.org:3128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := connection.Load(tc.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.settings.Apply(config)
+			var dialled string
+			config.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+				dialled = address
+				return nil, errors.New("no connection")
+			}
+			client, err := rest.HTTPClientFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host, nil)
+			response, err := client.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if dialled != tc.want {
+				t.Errorf("want a connection to %q, got one to %q", tc.want, dialled)
+			}
+		})
+	}
+}
