@@ -76,7 +76,7 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 	h.Function = reflect.ValueOf(fn).Pointer()
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
-		r := newRun(ctx, call, s.codec, s.kind.op.client, said)
+		r := newRun(ctx, call, s.codec, s.kind.op.clients, said)
 		return r.change.end(fn(ctx, r))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: verb, handler: &h})
@@ -91,20 +91,23 @@ type Run[T client.Object] struct {
 	Retry int
 	// Started is when the run was due for the first time: time.Since(r.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
-	// Client reads from the manager's cache and writes with the operator's name as the field manager.
+	// Client reads and writes other objects, Live reads past all caches: see [Change].
 	Client client.Client
+	Live   client.Reader
 
 	change *Change[T]
 }
 
 // newRun makes what a function in the background gets.
 func newRun[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client, said *mistakes,
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) *Run[T] {
 	c := &Change[T]{
-		ID: call.Handler.ID, Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
+		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 	}
-	return &Run[T]{ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster, change: c}
+	return &Run[T]{
+		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,
+	}
 }
 
 // Current is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched

@@ -45,9 +45,13 @@ type Change[T client.Object] struct {
 	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf:
 	// started.
 	Started time.Time
-	// Client reads from the manager's cache and writes with the operator's name as the field manager. The handled
-	// object itself is better written with Patch.
+	// Client reads and writes other objects, with the operator's name as the field manager; the handled object itself
+	// is better written with Patch. Under [Main] it reads what the API server has now, in all namespaces that it may
+	// read, unless [Settings].CachedReads has the kind. In a manager that the project makes, it reads as the manager's
+	// client does: from its cache, by default, which a first read of a kind waits for.
 	Client client.Client
+	// Live reads what the API server has now, past all caches.
+	Live client.Reader
 
 	log      logr.Logger
 	codec    *codec.Codec[T]
@@ -76,12 +80,12 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 func (s ChangeSelection[T]) newChange(
 	ctx context.Context, call *handlers.Call, said *mistakes,
 ) (*Change[T], error) {
-	return newChange(ctx, call, s.codec, s.kind.op.client, said)
+	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
 }
 
 // newChange makes what a function gets.
 func newChange[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster client.Client, said *mistakes,
+	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
 	object, err := codec.Decode(call.Object)
 	if err != nil {
@@ -89,7 +93,8 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Client: cluster, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
+		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
+		mistakes: said,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -42,28 +43,32 @@ func NewCommand(op *Operator) *cobra.Command {
 // commandOperator is an operator as the command line knows it.
 type commandOperator struct{ op *Operator }
 
-// Scheme makes the scheme of an operator without a project around it. All errors of registrations come out here.
-func (c commandOperator) Scheme() (*runtime.Scheme, error) {
+// Settings are those of the manager of an operator without a project around it. All errors of registrations come out
+// here.
+func (c commandOperator) Settings() (commandline.Settings, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
+		return commandline.Settings{}, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
 	}
 	c.op.mu.Lock()
 	defer c.op.mu.Unlock()
 	if err := c.op.fillScheme(scheme); err != nil {
-		return nil, err
+		return commandline.Settings{}, err
 	}
 	if _, err := c.op.plan(scheme); err != nil {
-		return nil, err
+		return commandline.Settings{}, err
 	}
-	return scheme, nil
+	own := c.op.settings.values
+	return commandline.Settings{
+		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads, Connection: connection.Settings{
+			ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
+			TrustEnv: own.Networking.TrustEnv,
+		},
+	}, nil
 }
-
-// Namespaces are those of the settings.
-func (c commandOperator) Namespaces() []string { return c.op.settings.values.Namespaces }
 
 // SetupWithManager adds the operator to the manager of the command line. The flags win over the settings.
 func (c commandOperator) SetupWithManager(m ctrl.Manager, namespaces []string) error {
 	c.op.given.Namespaces = namespaces
-	return c.op.SetupWithManager(m)
+	return c.op.setUp(m)
 }

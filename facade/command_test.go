@@ -83,6 +83,9 @@ func TestWrongCommandLines(t *testing.T) {
 			"what to do is more than what is missing", scheming(), []string{"-A"}, 1,
 			[]string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"},
 		},
+		"no such file in the environment": {
+			"the file is named", scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names what does not exist: /"},
+		},
 		"no such file": {
 			"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
 		},
@@ -128,7 +131,8 @@ func TestHelpTeaches(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Run the operator test.example.org", "Examples:", "-A\n", "-n team-a -n team-b --verbose", "--log-format json",
-		"-A, --all-namespaces", "-n, --namespace", "-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
+		"-A, --all-namespaces", "-n, --namespace", "--standalone ", "no peering yet",
+		"-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
 		"--kubeconfig",
 		"--metrics-bind-address", "--version", "run ",
 	} {
@@ -164,7 +168,7 @@ func TestRunStops(t *testing.T) {
 		"no scope":      {"the whole cluster is a lot, so it is said", nil, nil, true},
 		"whole cluster": {"nothing is left to be said", nil, []string{"-A", "--log-format=JSON"}, false},
 		"namespaces": {
-			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--log-format=plain"}, false,
+			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--standalone", "--log-format=plain"}, false,
 		},
 		"namespaces in code": {
 			"the program has said so", []string{"a"}, nil, false,

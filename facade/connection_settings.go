@@ -11,7 +11,8 @@ type WatchingSettings struct {
 	// ClientTimeout is after what time a watch is ended on this side, its request included. Default: [Never]. Kopf:
 	// client_timeout.
 	ClientTimeout time.Duration
-	// ConnectTimeout is how long a watch may take to connect. Not served yet. Kopf: connect_timeout.
+	// ConnectTimeout is how long a TCP handshake may take that a watch is waiting for. Under [Main] only. Default: that
+	// of [NetworkingSettings]; [Never] leaves it to the operating system. Kopf: connect_timeout.
 	ConnectTimeout time.Duration
 	// ReconnectBackoff is the pause between the end of a watch and the next one of the same resource. Default: a tenth
 	// of a second; [Immediately] is none. After errors, pauses grow up to a minute, whatever is said here. Kopf:
@@ -30,7 +31,9 @@ type NetworkingSettings struct {
 	// as a worker waits for them, and for the search for kinds; 5 minutes for lists of objects. [Never] has no limit.
 	// Kopf: request_timeout, 5 minutes for all by default.
 	RequestTimeout time.Duration
-	// ConnectTimeout is how long a request may take to connect. Not served yet. Kopf: connect_timeout.
+	// ConnectTimeout is how long a TCP handshake may take, also for the clients of handlers. Under [Main] only: in a
+	// manager that the project makes, it is a matter of the manager's rest.Config. Default: 30 seconds; [Never] leaves
+	// it to the operating system. Kopf: connect_timeout, which is limited by request_timeout alone by default.
 	ConnectTimeout time.Duration
 	// ErrorBackoffs have requests of the framework repeated on the spot, after these delays: those that fail for want
 	// of a connection, or with the status 403, 429 or 5xx. The object, and its place among those that are handled at
@@ -43,6 +46,8 @@ type NetworkingSettings struct {
 	// EnforceRetryAfter lets the API server shorten the delays of ErrorBackoffs when it has too many requests;
 	// otherwise, it can only make them longer. Kopf: enforce_retry_after.
 	EnforceRetryAfter bool
-	// TrustEnv lets the environment choose proxies. Not served yet. Kopf: trust_env.
+	// TrustEnv takes the proxies of the environment, such as HTTPS_PROXY; that of a kubeconfig is taken either way.
+	// Under [Main] only: in a manager that the project makes, it is a matter of the manager's rest.Config. Kopf:
+	// trust_env.
 	TrustEnv bool
 }

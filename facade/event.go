@@ -33,8 +33,9 @@ type Event[T client.Object] struct {
 	Object T
 	// ID is the handler's.
 	ID string
-	// Client reads from the manager's cache and writes with the operator's name as the field manager.
+	// Client reads and writes other objects, Live reads past all caches: see [Change].
 	Client client.Client
+	Live   client.Reader
 
 	change *Change[T]
 }
@@ -68,7 +69,7 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 			return err
 		}
 		return c.end(fn(ctx, &Event[T]{
-			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, change: c,
+			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, Live: c.Live, change: c,
 		}))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: "OnEvent", handler: &h})

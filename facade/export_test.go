@@ -18,7 +18,7 @@ func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, err
 func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(nil) }
 
 // Connect gives the operator a client, as the set-up does.
-func Connect(op *Operator, c client.Client) { op.client = client.WithFieldOwner(c, op.name) }
+func Connect(op *Operator, c client.Client) { op.clients = op.clientsOf(c, c) }
 
 // ResolvedSettings are the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -28,7 +27,8 @@ type Operator struct {
 	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to
-	client        client.Client
+	clients       clients
+	managed       []managed
 }
 
 // stage is how far the operator is: what is registered too late would never be called.

@@ -35,8 +35,11 @@ type Settings struct {
 	// that is handled or read through clients, such as runtime.SchemeBuilder{v1.AddToScheme}. The types of client-go
 	// are known without it. Under SetupWithManager the functions are applied to the manager's scheme.
 	AddToScheme []func(*runtime.Scheme) error
-	// CachedReads are kinds that handlers read from a cache through their clients under [Main], given by an empty
-	// object of each. Not served yet.
+	// CachedReads are the kinds that the Client of handlers reads from a cache, given by an empty object of each, such
+	// as &corev1.Secret{}. Under [Main] only: in a manager that the project makes, it is a matter of the manager. A
+	// cached read needs no request, but may be a little old; and it has the namespaces that the operator is restricted
+	// to, no other ones. The operator must be allowed to list and watch the kind in all of these: otherwise, reads of
+	// it fail. Default: none, so each read is a request for what the API server has now.
 	CachedReads []client.Object
 
 	Process     ProcessSettings

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -34,6 +35,8 @@ func (s *Settings) durations() []durationSetting {
 		{"Watching.InactivityTimeout", &s.Watching.InactivityTimeout, reconcilers.DefaultInactivityTimeout, Never},
 		{"Queueing.ExitTimeout", &s.Queueing.ExitTimeout, reconcilers.DefaultExitTimeout, Immediately},
 		{"Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never},
+		{"Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never},
+		{"Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never},
 	}
 }
 
@@ -143,7 +146,6 @@ func (s *Settings) checkServed() (problems []error) {
 		name string
 		set  bool
 	}{
-		{"CachedReads", len(s.CachedReads) > 0},
 		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0},
 		{"Posting.Loggers", s.Posting.Loggers},
 		{"Posting.Level", s.Posting.Level != 0},
@@ -156,10 +158,7 @@ func (s *Settings) checkServed() (problems []error) {
 		{"Peering.Lifetime", s.Peering.Lifetime != 0},
 		{"Peering.Mandatory", s.Peering.Mandatory},
 		{"Peering.Clusterwide", s.Peering.Clusterwide},
-		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0},
 		{"Admission.Managed", s.Admission.Managed != ""},
-		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0},
-		{"Networking.TrustEnv", s.Networking.TrustEnv},
 	} {
 		if to.set {
 			problems = append(problems, fmt.Errorf(

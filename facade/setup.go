@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -30,36 +29,69 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 // and options, ids used twice, types that the scheme does not know. Whether the kinds exist in the cluster is not
 // looked at: their handlers wait for them.
 func (op *Operator) SetupWithManager(m ctrl.Manager) error {
+	if op.valid() {
+		if err := op.checkProgramOnly(); err != nil {
+			return err
+		}
+	}
+	return op.setUp(m)
+}
+
+// setUp adds the operator to a manager, be it the program's or the project's. After an error, it can be tried again.
+func (op *Operator) setUp(m ctrl.Manager) error {
 	switch {
 	case !op.valid():
 		return errNoOperator
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
 	}
+	plan, err := op.begin(m)
+	if err != nil {
+		return err
+	}
+	if err := op.addTo(m, plan); err != nil {
+		op.mu.Lock()
+		defer op.mu.Unlock()
+		op.stage = registering
+		return fmt.Errorf("setting up operator %q: %w", op.name, err)
+	}
+	return nil
+}
+
+// begin checks all that needs no manager but its scheme, and ends the time of registrations.
+func (op *Operator) begin(m ctrl.Manager) ([]reconcilers.Registration, error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if op.stage != registering {
-		return fmt.Errorf("setting up operator %q: it was set up already; make one operator for each manager", op.name)
+		return nil, fmt.Errorf(
+			"setting up operator %q: it was set up already; make one operator for each manager", op.name,
+		)
 	}
 	if err := op.fillScheme(m.GetScheme()); err != nil {
-		return err
+		return nil, err
 	}
 	plan, err := op.plan(m.GetScheme())
 	if err != nil {
+		return nil, err
+	}
+	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
+	op.stage = setUp
+	return plan, nil
+}
+
+// addTo adds what the user has beside the handlers, and then the operator. No lock is held: the user's functions may
+// call anything.
+func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
+	if err := op.addManaged(m); err != nil {
 		return err
 	}
 	if len(plan) == 0 {
 		m.GetLogger().Info("Operator has no handlers; it does nothing", "operator", op.name)
 	}
-	op.client = client.WithFieldOwner(m.GetClient(), op.name)
-	op.stage = setUp
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
-		return fmt.Errorf("setting up operator %q: %w", op.name, err)
+		return err
 	}
-	if err := reconcilers.SetupWithManager(m, op.engineOptions(plan)); err != nil {
-		return fmt.Errorf("setting up operator %q: %w", op.name, err)
-	}
-	return nil
+	return reconcilers.SetupWithManager(m, op.engineOptions(plan))
 }
 
 // valid is false for nil and for the zero value.
@@ -83,13 +115,22 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 }
 
 // settle fills in the defaults of the settings, and gives all that is wrong with them.
-func (op *Operator) settle() (wrong setupErrors) {
+func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
-	for _, err := range problems {
+	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
 		wrong.add(op.location, fmt.Errorf("kopf.New: %w", err))
 	}
 	return wrong
+}
+
+// checkProgramOnly refuses the settings of a connection and a client that are the project's own.
+func (op *Operator) checkProgramOnly() error {
+	var wrong setupErrors
+	for _, err := range op.given.programOnly() {
+		wrong.add(op.location, fmt.Errorf("kopf.New: %w", err))
+	}
+	return wrong.report(op.name)
 }
 
 // engineOptions are the settings as the engine has them.

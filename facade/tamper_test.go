@@ -3,6 +3,7 @@ package facade_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -156,7 +157,7 @@ func (v *tamperer) tamper(values ...any) {
 }
 
 // operate runs the operator until it is stopped.
-func operate(t *testing.T, server *memapi.Server, op *kopf.Operator, log logr.Logger) (stop func()) {
+func operate(t *testing.T, server http.RoundTripper, op *kopf.Operator, log logr.Logger) (stop func()) {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log,

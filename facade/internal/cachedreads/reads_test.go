@@ -125,7 +125,7 @@ func TestLiveReads(t *testing.T) {
 		}
 		if len(typed.Items) != 2 || len(untyped.Items) != 2 || p.reads.Load() != 4 || p.watches.Load() != 0 {
 			t.Errorf(
-				"%d and %d objects in lists; %d requests and %d watches: each read is a request, and nothing is watched",
+				"%d and %d objects in lists; %d requests and %d watches: each read is a request, nothing is watched",
 				len(typed.Items), len(untyped.Items), p.reads.Load(), p.watches.Load(),
 			)
 		}
@@ -168,8 +168,9 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 		p.refused.Store(true)
 		for range 2 {
 			took, err := p.get("mine", "a")
-			if took > time.Second || err == nil || !apierrors.IsForbidden(err) ||
-				!strings.Contains(err.Error(), "reading /v1, Kind=ConfigMap from the cache, as Settings.CachedReads says") {
+			if took > time.Second || err == nil || !apierrors.IsForbidden(err) || !strings.Contains(
+				err.Error(), "reading /v1, Kind=ConfigMap from the cache, as Settings.CachedReads says",
+			) {
 				t.Errorf("after %s: %v", took, err)
 			}
 		}

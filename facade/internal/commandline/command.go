@@ -8,19 +8,32 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Operator is what a command line needs of an operator.
 type Operator interface {
-	// Scheme makes the scheme of the manager. All errors of registrations come out here, before a cluster is needed.
-	Scheme() (*runtime.Scheme, error)
-	// Namespaces are those that the program restricts the operator to; none means the whole cluster.
-	Namespaces() []string
+	// Settings are those that the manager is made with. All errors of registrations come out here, before a cluster is
+	// needed.
+	Settings() (Settings, error)
 	// SetupWithManager adds the operator to the manager, for these namespaces, or for the whole cluster.
 	SetupWithManager(m ctrl.Manager, namespaces []string) error
+}
+
+// Settings are what the program says of its manager.
+type Settings struct {
+	// Scheme has all types of the operator.
+	Scheme *runtime.Scheme
+	// Namespaces are those that the operator is restricted to; none means the whole cluster.
+	Namespaces []string
+	// Connection says how the cluster is connected to.
+	Connection connection.Settings
+	// CachedReads are objects of the kinds that the manager's client reads from its cache.
+	CachedReads []client.Object
 }
 
 // Program is an operator under the name that people know it by.

@@ -3,7 +3,6 @@ package commandline_test
 import (
 	"bytes"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,9 +21,9 @@ type fakeOperator struct {
 	served []string
 }
 
-func (*fakeOperator) Scheme() (*runtime.Scheme, error) { return runtime.NewScheme(), nil }
-
-func (f *fakeOperator) Namespaces() []string { return f.own }
+func (f *fakeOperator) Settings() (commandline.Settings, error) {
+	return commandline.Settings{Scheme: runtime.NewScheme(), Namespaces: f.own}, nil
+}
 
 func (f *fakeOperator) SetupWithManager(_ ctrl.Manager, namespaces []string) error {
 	f.served = namespaces
@@ -76,26 +75,5 @@ func TestOperatorThatCannotRun(t *testing.T) {
 	err := cmd.ExecuteContext(t.Context())
 	if !errors.Is(err, broken) || commandline.ExitCode(err) != 1 {
 		t.Errorf("got %v, exit code %d", err, commandline.ExitCode(err))
-	}
-}
-
-func TestConfigIsNotThrottled(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	for _, how := range []string{"flag", "variable"} {
-		path := ""
-		if how == "flag" {
-			path = nowhere
-		} else {
-			t.Setenv("KUBECONFIG", nowhere)
-		}
-		got, err := commandline.LoadConfig(path)
-		if err != nil {
-			t.Fatalf("by the %s: %v", how, err)
-		}
-		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
-			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, got.QPS)
-		}
 	}
 }

@@ -47,6 +47,7 @@ func (r *runner) commonFlags(flags *pflag.FlagSet) {
 func (r *runner) runFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&r.namespaces, "namespace", "n", nil, "serve this `namespace`; may be given several times")
 	flags.BoolVarP(&r.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	flags.Bool("standalone", false, "run alone, whatever other operators do: always so, as there is no peering yet")
 	flags.StringVar(
 		&r.metrics, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
@@ -86,8 +87,7 @@ func UniqueNamespaces(names []string) ([]string, error) {
 }
 
 // scope gives the namespaces to be served, none for the whole cluster, and a hint if nobody has said so.
-func (r *runner) scope() (names []string, hint string) {
-	ofProgram := r.program.Operator.Namespaces()
+func (r *runner) scope(ofProgram []string) (names []string, hint string) {
 	switch {
 	case r.allNamespaces:
 		return nil, ""

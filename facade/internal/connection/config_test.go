@@ -33,11 +33,16 @@ func TestFilesThatAreMissing(t *testing.T) {
 		flag      string
 		want, not string
 	}{
-		"Variable": {"a slip in the environment", []string{missing}, "", "KUBECONFIG names what does not exist: " + missing, another},
-		"Several":  {"those that exist are no matter", []string{missing, empty, another}, "", missing + ", " + another, empty},
-		"Exists":   {"it has no cluster in it", []string{empty}, "", "no cluster is configured", empty},
-		"None":     {"there is nothing to be named", nil, "", "no cluster is configured", "does not exist"},
-		"Flag":     {"the flag wins", []string{missing}, another, another, missing},
+		"Variable": {
+			"a slip in the environment", []string{missing}, "",
+			"KUBECONFIG names what does not exist: " + missing, another,
+		},
+		"Several": {
+			"those that exist are no matter", []string{missing, empty, another}, "", missing + ", " + another, empty,
+		},
+		"Exists": {"it has no cluster in it", []string{empty}, "", "no cluster is configured", empty},
+		"None":   {"there is nothing to be named", nil, "", "no cluster is configured", "does not exist"},
+		"Flag":   {"the flag wins", []string{missing}, another, another, missing},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

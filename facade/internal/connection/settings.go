@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// defaultConnect is that of client-go.
-const defaultConnect = 30 * time.Second
+// DefaultConnect is that of client-go.
+const DefaultConnect = 30 * time.Second
 
 // Settings say how connections are made.
 type Settings struct {
@@ -33,11 +33,11 @@ func (s Settings) Apply(config *rest.Config) {
 	}
 	next := config.Dial
 	if next == nil {
-		next = (&net.Dialer{KeepAlive: defaultConnect}).DialContext
+		next = (&net.Dialer{KeepAlive: DefaultConnect}).DialContext
 	}
 	config.Dial = dialer{
-		next: next, connect: cmp.Or(s.ConnectTimeout, defaultConnect),
-		watch: cmp.Or(s.WatchConnectTimeout, s.ConnectTimeout, defaultConnect),
+		next: next, connect: cmp.Or(s.ConnectTimeout, DefaultConnect),
+		watch: cmp.Or(s.WatchConnectTimeout, s.ConnectTimeout, DefaultConnect),
 	}.dial
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return marking{next} })
 }

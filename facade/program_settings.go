@@ -1,0 +1,56 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
+)
+
+// programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
+func (s *Settings) programOnly() (problems []error) {
+	for _, one := range []struct {
+		name string
+		set  bool
+		say  string
+	}{
+		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
+		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
+		{"Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"},
+		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
+	} {
+		if one.set {
+			problems = append(problems, fmt.Errorf("%s: it is for kopf.Main; here, %s", one.name, one.say))
+		}
+	}
+	return problems
+}
+
+// checkCachedReads checks that each object names a kind.
+func (s *Settings) checkCachedReads(scheme *runtime.Scheme) (problems []error) {
+	for i, object := range s.CachedReads {
+		if err := checkKind(object, scheme); err != nil {
+			problems = append(problems, fmt.Errorf("CachedReads[%d]: %w", i, err))
+		}
+	}
+	return problems
+}
+
+func checkKind(object client.Object, scheme *runtime.Scheme) error {
+	if object == nil {
+		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
+	}
+	_, err := cachedreads.Kind(object, scheme)
+	switch {
+	case runtime.IsNotRegisteredError(err):
+		return fmt.Errorf(
+			"the scheme does not know %T: give the AddToScheme of its package to Settings.AddToScheme", object,
+		)
+	case err != nil:
+		return fmt.Errorf("an object of the type %T without apiVersion and kind names no kind: %w", object, err)
+	}
+	return nil
+}

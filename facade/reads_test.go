@@ -1,0 +1,218 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// readers has a handler of each sort of the operator read a widget, and notes what came of it.
+func readers(op *kopf.Operator, read func(id string, cached client.Client, live client.Reader)) {
+	widgets := kopf.For(op, &Widget{})
+	widgets.OnCreate("change", func(_ context.Context, c *Change) error {
+		c.Sub("sub", func(_ context.Context, c *Change) error { read("sub", c.Client, c.Live); return nil })
+		read("change", c.Client, c.Live)
+		return nil
+	})
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
+		if e.Type == kopf.EventAdded {
+			read("event", e.Client, e.Live)
+		}
+		return nil
+	})
+	widgets.Daemon("daemon", func(_ context.Context, r *kopf.Run[*Widget]) error {
+		read("daemon", r.Client, r.Live)
+		return nil
+	})
+}
+
+// In a project's manager, Client is the manager's, which reads from its cache, and Live is beside it.
+func TestClientsOfAManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		connection := server.Connect()
+		server.Put(configMaps, map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "1"}})
+		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
+		mu, done := sync.Mutex{}, []string{}
+		readers(op, func(id string, cached client.Client, live client.Reader) {
+			mu.Lock()
+			defer mu.Unlock()
+			var requests []string
+			for _, reader := range []client.Reader{cached, live} {
+				key := client.ObjectKey{Namespace: "ns", Name: "a"}
+				if err := reader.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				requests = append(requests, verbsOf(connection))
+			}
+			if requests[0] == "get" || requests[1] != "get" {
+				t.Errorf("%s: requests %q: Client reads from the cache, Live does not", id, requests)
+			}
+			done = append(done, id)
+		})
+		stop := operate(t, connection, op, logr.Discard())
+		defer stop()
+		time.Sleep(time.Second)
+		server.Put(served, body(map[string]any{"size": int64(1)}))
+		time.Sleep(time.Minute)
+		if slices.Sort(done); !slices.Equal(done, []string{"change", "daemon", "event", "sub"}) {
+			t.Errorf("handlers that have read: %q", done)
+		}
+	})
+}
+
+var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true, Plain: true}
+
+// verbsOf are the requests for config maps since it was asked last.
+func verbsOf(connection *memapi.Connection) string {
+	var verbs []string
+	for _, r := range connection.Drain() {
+		if r.Resource.Plural == configMaps.Plural {
+			verbs = append(verbs, r.Verb)
+		}
+	}
+	return strings.Join(verbs, " ")
+}
+
+// serve makes sockets for an API server in memory, and gives the kubeconfig.
+func serve(t *testing.T, api http.RoundTripper) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		response, err := api.RoundTrip(r)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer func() { _ = response.Body.Close() }()
+		w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+		w.WriteHeader(response.StatusCode)
+		for buffer := make([]byte, 1<<12); ; {
+			_ = http.NewResponseController(w).Flush()
+			n, err := response.Body.Read(buffer)
+			_, _ = w.Write(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	data, err := os.ReadFile(nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	data = []byte(strings.Replace(string(data), "http://127.0.0.1:1", server.URL, 1))
+	if err := os.WriteFile(kubeconfig, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// A program reads live, also where its own objects are not, unless it has named the kind.
+func TestClientsOfMain(t *testing.T) {
+	configMap := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	for name, c := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		want     string // what is requested for config maps, and the error
+	}{
+		"Live": {"other namespaces than those that are served can be read", kopf.Settings{}, "get get <nil> <nil>"},
+		"Cached": {
+			"a cache has the namespaces that are served", kopf.Settings{CachedReads: []client.Object{configMap}},
+			"get unable to get: other/a because of unknown namespace for the cache <nil>",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, errs := memapi.New(), make(chan error, 2)
+			server.Install(served)
+			server.Put(configMaps, map[string]any{
+				"metadata": map[string]any{"namespace": "other", "name": "a", "uid": "1"},
+			})
+			connection := server.Connect()
+			c.settings.AddToScheme = append(c.settings.AddToScheme, addWidgets)
+			op := kopf.New("test.example.org", c.settings)
+			kopf.For(op, &Widget{}).OnCreate("fn", func(ctx context.Context, c *Change) error {
+				for _, reader := range []client.Reader{c.Client, c.Live} {
+					errs <- reader.Get(ctx, client.ObjectKey{Namespace: "other", Name: "a"}, configMap.DeepCopy())
+				}
+				return nil
+			})
+			cmd := kopf.NewCommand(op)
+			cmd.SetArgs([]string{"-n", "ns", "-q", "--kubeconfig", serve(t, connection)})
+			cmd.SetErr(io.Discard)
+			ctx, cancel := context.WithCancel(t.Context())
+			server.Put(served, body(map[string]any{"size": int64(1)}))
+			done := make(chan error, 1)
+			go func() { done <- cmd.ExecuteContext(ctx) }()
+			ofClient, ofLive := <-errs, <-errs
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if got := fmt.Sprint(verbsOf(connection), " ", ofClient, " ", ofLive); got != c.want {
+				t.Errorf("%s: want %q, got %q", c.reason, c.want, got)
+			}
+		})
+	}
+}
+
+// What is for programs of their own is refused where the manager has a say of its own.
+func TestSettingsOfProgramsOnly(t *testing.T) {
+	op := kopf.New("test.example.org", kopf.Settings{
+		CachedReads: []client.Object{&corev1.Secret{}},
+		Watching:    kopf.WatchingSettings{ConnectTimeout: time.Second},
+		Networking:  kopf.NetworkingSettings{ConnectTimeout: time.Second, TrustEnv: true},
+	})
+	err := op.SetupWithManager(newManager(t, newScheme(t)))
+	if err == nil {
+		t.Fatal("nothing is told")
+	}
+	for _, want := range []string{
+		"4 mistakes", "facade/reads_test.go:", "kopf.New: CachedReads: it is for kopf.Main; here, the client is",
+		"kopf.New: Watching.ConnectTimeout: it is for kopf.Main; here, set Dial",
+		"kopf.New: Networking.ConnectTimeout: it is for kopf.Main; here, set Dial",
+		"kopf.New: Networking.TrustEnv: it is for kopf.Main; here, set Proxy",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got: %v", want, err)
+		}
+	}
+}
+
+func TestWrongCachedReads(t *testing.T) {
+	op := kopf.New("test.example.org", kopf.Settings{
+		CachedReads: []client.Object{&Widget{}, nil, &corev1.Secret{}, &unstructured.Unstructured{}},
+	})
+	_, err := kopf.Plan(op, newScheme(t))
+	if err == nil {
+		t.Fatal("nothing is told")
+	}
+	for _, want := range []string{
+		"3 mistakes", "CachedReads[1]: the object is nil: give an empty one of the kind",
+		"CachedReads[2]: the scheme does not know *v1.Secret: give the AddToScheme of its package",
+		"CachedReads[3]: an object of the type *unstructured.Unstructured",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got: %v", want, err)
+		}
+	}
+}
