@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // SubState is what has become of a sub-handler.
@@ -40,27 +41,32 @@ type SubOutcome struct {
 // A sub-handler may ask the Change of its handler about those before it. Functions of Patch must not ask: take the
 // outcome before. Kopf: none.
 func (c *Change[T]) Outcome(id string) SubOutcome {
-	outcome := SubOutcome{State: SubPending}
-	c.do(func() error {
-		if c.call.Subs == nil {
-			return errNoSubs
-		}
-		record, err := c.call.Subs.Record(id)
-		if err != nil {
+	record, err := c.record(id)
+	if err != nil {
+		c.do(func() error {
 			return fmt.Errorf("reading the outcome of sub-handler %q of handler %q: %w", id, c.ID, err)
-		}
-		outcome.Retries = int(ptr.Deref(record.Retries, 0))
-		switch {
-		case ptr.Deref(record.Failure, false):
-			outcome.State, outcome.Message = SubFailed, ptr.Deref(record.Message, "")
-		case ptr.Deref(record.Success, false):
-			outcome.State = SubSucceeded
-		default:
-			outcome.Message = pendingMessage(ptr.Deref(record.Message, ""))
-		}
-		return nil
-	})
-	return outcome
+		})
+		return SubOutcome{State: SubPending}
+	}
+	text, retries := ptr.Deref(record.Message, ""), int(ptr.Deref(record.Retries, 0))
+	switch {
+	case ptr.Deref(record.Failure, false):
+		return SubOutcome{State: SubFailed, Message: text, Retries: retries}
+	case ptr.Deref(record.Success, false):
+		return SubOutcome{State: SubSucceeded, Retries: retries}
+	default:
+		return SubOutcome{State: SubPending, Message: pendingMessage(text), Retries: retries}
+	}
+}
+
+// record is what is known of a sub-handler. The function may have returned: its sub-handlers ask while they run.
+func (c *Change[T]) record(id string) (progress.Record, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.call.Subs == nil {
+		return progress.Record{}, errNoSubs
+	}
+	return c.call.Subs.Record(id)
 }
 
 // pendingMessage leaves out what the record of a handler says that only waits for its own sub-handlers, be it in our

@@ -88,7 +88,7 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 }
 
 // After makes a sub-handler wait until those with these ids have succeeded. The ids are as in c.Sub, those of
-// sub-handlers of the same handler.
+// sub-handlers of the same handler; with none of them, there is nothing to wait for.
 //
 // If one of them has failed for good, so does this one, without a call: its error names that one. One that does not
 // match, such as by its field, has nothing to do for this change, and is not waited for. A timeout counts from the
@@ -100,22 +100,20 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 // An id that is neither declared before the sub-handlers are run nor finished already, and sub-handlers that wait for
 // one another, fail the handler for good. Kopf: none.
 func After(ids ...string) SubOption {
-	return dependency("After", ids, func(h *handlers.Handler) { h.After = ids })
+	return dependency("After", ids, func(h *handlers.Handler, ids []string) { h.After = ids })
 }
 
 // AfterFinished makes a sub-handler wait until those with these ids are finished, whether they have succeeded or failed
 // for good. All else is as with [After]; a sub-handler may have both. Kopf: none.
 func AfterFinished(ids ...string) SubOption {
-	return dependency("AfterFinished", ids, func(h *handlers.Handler) { h.AfterFinished = ids })
+	return dependency("AfterFinished", ids, func(h *handlers.Handler, ids []string) { h.AfterFinished = ids })
 }
 
-func dependency(name string, ids []string, set func(*handlers.Handler)) SubOption {
+func dependency(name string, ids []string, set func(h *handlers.Handler, ids []string)) SubOption {
 	var err error
-	switch {
-	case len(ids) == 0:
-		err = fmt.Errorf("%s(): name the sub-handlers that come before", name)
-	case slices.Contains(ids, ""):
+	ids = slices.Clone(ids) // the handler may go on with its list
+	if slices.Contains(ids, "") {
 		err = fmt.Errorf("%s(%s): no sub-handler has an empty id", name, quoteAll(ids))
 	}
-	return optionOf[SubOption](name, err, set)
+	return optionOf[SubOption](name, err, func(h *handlers.Handler) { set(h, ids) })
 }

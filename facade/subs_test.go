@@ -126,7 +126,7 @@ func TestAfter(t *testing.T) {
 			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
 		}, "", [2][]string{{"a", "b"}, {"c"}}},
 		"a policy": {"it may have them", []kopf.SubOption{kopf.Policy(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
-		"none":     {"it would mean nothing", []kopf.SubOption{kopf.After()}, "After(): name", [2][]string{}},
+		"none":     {"a list may be empty", []kopf.SubOption{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
 		"empty":    {"no id is", []kopf.SubOption{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
 		"repeated": {"nobody can tell why", []kopf.SubOption{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
 	} {

@@ -25,8 +25,8 @@ func register(op *kopf.Operator) {
 	examples.On("items", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, items)
 }
 
-// items has one sub-handler for each item of the object. It is called again as long as one of them is not finished, so
-// it only says what there is to do.
+// items has one sub-handler for each item of the object, and one for the end. It is called again as long as one of them
+// is not finished, so it only says what there is to do.
 func items(ctx context.Context, c *Change) error {
 	list, err := kopf.At[[]string](c.Object, "spec.items")
 	if err != nil && !errors.Is(err, kopf.ErrNoValue) {
@@ -36,15 +36,22 @@ func items(ctx context.Context, c *Change) error {
 	for _, item := range list {
 		c.Sub(item, prepare(item))
 	}
+	c.Sub("report", report(c, list), kopf.AfterFinished(list...))
 	return nil
 }
 
-// prepare is two steps: the first one is run on the spot, and the second one only when that is done.
+// prepare is two steps, the second one after the first one. It is done when both are, and fails if one of them has.
 func prepare(item string) kopf.ChangeFunc[kopf.Dynamic] {
 	return func(ctx context.Context, c *Change) error {
+		c.Sub("check", check(item), kopf.After("fetch"))
 		c.Sub("fetch", fetch(item), kopf.Retries(3))
 		if err := c.RunSubs(ctx); err != nil {
 			return err
+		}
+		for _, step := range []string{"fetch", "check"} {
+			if outcome := c.Outcome(step); outcome.State == kopf.SubFailed {
+				return kopf.Permanentf("%s: %s", step, outcome.Message)
+			}
 		}
 		log.FromContext(ctx).Info("Prepared", "item", item)
 		c.SetResult(item + " is ready")
@@ -53,12 +60,35 @@ func prepare(item string) kopf.ChangeFunc[kopf.Dynamic] {
 }
 
 // fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
+// That of the third one never works.
 func fetch(item string) kopf.ChangeFunc[kopf.Dynamic] {
 	return func(ctx context.Context, c *Change) error {
-		if item == "item2" && c.Retry == 0 {
+		switch {
+		case item == "item2" && c.Retry == 0:
 			return kopf.Temporaryf(time.Second, "not there yet")
+		case item == "item3":
+			return kopf.Permanentf("there is no such item")
 		}
 		log.FromContext(ctx).Info(fmt.Sprintf("Fetched %s at attempt %d", item, c.Retry+1))
+		return nil
+	}
+}
+
+// check is called only where there is something to check.
+func check(item string) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(ctx context.Context, _ *Change) error {
+		log.FromContext(ctx).Info("Checked", "item", item)
+		return nil
+	}
+}
+
+// report tells what has come of each item. It asks the change of the handler that has these sub-handlers.
+func report(of *Change, list []string) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(ctx context.Context, _ *Change) error {
+		for _, item := range list {
+			outcome := of.Outcome(item)
+			log.FromContext(ctx).Info("Reporting", "item", item, "state", outcome.State, "text", outcome.Message)
+		}
 		return nil
 	}
 }
