@@ -163,7 +163,9 @@ func TestOutcome(t *testing.T) {
 		"forged":  {Success: ptr.To(true), Failure: ptr.To(true)},
 	}}
 	got := map[string]kopf.SubOutcome{}
+	var returned *Change
 	wantFailed(t, parent(t, held, func(_ context.Context, c *Change) error {
+		returned = c
 		for id := range held.records {
 			got[id] = c.Outcome(id)
 		}
@@ -179,6 +181,9 @@ func TestOutcome(t *testing.T) {
 		"forged":  {State: kopf.SubFailed},
 	}, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
+	}
+	if outcome := returned.Outcome("failed"); outcome.State != kopf.SubFailed {
+		t.Errorf("sub-handlers ask when their handler has returned: got %+v", outcome)
 	}
 	for reason, a := range map[string]*execution.Attempt{
 		"a record that cannot be read is no outcome": parent(t, held, func(_ context.Context, c *Change) error {

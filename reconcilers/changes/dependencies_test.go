@@ -67,6 +67,8 @@ func TestDependencies(t *testing.T) {
 			w.want("failure", true, w.record("p.b", "failure"))
 			w.want("message", `not called, as it comes after what has failed for good: "a"`, w.record("p.b", "message"))
 			w.want("message", `not called, as it comes after what has failed for good: "b"`, w.record("p.c", "message"))
+			w.want("logged", true, w.hasLogged(`"handler"="p/b" "reason"="create"`, "Handler failed for good"))
+			w.want("two handlers in a line", false, w.hasLogged(`"handler"="p" `, `"handler"="p/b" `))
 			p.settle()
 			w.wantCalls("rest", "10s create p", "10s create d")
 			w.wantClean("all")
@@ -76,6 +78,21 @@ func TestDependencies(t *testing.T) {
 				sub("a", fails(1, later)), sub("b", fails(1, permanentError{}))))).settle()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create b", "10s create p", "10s create a",
 				"10s create c")
+		}},
+		"Flushed": {"what one comes after is written by its first act, if it wants that", func(w *world) {
+			var p *process
+			flush := func(ctx context.Context, c *handlers.Call) error {
+				err := c.Writes.Flush(ctx)
+				p.kill()
+				return err
+			}
+			first := onCreate("p", w.steps(nil, sub("a", ok), sub("b", flush, afterSuccess("a"))))
+			p = w.compact(first)
+			p.settle()
+			w.wantCalls("first life", "0s create p", "0s create a", "0s create b")
+			w.compact(onCreate("p", w.steps(nil, sub("a", ok), sub("b", ok, afterSuccess("a"))))).settle()
+			w.wantCalls("second life", "0s create p", "0s create b")
+			w.wantClean("all")
 		}},
 		"NotSelected": {"who does not match has nothing to do, and is not waited for", func(w *world) {
 			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", ok, never)))).settle()
@@ -123,7 +140,7 @@ func TestDependencies(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				start(registered).settle()
 				w.want("time", 50*time.Second, time.Since(started))
-				w.want("the end", true, w.hasLogged("failed for good", `has timed out after 0:00:20`))
+				w.want("the end", true, w.hasLogged("failed for good", `timed out after 20s`))
 				w.wantClean("all")
 			}
 		}},

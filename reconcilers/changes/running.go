@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -39,6 +40,7 @@ type invocation struct {
 	attempt  *execution.Attempt
 	interval time.Duration // how long outcomes wait; longer if writes fail
 	cancel   context.CancelCauseFunc
+	log      logr.Logger   // that of the pass: each call adds the names of its handler
 	requests chan func()   // what the function's goroutine wants to be done on ours
 	over     chan struct{} // closed when nobody waits for them any more
 
@@ -135,7 +137,7 @@ func (i *invocation) run(ctx context.Context) error {
 	i.interval = pass.handling.checkpoint()
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	i.cancel = cancel
+	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
 	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()

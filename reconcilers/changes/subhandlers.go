@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -135,7 +137,7 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 		return err
 	}
 	s.invocation.prepare(sub.handler, a, s.ancestors)
-	sub.handler.Run(ctx, a)
+	sub.handler.Run(logf.IntoContext(ctx, s.invocation.log), a)
 	err := s.invocation.onPass(func() error {
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err

@@ -3,6 +3,7 @@ package explorer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +51,25 @@ func (l *life) nests(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstr
 			})
 		}
 		return c.RunSubs(ctx)
+	}
+}
+
+// chains is a parent whose parts come one after the other, though they are declared the other way round. One that is
+// called before its turn fails, so that it never tells.
+func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
+	return func(_ context.Context, parent *Change) error {
+		for i := len(subs) - 1; i >= 0; i-- {
+			before, carry := subs[:i], l.carries(takes, i%2)
+			parent.Sub(subs[i], func(ctx context.Context, c *Change) error {
+				for _, id := range before {
+					if outcome := parent.Outcome(id); outcome.State != kopf.SubSucceeded {
+						return kopf.Permanent(fmt.Errorf("%s is %s", id, outcome.State))
+					}
+				}
+				return carry(ctx, c)
+			}, kopf.After(before...))
+		}
+		return nil
 	}
 }
 

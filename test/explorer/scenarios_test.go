@@ -92,6 +92,14 @@ var scenarios = map[string]scenario{
 		steps:    []step{{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")}},
 		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
 	},
+	"sub-handlers-in-a-chain": {
+		register: func(l *life, s Selection) {
+			s.On("p", anyChange, l.chains(2*time.Second, "one", "two", "three"))
+			s.On("b", anyChange, l.carries(0, 0))
+		},
+		steps:    []step{{after: time.Second, do: create("x")}, {after: 12 * time.Second, do: edit("y")}},
+		carriers: []string{"p/one", "p/two", "p/three", "b"}, lasting: lasting,
+	},
 	"edit-and-delete-during-sub-handlers": {
 		register: func(l *life, s Selection) {
 			s.On("p", anyChange, l.nests(3*time.Second, "one", "two"))
