@@ -29,10 +29,11 @@ func main() {
 
 func newOperator(namespaces ...string) *kopf.Operator {
 	op := kopf.New("killed.example.org", kopf.Settings{
-		Namespaces: namespaces, AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
+		Namespaces: namespaces, AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}, CachedReads: cached(),
 	})
 	register(kopf.For(op, &v1.Gadget{}), slowness())
 	register(kopf.For(op, &v1.Widget{}), slowness())
+	reading(kopf.For(op, &v1.Gadget{}))
 	weather(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
@@ -55,7 +56,7 @@ func register[T client.Object](objects kopf.Selection[T], slow time.Duration) {
 		fmt.Printf("CALL %s %s retry=%d\n", c.ID, c.Object.GetName(), c.Retry)
 		c.SetResult(result{Call: c.Retry + 1})
 	}
-	quick := objects.MatchingLabels("!flaky,!storm")
+	quick := objects.MatchingLabels("!flaky,!storm,!reads")
 	quick.OnCreate("first", func(_ context.Context, c *kopf.Change[T]) error { note(c); return nil })
 	quick.OnCreate("second", func(ctx context.Context, c *kopf.Change[T]) error {
 		note(c)

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// cached are the kinds that are read from a cache: secrets, if E2E_CACHE says anything.
+func cached() (kinds []client.Object) {
+	if os.Getenv("E2E_CACHE") != "" {
+		kinds = append(kinds, &corev1.Secret{})
+	}
+	return kinds
+}
+
+// reading reads for objects with the label "reads" in the namespace that it says, and prints what comes of it.
+func reading[T client.Object](objects kopf.Selection[T]) {
+	const label = "reads"
+	objects.MatchingLabels(label).OnCreate("reads", func(ctx context.Context, c *kopf.Change[T]) error {
+		key := client.ObjectKey{Namespace: c.Object.GetLabels()[label], Name: "shared"}
+		var shared corev1.ConfigMap
+		err := c.Client.Get(ctx, key, &shared)
+		fmt.Printf("READ %v by Client: %v\n", shared.Data, err)
+		err = c.Live.Get(ctx, key, &shared)
+		fmt.Printf("READ %v by Live: %v\n", shared.Data, err)
+		fmt.Printf("LISTED: %v\n", c.Client.List(ctx, &corev1.SecretList{}, client.InNamespace(c.Object.GetNamespace())))
+		return nil
+	})
+}
