@@ -29,7 +29,8 @@ func reading[T client.Object](objects kopf.Selection[T]) {
 		fmt.Printf("READ %v by Client: %v\n", shared.Data, err)
 		err = c.Live.Get(ctx, key, &shared)
 		fmt.Printf("READ %v by Live: %v\n", shared.Data, err)
-		fmt.Printf("LISTED: %v\n", c.Client.List(ctx, &corev1.SecretList{}, client.InNamespace(c.Object.GetNamespace())))
+		err = c.Client.List(ctx, &corev1.SecretList{}, client.InNamespace(c.Object.GetNamespace()))
+		fmt.Printf("LISTED: %v\n", err)
 		return nil
 	})
 }
