@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -61,7 +62,7 @@ type Change[T client.Object] struct {
 	mu       sync.Mutex
 	original *original[T] // what Object was like; nil if that is not looked at
 	errs     []error      // of the calls of the handler
-	returned bool         // the handler has
+	returned atomic.Bool  // the handler has
 }
 
 // call is the function as the engine calls it.
@@ -120,7 +121,7 @@ var errReturned = errors.New("the handler has returned: its object cannot be cha
 func (c *Change[T]) do(act func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.returned {
+	if c.returned.Load() {
 		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
 		return
 	}
@@ -133,7 +134,7 @@ func (c *Change[T]) do(act func() error) {
 func (c *Change[T]) end(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.returned = true
+	c.returned.Store(true)
 	if len(c.errs) > 0 {
 		err = errors.Join(append([]error{err}, c.errs...)...)
 	}
@@ -179,7 +180,7 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 func (c *Change[T]) status(id string) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.returned {
+	if c.returned.Load() {
 		return nil, errReturned
 	}
 	body := c.call.Object

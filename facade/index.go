@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -63,6 +64,7 @@ func NewIndex[T client.Object, K comparable, V any](
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing}
 	if _, ok := prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
+		said := &mistakes{}
 		h.Function = reflect.ValueOf(fn).Pointer()
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,
@@ -75,6 +77,7 @@ func NewIndex[T client.Object, K comparable, V any](
 			if errors.Is(err, errKeep) {
 				return nil, true, nil
 			}
+			said.noteDelay(logf.FromContext(ctx), err)
 			return untyped(entries), false, err
 		}}
 		s.kind.op.register(registration{kind: s.kind, verb: "NewIndex", handler: &h})

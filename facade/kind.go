@@ -138,7 +138,7 @@ type Resource = discovery.Resource
 //
 // The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
 // it, new kinds are looked for at intervals.
-func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstructured] {
+func ForResource(op *Operator, spelling ...string) Selection[Dynamic] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
 		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
@@ -150,7 +150,7 @@ func ForResource(op *Operator, spelling ...string) Selection[*unstructured.Unstr
 // in every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it
 // is handled in one. It must be fast, and always say the same of the same resource; a panic is a false, told once for
 // each resource. Kopf: a callable in the place of the resource.
-func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*unstructured.Unstructured] {
+func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[Dynamic] {
 	var err error
 	if meant == nil {
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
@@ -180,7 +180,7 @@ func cloneResource(r Resource) Resource {
 // untypedSelection is a selection of objects without a Go type; or keeps the error of the function that makes it.
 func untypedSelection(
 	op *Operator, by string, selector discovery.Selector, err error,
-) Selection[*unstructured.Unstructured] {
+) Selection[Dynamic] {
 	k := &kind{op: op, location: location()}
 	switch {
 	case !op.valid():
@@ -190,9 +190,9 @@ func untypedSelection(
 	default:
 		k.find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
-	decoder := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]())
+	decoder := codec.New[Dynamic](reflect.TypeFor[unstructured.Unstructured]())
 	k.checkField = decoder.CheckField
-	return Selection[*unstructured.Unstructured]{ChangeSelection[*unstructured.Unstructured]{kind: k, codec: decoder}}
+	return Selection[Dynamic]{ChangeSelection[Dynamic]{kind: k, codec: decoder}}
 }
 
 // quoteAll gives arguments as they stand in Go.

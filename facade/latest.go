@@ -27,6 +27,7 @@ func (c *Change[T]) Latest() T {
 func (c *Change[T]) latest() map[string]any {
 	var body map[string]any
 	switch known := (unstructured.Unstructured{Object: c.call.Cause.Body}); {
+	case c.returned.Load(): // who asks has outlived the handler, and the engine has gone on
 	case c.call.Live != nil:
 		body = c.call.Live.Object()
 	case c.call.Newest != nil:

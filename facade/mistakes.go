@@ -60,7 +60,7 @@ func (m *mistakes) ofSub(function uintptr) *mistakes {
 
 // noteDelay tells that the delay of an error cannot be meant, if it is so.
 func (m *mistakes) noteDelay(log logr.Logger, err error) {
-	if m == nil || m.delay.Load() {
+	if m == nil || err == nil || m.delay.Load() {
 		return
 	}
 	var temporary *temporaryError

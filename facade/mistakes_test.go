@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // logging is a context whose log goes to the lines.
@@ -214,6 +215,25 @@ func TestShortDelays(t *testing.T) {
 				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.lines, said)
 			}
 		})
+	}
+}
+
+func TestShortDelaysOfIndexFunctions(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.NewIndex(kopf.For(op, &Widget{}), "fn", func(context.Context, *Widget) (map[string]int, error) {
+		return nil, kopf.Temporary(nil, 5)
+	})
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	h := plan[0].Handler
+	for range 2 {
+		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Call{Handler: h, Object: body(nil)})
+	}
+	if delay, _ := kopf.RetryAfter(err); delay != time.Second || len(saying(lines, "too short to be meant")) != 1 {
+		t.Errorf("want one line and a second, got %s and %v", delay, lines)
 	}
 }
 

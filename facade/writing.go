@@ -8,7 +8,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -53,8 +52,9 @@ func (c *Change[T]) Patch(change func(object T)) {
 // c.Object is as it was; what was patched before stays patched.
 //
 // After a conflict, the function runs again, on the fresh object. If it fails there, the handler has failed likewise,
-// even if it had returned nil; and nothing that it has patched and not flushed is written. Of a function that has ended
-// in the background, and of handlers of raw events, it is a line in the log.
+// even if it had returned nil; and nothing that it has patched since the last Flush is written. Of a function that has
+// ended in the background it is a line in the log; so it is of a handler of raw events, and its other patches are
+// written.
 func (c *Change[T]) TryPatch(change func(object T) error) {
 	c.do(func() error {
 		if c.call.Writes == nil {
@@ -62,8 +62,8 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		}
 		c.original.look()
 		// What the function has changed before it fails must not show: so it gets a copy of the handler's object.
-		tried := deepcopy.Copy(c.Object)
-		err := panics.Contain(func() error { return change(tried) })
+		var tried T
+		err := panics.Contain(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
 			err = c.call.Writes.Remember(c.codec.TryTransform(change))
 		}

@@ -9,8 +9,9 @@ func (i *invocation) noteWritten() {
 	i.written = i.runner.pass.object.body
 }
 
-// Latest is the newer of what the cache has and what was written meanwhile. If the cache has lost the object, that is
-// the moment to cancel the function: it may be waiting for something that never comes.
+// Latest is the newer of what the cache has and what the pass knows, as it may have written something itself. If the
+// cache has lost the object, that is the moment to cancel the function: it may be waiting for something that never
+// comes.
 func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	i.mu.Lock()
 	written := i.written

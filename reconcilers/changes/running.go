@@ -45,7 +45,7 @@ type invocation struct {
 	over     chan struct{} // closed when nobody waits for them any more
 
 	mu      sync.Mutex
-	written map[string]any // the object as the pass knows it by now, if it has written anything meanwhile
+	written map[string]any // the object as the pass knows it by now
 }
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
@@ -63,7 +63,10 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			break
 		}
 		at := slices.IndexFunc(selected, func(h *adapters.Handler) bool { return h.Description.ID == state.ID })
-		call := &invocation{runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working)}
+		call := &invocation{
+			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working),
+			written: p.object.body,
+		}
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}

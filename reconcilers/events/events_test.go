@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -141,6 +144,38 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string]any{}, apply(added, modified, deleted)); d != "" {
 		t.Errorf("nothing is written to what is gone: -want, +got:\n%s", d)
+	}
+}
+
+func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
+	sets := func(key string, err error) handlers.Func {
+		return func(_ context.Context, call *handlers.Call) error {
+			seen := 0
+			return call.Writes.Remember(func(body map[string]any) error {
+				if seen++; seen > 1 && err != nil { // on the working copy, it worked
+					return err
+				}
+				body[key] = true
+				return nil
+			})
+		}
+	}
+	h := handling(
+		watching("a", sets("a", nil)), watching("picky", sets("x", errors.New("not any more"))),
+		watching("b", sets("b", nil)),
+	)
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	patch := h.Deliver(
+		logf.IntoContext(t.Context(), log), []events.Event{{events.Added, object("a", "u1", 1)}},
+	)
+	changed, err := patch.ApplyTo(map[string]any{})
+	if d := cmp.Diff(map[string]any{"a": true, "b": true}, changed); d != "" || err != nil {
+		t.Errorf("the others are written: error %v, -want, +got:\n%s", err, d)
+	}
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "not any more") ||
+		!strings.Contains(all, `"handler"="picky"`) {
+		t.Errorf("it is not logged whose patch failed: %s", all)
 	}
 }
 

@@ -62,7 +62,7 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 			continue
 		}
 		for _, a := range h.handle(ctx, e) {
-			patch.Transforms = append(patch.Transforms, a.Made()...)
+			patch.Transforms = append(patch.Transforms, fitting(ctx, a)...)
 			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
 				logf.FromContext(ctx).Error(
 					err, "Cannot write the result of a handler; dropping it", "handler", a.Call.Handler.ID,
@@ -71,6 +71,22 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 		}
 	}
 	return patch
+}
+
+// fitting are the changes of an attempt; one that fails on the object as it is by the write is dropped, and the others
+// are made.
+func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
+	all := patching.Contained(a.Made())
+	for i, transform := range all {
+		all[i] = func(body map[string]any) error {
+			if err := transform(body); err != nil {
+				logf.FromContext(ctx).Error(err, "A patch of an event handler failed on the object as it is by now; "+
+					"dropping it", "handler", a.Call.Handler.ID)
+			}
+			return nil
+		}
+	}
+	return all
 }
 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {

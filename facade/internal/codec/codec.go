@@ -96,6 +96,17 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	return deepcopy.Copy(last.object), nil
 }
 
+// Copy gives a copy that shares nothing with the object, which may have been modified. Types with state of their own
+// know how to copy that.
+func (c *Codec[T]) Copy(object T) T {
+	if !c.cacheable && c.typ != unstructuredType {
+		if copied, ok := object.DeepCopyObject().(T); ok {
+			return copied
+		}
+	}
+	return deepcopy.Copy(object)
+}
+
 // Replace makes an object what another one is; that one must not be used any more.
 func (c *Codec[T]) Replace(object, by T) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(by).Elem())

@@ -104,7 +104,9 @@ func within(whole placement, value any, key string) placement {
 type MismatchError struct{ value, typ string }
 
 // Error names both types, and a number by its value.
-func (e *MismatchError) Error() string { return fmt.Sprintf("%s cannot be decoded into a Go %s", e.value, e.typ) }
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s cannot be decoded into a Go %s", e.value, e.typ)
+}
 
 // withoutGoNames leaves out what the decoder says of Go fields: users know the fields of the object.
 func withoutGoNames(err error) error {
