@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -179,7 +180,9 @@ func operateLogged(
 ) (stop func()) {
 	t.Helper()
 	m, err := ctrl.NewManager(
-		memapi.Config(connection), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log},
+		memapi.Config(connection), ctrl.Options{
+			Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logkeys.Unique(t, log),
+		},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
 // world is one object with its handlers, an API server that takes patches, and a queue made of timers.
@@ -47,13 +48,11 @@ func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.H
 	w.Begin(background.Settings{
 		Handlers: made(own...), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
 		InstantExit: instantExit,
-		Log: funcr.New(func(
-			_, line string,
-		) {
+		Log: logkeys.Unique(t, funcr.New(func(_, line string) {
 			w.mu.Lock()
 			w.said = append(w.said, line)
 			w.mu.Unlock()
-		}, funcr.Options{}),
+		}, funcr.Options{})),
 	}, w)
 	t.Cleanup(func() { w.End(background.Exiting) })
 	return w

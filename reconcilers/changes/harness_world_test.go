@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
 const (
@@ -62,11 +63,11 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) log() logr.Logger {
-	return funcr.New(func(_, args string) {
+	return logkeys.Unique(w.t, funcr.New(func(_, args string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.logged = append(w.logged, args)
-	}, funcr.Options{})
+	}, funcr.Options{}))
 }
 
 // hasLogged tells whether any line has all of the texts.

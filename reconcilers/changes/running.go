@@ -225,7 +225,8 @@ func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return i.onPass(func() error { return i.flush(ctx, a) })
+	// What is written may be of others, while the logger in the context is that of this function.
+	return i.onPass(func() error { return i.flush(logf.IntoContext(ctx, i.log), a) })
 }
 
 // flush writes what the running function has remembered so far, together with all that waits. If that is refused, those

@@ -129,7 +129,7 @@ func (l *droppedFieldLogger) Dropped(ctx context.Context, fields []diff.Path) {
 		if _, known := l.logged.LoadOrStore(l.kind.String()+" "+field.String(), true); !known {
 			logf.FromContext(ctx).Info("API server dropped a field that the schema of its CRD does not have. Add it "+
 				"there, or set x-kubernetes-preserve-unknown-fields beside it; logged once",
-				"field", field.String(), "kind", l.kind.String())
+				"field", field.String(), "resource", l.kind.String())
 		}
 	}
 }

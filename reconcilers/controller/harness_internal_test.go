@@ -30,6 +30,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
 const (
@@ -212,12 +213,12 @@ func (w *world) note(id string) {
 
 // log keeps errors only, which have no level: what it says else is not the point here.
 func (w *world) log() logr.Logger {
-	return funcr.New(func(_, line string) {
+	return logkeys.Unique(w.t, funcr.New(func(_, line string) {
 		if w.mu.Lock(); !strings.Contains(line, `"level"=`) {
 			w.logged = append(w.logged, line)
 		}
 		w.mu.Unlock()
-	}, funcr.Options{})
+	}, funcr.Options{}))
 }
 
 func creating(id string) *handlers.Handler { return &handlers.Handler{ID: id, Reason: cause.Create} }

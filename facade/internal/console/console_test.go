@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -256,6 +257,60 @@ func TestLogOfClientLibraries(t *testing.T) {
 			if d := cmp.Diff(want[i], out.String()); d != "" {
 				t.Errorf("debug %s: -want, +got:\n%s", fmt.Sprint(debug), d)
 			}
+		}
+	}
+}
+
+// Who reads a line of JSON sees the last of several values under one key only.
+func TestNoKeyTwiceInALine(t *testing.T) {
+	for name, log := range map[string]func(log logr.Logger){
+		"in one call": func(log logr.Logger) { log.Info("Got", "a", 1, "a", 2, "a", 3) },
+		"in loggers":  func(log logr.Logger) { log.WithValues("a", 1).WithValues("a", 2).Info("Got", "a", 3) },
+		"own extras":  func(log logr.Logger) { log.WithValues("extra.a", 1, "a", 1).Info("Got", "a", 2, "extra.a", 3) },
+		"errors":      func(log logr.Logger) { log.WithValues("error", 1).Error(errors.New("boo"), "Got", "error", 2) },
+		"framework's": func(log logr.Logger) { log.WithValues("handler", "fn").Info("Got", "handler", "x") },
+		"siblings": func(log logr.Logger) {
+			base := log.WithValues("a", 1)
+			base.WithValues("b", 1).Info("Got", "c", 1)
+			base.WithValues("c", 1).Info("Got", "b", 1, "a", 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			log(newLogger(&out, console.JSON))
+			for line := range strings.Lines(out.String()) {
+				keys := topKeys(t, line)
+				slices.Sort(keys)
+				if len(slices.Compact(slices.Clone(keys))) != len(keys) || len(keys) < 5 {
+					t.Errorf("keys %v in %s", keys, line)
+				}
+			}
+		})
+	}
+}
+
+// topKeys are the keys of an object in JSON, in order, with those that stand twice.
+func topKeys(t *testing.T, line string) (keys []string) {
+	t.Helper()
+	for decoder, depth, key := json.NewDecoder(strings.NewReader(line)), 0, true; ; {
+		token, err := decoder.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return keys
+		case err != nil:
+			t.Fatalf("%v: %s", err, line)
+		case token == json.Delim('{'), token == json.Delim('['):
+			depth++
+			continue
+		case token == json.Delim('}'), token == json.Delim(']'):
+			depth--
+			continue
+		}
+		if depth == 1 {
+			if text, ok := token.(string); ok && key {
+				keys = append(keys, text)
+			}
+			key = !key
 		}
 	}
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// frameworkKeys say what a line is about. The framework gives them to a logger before a handler gets it. What the
-// handler logs under the same keys later is its own word, and appears under others.
-var frameworkKeys = []string{"kind", "namespace", "name", "handler", "reason", "type", "attempt"}
-
 // extraPrefix is in front of a key that is taken.
 const extraPrefix = "extra."
 
-// reservedKeys is a core that keeps values of handlers from overwriting the keys of the framework, and values that
-// panic from ending the process.
+// reservedKeys is a core that gives no key twice to a line, and keeps values that panic from ending the process. The
+// framework gives a logger the keys that say what the lines are about before a handler gets it; what the handler logs
+// under the same keys later is its own word, and appears under others. So does what it says twice itself: who reads
+// JSON sees the last of several values only.
 type reservedKeys struct {
 	core  zapcore.Core
 	taken []string
@@ -28,14 +26,9 @@ var _ zapcore.Core = reservedKeys{}
 // Enabled is that of the core.
 func (r reservedKeys) Enabled(level zapcore.Level) bool { return r.core.Enabled(level) }
 
-// With takes the keys that say what the lines are about.
+// With takes the keys of these fields.
 func (r reservedKeys) With(fields []zapcore.Field) zapcore.Core {
-	fields = r.rename(fields)
-	for _, field := range fields {
-		if slices.Contains(frameworkKeys, field.Key) {
-			r.taken = append(slices.Clip(r.taken), field.Key)
-		}
-	}
+	fields, r.taken = r.rename(fields)
 	r.core = r.core.With(fields)
 	return r
 }
@@ -50,22 +43,28 @@ func (r reservedKeys) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) 
 
 // Write gives the core fields that it can write.
 func (r reservedKeys) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	return r.core.Write(entry, r.rename(fields))
+	fields, _ = r.rename(fields)
+	return r.core.Write(entry, fields)
 }
 
 // Sync is that of the core.
 func (r reservedKeys) Sync() error { return r.core.Sync() }
 
-// rename gives the fields under keys that are free. An object without a namespace has none, whatever the handler says.
-func (r reservedKeys) rename(fields []zapcore.Field) []zapcore.Field {
-	renamed := make([]zapcore.Field, 0, len(fields))
+// rename gives the fields under keys that are free, and all keys that are taken then. An object without a namespace has
+// none, whatever the handler says.
+func (r reservedKeys) rename(fields []zapcore.Field) (renamed []zapcore.Field, taken []string) {
+	renamed, taken = make([]zapcore.Field, 0, len(fields)), slices.Clip(r.taken)
 	for _, field := range fields {
-		if slices.Contains(r.taken, field.Key) || field.Key == "namespace" && slices.Contains(r.taken, "name") {
+		if field.Key == "namespace" && slices.Contains(r.taken, "name") {
 			field.Key = extraPrefix + field.Key
 		}
+		for slices.Contains(taken, field.Key) {
+			field.Key = extraPrefix + field.Key
+		}
+		taken = append(taken, field.Key)
 		renamed = append(renamed, containField(field))
 	}
-	return renamed
+	return renamed, taken
 }
 
 // containField gives the field itself; or, if it panics when it is encoded, one with the text that can be had.
