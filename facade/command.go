@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -60,10 +59,8 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 	}
 	own := c.op.settings.values
 	return commandline.Settings{
-		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads, Connection: connection.Settings{
-			ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
-			TrustEnv: own.Networking.TrustEnv,
-		},
+		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads,
+		Connection: c.op.settings.connection(),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -55,6 +56,24 @@ func ExampleOperator_SetupWithManager() {
 		panic(err)
 	}
 }
+
+// What an operator has beside its handlers is added to the manager, also where Main makes it.
+func ExampleOperator_WithManager() {
+	op := kopf.New("addresses.example.org")
+	op.WithManager(func(mgr ctrl.Manager) error {
+		if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+			return err
+		}
+		return ctrl.NewControllerManagedBy(mgr).For(&corev1.Pod{}).Complete(&pods{})
+	})
+	kopf.For(op, &corev1.ConfigMap{}).OnUpdate("notify", notify)
+	kopf.Main(op)
+}
+
+// pods is a controller as controller-runtime has it.
+type pods struct{}
+
+func (*pods) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }
 
 func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil }
 

@@ -22,8 +22,9 @@ type QueueingSettings struct {
 	// ExitTimeout is how long handlers may go on when the operator exits, before their contexts end with [ErrExiting].
 	// The objects that are being handled are brought to their end if there is the time; what waits for its turn is left
 	// to the next process. Default: 2 seconds; [Immediately] ends the contexts at once. Daemons and timers are asked to
-	// stop at once either way. The manager has a time of its own for the whole exit, which is 30 seconds by default.
-	// Kopf: exit_timeout.
+	// stop at once either way. The manager has a time of its own for the whole exit, which is 30 seconds by default;
+	// where managers elect a leader, stay below LeaseDuration minus RenewDeadline, 5 seconds by default, as the next
+	// leader handles the objects from then on. Kopf: exit_timeout.
 	ExitTimeout time.Duration
 	// ErrorDelays say how an object is spaced while the framework itself fails for it: an API server that does not take
 	// its writes, a filter that panics. After each failure in a row the next delay is waited, then the last one again

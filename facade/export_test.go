@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -19,6 +20,9 @@ func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(n
 
 // Connect gives the operator a client, as the set-up does.
 func Connect(op *Operator, c client.Client) { op.clients = op.clientsOf(c, c) }
+
+// ConnectionOf is how a program of the operator connects.
+func ConnectionOf(op *Operator) connection.Settings { return op.settings.connection() }
 
 // ResolvedSettings are the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }

@@ -1,6 +1,7 @@
 package facade_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,9 +20,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -170,6 +174,54 @@ func TestClientsOfMain(t *testing.T) {
 			}
 			if got := fmt.Sprint(verbsOf(connection), " ", ofClient, " ", ofLive); got != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got)
+			}
+		})
+	}
+}
+
+// How a program connects gets to its clients: what the configuration of the manager says.
+func TestConnectionOfMain(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		given  kopf.Settings
+		proxy  bool // the configuration has its own answer to what the environment says
+	}{
+		"Default": {"the environment is not asked", kopf.Settings{}, true},
+		"Trusted": {
+			"client-go asks the environment then",
+			kopf.Settings{Networking: kopf.NetworkingSettings{TrustEnv: true}}, false,
+		},
+		"Requests": {
+			"handshakes are limited", kopf.Settings{Networking: kopf.NetworkingSettings{ConnectTimeout: time.Second}},
+			true,
+		},
+		"Watches": {
+			"they alone are", kopf.Settings{Watching: kopf.WatchingSettings{ConnectTimeout: time.Second}}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op, got := kopf.New("test.example.org", c.given), &rest.Config{}
+			op.WithManager(func(m ctrl.Manager) error {
+				got = m.GetConfig()
+				return nil
+			})
+			cmd := kopf.NewCommand(op)
+			cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := cmd.ExecuteContext(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if (got.Proxy != nil) != c.proxy || got.Dial == nil {
+				t.Errorf("%s: the manager has not got it: %+v", c.reason, got)
+			}
+			own := c.given
+			want := connection.Settings{
+				ConnectTimeout:      cmp.Or(own.Networking.ConnectTimeout, 30*time.Second),
+				WatchConnectTimeout: own.Watching.ConnectTimeout, TrustEnv: own.Networking.TrustEnv,
+			}
+			if got := kopf.ConnectionOf(op); got != want {
+				t.Errorf("%s: want %+v, got %+v", c.reason, want, got)
 			}
 		})
 	}

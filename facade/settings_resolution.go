@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -64,6 +65,15 @@ func (s *settings) backoff() time.Duration {
 		return -1
 	}
 	return s.values.Execution.DefaultBackoff
+}
+
+// connection is that of a program.
+func (s *settings) connection() connection.Settings {
+	own := s.values
+	return connection.Settings{
+		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
+		TrustEnv: own.Networking.TrustEnv,
+	}
 }
 
 // watching is that of the engine.
