@@ -1,0 +1,48 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NodePoolSpec is what is wanted.
+type NodePoolSpec struct {
+	// Cluster is the name of the cluster that the nodes belong to.
+	Cluster string `json:"cluster"`
+	// Version is that of the nodes.
+	Version string `json:"version"`
+	// Nodes is how many of them there are.
+	// +kubebuilder:validation:Minimum=0
+	Nodes int32 `json:"nodes"`
+}
+
+// NodePoolStatus is what there is.
+type NodePoolStatus struct {
+	// Nodes is how many of them have joined.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+}
+
+// NodePool is a number of nodes that are all alike.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
+type NodePool struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec NodePoolSpec `json:"spec"`
+	// +optional
+	Status NodePoolStatus `json:"status,omitempty"`
+}
+
+// NodePoolList is a list of pools.
+//
+// +kubebuilder:object:root=true
+type NodePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NodePool `json:"items"`
+}

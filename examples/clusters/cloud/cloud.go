@@ -1,0 +1,137 @@
+// Package cloud is a cloud in memory: enough of one for the operator to have something to do. It is apart as a real one
+// would be; it knows nothing of objects, and never calls anybody. Its neighbour is the program in the folder above.
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// restart is how long a control plane needs to start, or to start anew with another version.
+const restart = 500 * time.Millisecond
+
+// Cloud has networks and control planes, by the names of their clusters.
+type Cloud struct {
+	mu        sync.Mutex
+	networks  map[string]network
+	planes    map[string]plane
+	incidents map[string]chan string
+	snapshots int
+}
+
+type network struct {
+	cidr        string
+	allowedFrom []string
+}
+
+type plane struct {
+	version string
+	started time.Time
+}
+
+// ControlPlane is what can be known of one.
+type ControlPlane struct {
+	Endpoint string
+	Version  string
+	// Ready is false while it starts.
+	Ready bool
+}
+
+// New makes an empty one.
+func New() *Cloud {
+	return &Cloud{networks: map[string]network{}, planes: map[string]plane{}, incidents: map[string]chan string{}}
+}
+
+// EnsureNetwork makes a network, if there is none.
+func (c *Cloud) EnsureNetwork(_ context.Context, cluster, cidr string) (id string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, ok := c.networks[cluster]; ok && n.cidr != cidr {
+		return "", fmt.Errorf("network of cluster %s has range %s already", cluster, n.cidr)
+	}
+	c.networks[cluster] = network{cidr: cidr}
+	return "net-" + cluster, nil
+}
+
+// AllowFrom restricts who may connect to the network.
+func (c *Cloud) AllowFrom(_ context.Context, cluster string, ranges []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.networks[cluster]
+	n.allowedFrom = ranges
+	c.networks[cluster] = n
+	return nil
+}
+
+// DeleteNetwork removes a network, if there is one. It must not be in use.
+func (c *Cloud) DeleteNetwork(_ context.Context, cluster string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, used := c.planes[cluster]; used {
+		return fmt.Errorf("network of cluster %s has a control plane still", cluster)
+	}
+	delete(c.networks, cluster)
+	return nil
+}
+
+// EnsureControlPlane makes a control plane, or lets there be another version of it. That takes time: it is called
+// until it is ready.
+func (c *Cloud) EnsureControlPlane(_ context.Context, cluster, version string) (ControlPlane, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok := c.planes[cluster]
+	if p.version != version {
+		if ok {
+			c.report(cluster, "the control plane restarts with version "+version)
+		}
+		p = plane{version: version, started: time.Now()}
+		c.planes[cluster] = p
+	}
+	return ControlPlane{
+		Endpoint: fmt.Sprintf("https://%s.clusters.example.org:6443", cluster),
+		Version:  version, Ready: time.Since(p.started) >= restart,
+	}, nil
+}
+
+// DeleteControlPlane removes one, if there is one.
+func (c *Cloud) DeleteControlPlane(_ context.Context, cluster string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.planes, cluster)
+	return nil
+}
+
+// Snapshot keeps what a control plane knows.
+func (c *Cloud) Snapshot(_ context.Context, cluster string) (id string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.planes[cluster]; !ok {
+		return "", fmt.Errorf("cluster %s has no control plane", cluster)
+	}
+	c.snapshots++
+	return fmt.Sprintf("snap-%s-%d", cluster, c.snapshots), nil
+}
+
+// Incidents tells what happens to a cluster. There is one listener for each.
+func (c *Cloud) Incidents(cluster string) <-chan string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stream(cluster)
+}
+
+func (c *Cloud) stream(cluster string) chan string {
+	if c.incidents[cluster] == nil {
+		c.incidents[cluster] = make(chan string, 16)
+	}
+	return c.incidents[cluster]
+}
+
+// report drops what nobody listens to for long.
+func (c *Cloud) report(cluster, incident string) {
+	select {
+	case c.stream(cluster) <- incident:
+	default:
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/clusters/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// resize makes the cluster's own pool, or changes its size. The pool is an object with handlers of its own.
+func resize(ctx context.Context, c *Change) error {
+	if _, err := endpoint(c); err != nil {
+		return err
+	}
+	before, after := kopf.Field[int32](c)
+	pool := &v1.NodePool{}
+	pool.Name = c.Object.Name
+	done, err := controllerutil.CreateOrPatch(ctx, c.Client, pool, func() error {
+		if pool.CreationTimestamp.IsZero() { // an older one has its version from an upgrade
+			pool.Spec.Version = c.Object.Spec.Version
+		}
+		pool.Spec.Cluster, pool.Spec.Nodes = c.Object.Name, *after
+		return controllerutil.SetControllerReference(c.Object, pool, c.Client.Scheme())
+	})
+	if err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("The pool has its size", "from", before, "to", after, "result", done)
+	return nil
+}
+
+// changeNetwork compares with what there is, not with c.Old: after a refusal, that has what was refused. What has
+// changed within the field is in c.Diff, where paths begin at the field.
+func (o *operator) changeNetwork(ctx context.Context, c *Change) error {
+	network, err := kopf.Result[v1.Network](c, "network")
+	if err != nil {
+		return notYet(err)
+	}
+	wanted := c.Object.Spec.Network
+	if wanted.CIDR != network.CIDR {
+		c.Warn("NetworkRefused", "A network never changes its range of addresses")
+		return kopf.Permanentf("network %s stays at %s", network.ID, network.CIDR)
+	}
+	if !c.Diff.Touches("allowedFrom") {
+		return nil
+	}
+	log.FromContext(ctx).Info("The network is allowed from elsewhere", "ranges", wanted.AllowedFrom)
+	return o.networks.AllowFrom(ctx, c.Object.Name, wanted.AllowedFrom)
+}
+
+// touchesSpec is about the change, not the object: labels are of no interest to auditors.
+func touchesSpec(_ context.Context, c *Change) bool { return c.Diff.Touches("spec") }
+
+func audit(ctx context.Context, c *Change) error {
+	var changes []string
+	for _, item := range c.Diff {
+		if strings.HasPrefix(item.Path.String(), "spec.") {
+			changes = append(changes, item.String())
+		}
+	}
+	log.FromContext(ctx).Info("Noted for the audit", "changes", changes)
+	c.Info("Changed", fmt.Sprintf("Wanted now: %s", strings.Join(changes, "; ")))
+	return nil
+}
+
+// installAddons has one sub-handler for each add-on that has changed, so that one that fails is no matter for others.
+func installAddons(ctx context.Context, c *Change) error {
+	if _, err := endpoint(c); err != nil {
+		return err
+	}
+	old, wanted := kopf.Field[map[string]string](c)
+	before, after := ptr.Deref(old, nil), ptr.Deref(wanted, nil)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if before[name] != after[name] {
+			c.Sub(name, install(name, after[name]), patient)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] == "" {
+			c.Sub(name, uninstall(name), patient)
+		}
+	}
+	return nil
+}
+
+// install stands for something larger: here, an add-on is a ConfigMap.
+func install(name, version string) kopf.ChangeFunc[*v1.Cluster] {
+	return func(ctx context.Context, c *Change) error {
+		addon := addonOf(c.Object, name)
+		_, err := controllerutil.CreateOrPatch(ctx, c.Client, addon, func() error {
+			addon.Data = map[string]string{"version": version}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Installed an add-on", "addon", name, "version", version)
+		c.Patch(func(cluster *v1.Cluster) {
+			if cluster.Status.Addons == nil {
+				cluster.Status.Addons = map[string]string{}
+			}
+			cluster.Status.Addons[name] = version
+		})
+		return nil
+	}
+}
+
+func uninstall(name string) kopf.ChangeFunc[*v1.Cluster] {
+	return func(ctx context.Context, c *Change) error {
+		if err := client.IgnoreNotFound(c.Client.Delete(ctx, addonOf(c.Object, name))); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Removed an add-on", "addon", name)
+		c.Patch(func(cluster *v1.Cluster) { delete(cluster.Status.Addons, name) })
+		return nil
+	}
+}
+
+func addonOf(cluster *v1.Cluster, name string) *corev1.ConfigMap {
+	addon := &corev1.ConfigMap{}
+	addon.Namespace, addon.Name = namespaceOf(cluster), "addon-"+name
+	return addon
+}

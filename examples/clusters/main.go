@@ -1,0 +1,117 @@
+// Command clusters runs clusters of Kubernetes: their networks and control planes are somewhere in a cloud, their nodes
+// are in pools, which are objects of their own. It is the size of operators as people have them: 18 handlers for four
+// kinds.
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/clusters/api/v1"
+	"github.com/kopf-runtime/kopf-runtime/examples/clusters/cloud"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type (
+	Change     = kopf.Change[*v1.Cluster]
+	Run        = kopf.Run[*v1.Cluster]
+	PoolChange = kopf.Change[*v1.NodePool]
+)
+
+// What the handlers need of the cloud.
+type (
+	networks interface {
+		EnsureNetwork(ctx context.Context, cluster, cidr string) (id string, err error)
+		AllowFrom(ctx context.Context, cluster string, ranges []string) error
+		DeleteNetwork(ctx context.Context, cluster string) error
+	}
+	controlPlanes interface {
+		EnsureControlPlane(ctx context.Context, cluster, version string) (cloud.ControlPlane, error)
+		DeleteControlPlane(ctx context.Context, cluster string) error
+		Snapshot(ctx context.Context, cluster string) (id string, err error)
+	}
+	incidents interface {
+		Incidents(cluster string) <-chan string
+	}
+)
+
+// operator is what the handlers share.
+type operator struct {
+	networks  networks
+	planes    controlPlanes
+	incidents incidents
+
+	pools    *kopf.Index[string, string] // names of pools, by cluster
+	nodes    *kopf.Index[string, node]   // by pool
+	degraded *kopf.Memo[int]             // how often in a row a cluster was found without some of its nodes
+}
+
+// patient is for handlers that wait for something that takes its time.
+var patient = kopf.Policy(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
+
+func main() {
+	op := kopf.New("clusters.example.org", kopf.Settings{
+		AddToScheme: []func(*runtime.Scheme) error{v1.AddToScheme},
+		CachedReads: []client.Object{&v1.NodePool{}},
+		Queueing:    kopf.QueueingSettings{WorkerLimit: 20},
+		Execution:   kopf.ExecutionSettings{DefaultBackoff: 5 * time.Second},
+		Background:  kopf.BackgroundSettings{MaxConcurrentTicks: 50},
+		Networking:  kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second, 3 * time.Second}},
+		Persistence: kopf.PersistenceSettings{IgnoredFields: []string{`metadata.labels."` + v1.LabelPaused + `"`}},
+	})
+	register(op, cloud.New())
+	kopf.Main(op)
+}
+
+func register(op *kopf.Operator, c *cloud.Cloud) {
+	clusters, pools := kopf.For(op, &v1.Cluster{}), kopf.For(op, &v1.NodePool{})
+	// Kinds that every cluster has are handled as one's own are: those of them that the operator has made.
+	nodes := kopf.For(op, &corev1.Node{}).WithLabel(v1.LabelPool, kopf.Present)
+	namespaces := kopf.For(op, &corev1.Namespace{}).WithLabel(v1.LabelCluster, kopf.Present)
+
+	o := &operator{
+		networks: c, planes: c, incidents: c,
+		pools:    kopf.NewIndex(pools, "pools", byCluster),
+		nodes:    kopf.NewIndex(nodes, "nodes", byPool),
+		degraded: kopf.NewMemo[int](clusters),
+	}
+	o.registerChanges(clusters)
+	o.registerBackground(clusters)
+
+	// One function for the whole life of a pool: in the end, it is one without nodes.
+	pools.On("nodes", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), o.scale, patient)
+	nodes.OnEvent("role", giveRole)
+	namespaces.On("security", kopf.CreateUpdateResume(), secure)
+}
+
+// registerChanges has the handlers in the order in which they are called. Those that need what others make ask for
+// their results, and are called again as long as there are none.
+func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
+	clusters.OnCreate("network", o.createNetwork, patient)
+	clusters.OnCreate("controlPlane", o.createControlPlane, patient)
+	clusters.OnCreate("namespace", createNamespace)
+	clusters.On("kubeconfig", kopf.CreateUpdateResume(), writeKubeconfig, patient)
+	clusters.OnField("nodes", "spec.nodes", resize, patient)
+	clusters.OnField("addons", "spec.addons", installAddons, patient)
+
+	// An old value makes them handlers of changes: without it, they would be called for new clusters as well.
+	clusters.OnField("version", "spec.version", o.upgrade, kopf.OldValue(kopf.Present))
+	clusters.OnField("network", "spec.network", o.changeNetwork, kopf.OldValue(kopf.Present))
+	clusters.WhenChange(touchesSpec).OnUpdate("audit", audit)
+	clusters.OnResume("reconnect", o.reconnect, patient)
+
+	clusters.OnDelete("teardown", o.teardown)
+	clusters.OnDelete("farewell", sayFarewell, kopf.Optional())
+}
+
+// registerBackground has what goes on beside changes, unless somebody has paused it.
+func (o *operator) registerBackground(clusters kopf.Selection[*v1.Cluster]) {
+	active := clusters.WithLabel(v1.LabelPaused, kopf.Absent)
+	active.Timer("health", 2*time.Second, o.checkHealth, kopf.Sharp(), kopf.Jitter(0.1))
+	active.WithAnnotation(v1.AnnotationBackup, "enabled").Timer("backup", 0, o.backUp, kopf.Idle(3*time.Second))
+	active.Daemon("incidents", o.reportIncidents, kopf.CancelTimeout(10*time.Second))
+}
