@@ -1,0 +1,95 @@
+package reconcilers_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// labelled tells whether the object has a label by now.
+func labelled(c *handlers.Call) bool {
+	known := unstructured.Unstructured{Object: c.Cause.Body}
+	latest := c.Newest.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
+	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
+}
+
+// waiting waits for the label, and says by which moment that was over, and why.
+func waiting(j *journal) handlers.Func {
+	return func(ctx context.Context, c *handlers.Call) error {
+		for !labelled(c) && ctx.Err() == nil {
+			time.Sleep(time.Second)
+		}
+		if ctx.Err() != nil {
+			j.add(c.Handler.ID + " ended: " + context.Cause(ctx).Error())
+			return context.Cause(ctx)
+		}
+		j.add(c.Handler.ID + " saw the label of one of " + c.Resource.Plural)
+		return nil
+	}
+}
+
+// A handler that runs long sees what happens to its object meanwhile, through the cache of its kind.
+func TestHandlersSeeTheLatestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		j := &journal{began: time.Now()}
+		stop := operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: waiting(j)}),
+			to(t, "configmaps", &handlers.Handler{ID: "event", Family: handlers.Watching, Call: func(
+				ctx context.Context, c *handlers.Call,
+			) error {
+				if c.Cause.Type == "" {
+					return waiting(j)(ctx, c)
+				}
+				return nil
+			}}),
+		)
+		defer stop()
+		time.Sleep(9500 * time.Millisecond)
+		p.label("ConfigMap", "c", "x")
+		time.Sleep(time.Minute)
+		wantSaid(t, "the event goes first, and the change finds the label there", j, "10s event saw the label of one of configmaps", "10s change saw the label of one of configmaps")
+	})
+}
+
+// A handler whose object is gone is told so when it looks.
+func TestHandlersSeeThatTheObjectIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		j := &journal{began: time.Now()}
+		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps",
+			&handlers.Handler{ID: "change", Reason: cause.Create, Call: waiting(j)}))
+		defer stop()
+		time.Sleep(9500 * time.Millisecond)
+		p.remove("ConfigMap", "c")
+		p.create("ConfigMap", "c") // another one
+		time.Sleep(time.Second)
+		wantSaid(t, "it does not wait for ever", j, "10s change ended: "+execution.ErrDeleted.Error())
+		p.label("ConfigMap", "c", "x")
+		time.Sleep(time.Minute)
+		wantSaid(t, "the other one is handled", j, "10s change ended: "+execution.ErrDeleted.Error(),
+			"11s change saw the label of one of configmaps")
+	})
+}
+
+func wantSaid(t *testing.T, reason string, j *journal, lines ...string) {
+	t.Helper()
+	if want, got := strings.Join(lines, "; "), j.String(); got != want {
+		t.Errorf("%s: want %q, got %q", reason, want, got)
+	}
+}
