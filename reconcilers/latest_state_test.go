@@ -61,7 +61,8 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 		time.Sleep(9500 * time.Millisecond)
 		p.label("ConfigMap", "c", "x")
 		time.Sleep(time.Minute)
-		wantSaid(t, "the event goes first, and the change finds the label there", j, "10s event saw the label of one of configmaps", "10s change saw the label of one of configmaps")
+		wantSaid(t, "the event goes first, and the change finds the label there", j,
+			"10s event saw the label of one of configmaps", "10s change saw the label of one of configmaps")
 	})
 }
 

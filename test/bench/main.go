@@ -59,7 +59,7 @@ func register(op *kopf.Operator, timers bool) {
 		return nil
 	})
 	examples.OnUpdate("update_fn", func(_ context.Context, c *change) error {
-		field, _, _ := unstructured.NestedString(c.Object.Object, "spec", "field")
+		field := kopf.AtOr(c.Object, "spec.field", "")
 		c.SetResult(map[string]any{"seen": field, "ops": len(c.Diff)})
 		return nil
 	})

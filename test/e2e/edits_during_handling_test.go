@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -37,7 +36,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("create")
-			return kopf.Temporary(errors.New("the cloud is not ready"), time.Hour)
+			return kopf.Temporaryf(time.Hour, "the cloud is not ready")
 		})
 		gadgets.OnDelete("d", func(context.Context, *gadgetChange) error { seen.add("delete"); return nil })
 		start(op)

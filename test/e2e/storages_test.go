@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ var _ = Describe("The storages of an operator", func() {
 			widgets.OnCreate("patient", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("patient %s", c.Object.Name)
 				if c.Object.Name == "unfinished" {
-					return kopf.Temporary(errors.New("not yet"), time.Hour)
+					return kopf.Temporaryf(time.Hour, "not yet")
 				}
 				return nil
 			})
@@ -114,7 +113,7 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		secrets.OnCreate("c", note)
 		secrets.OnCreate("slow", func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 			if c.Retry == 0 {
-				return kopf.Temporary(errors.New("not yet"), 300*time.Millisecond)
+				return kopf.Temporaryf(300*time.Millisecond, "not yet")
 			}
 			return nil
 		})

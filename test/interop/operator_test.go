@@ -2,7 +2,6 @@ package interop_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -99,7 +98,7 @@ func register[T client.Object](o *ours, examples kopf.Selection[T]) {
 			})
 			switch {
 			case retried && c.Retry == 0:
-				return kopf.Temporary(errors.New("later"), 5*time.Second)
+				return kopf.Temporaryf(5*time.Second, "later")
 			case c.ID == "create_fn":
 				c.SetResult(map[string]string{"by": "anybody"})
 			}

@@ -113,7 +113,7 @@ func (o *relayOurs) handle(id string) kopf.ChangeFunc[*unstructured.Unstructured
 			<-dead.come
 			return errKilled
 		case does == "later" || does == "once":
-			return kopf.Temporary(errors.New("later"), 2*time.Second)
+			return kopf.Temporaryf(2*time.Second, "later")
 		case id == "c1":
 			c.SetResult(map[string]string{"by": "anybody"})
 		}

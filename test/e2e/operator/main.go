@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -76,6 +75,6 @@ func register[T client.Object](objects kopf.Selection[T], slow time.Duration) {
 	})
 	objects.MatchingLabels("flaky").OnCreate("flaky", func(_ context.Context, c *kopf.Change[T]) error {
 		note(c)
-		return kopf.Temporary(errors.New("not yet"), time.Second)
+		return kopf.Temporaryf(time.Second, "not yet")
 	}, kopf.Retries(4))
 }

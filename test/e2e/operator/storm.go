@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -31,7 +30,7 @@ func weather[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
 			}
 			if fails() {
 				say("FAILED", line)
-				return kopf.Temporary(errors.New("bad weather"), 100*time.Millisecond)
+				return kopf.Temporaryf(100*time.Millisecond, "bad weather")
 			}
 			say("DONE", line)
 			return nil
