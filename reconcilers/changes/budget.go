@@ -173,7 +173,9 @@ func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	if b.running[h.ID] {
 		return b.most(h)
 	}
-	now, err := b.sizeOf(h)
+	ready := *h
+	ready.Waiting = false // it gets a record, if it needs one, before it is called
+	now, err := b.sizeOf(&ready)
 	if err != nil || h.Tried() {
 		return now, err
 	}

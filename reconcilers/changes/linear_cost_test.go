@@ -27,6 +27,18 @@ func eager(n int, fn handlers.Func) handlers.Func {
 	}
 }
 
+// ordered declares sub-handlers that come after others, the last one first.
+func ordered(n int, before func(i int) []string) handlers.Func {
+	return func(_ context.Context, c *handlers.Call) error {
+		for i := n - 1; i >= 0; i-- {
+			if err := c.Subs.Declare(sub(part(i), ok, afterSuccess(before(i)...))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // remembered is an object in the middle of its creation, with records as anybody may write them.
 func remembered(w *world, records map[string]any) {
 	for id, record := range records {
@@ -68,6 +80,24 @@ func TestLinear(t *testing.T) {
 			func(w *world, size int) *process {
 				return w.compact(onCreate("a", eager(size, ok)))
 			}},
+		"PartsInAChain": {"each waits for the one before", 1000, func(w *world, size int) *process {
+			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+				if i > 0 {
+					ids = append(ids, part(i-1))
+				}
+				return ids
+			})))
+		}},
+		"PartsAfterAll": {"one waits for all the others", 1000, func(w *world, size int) *process {
+			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+				for before := range size - 1 {
+					if i == size-1 {
+						ids = append(ids, part(before))
+					}
+				}
+				return ids
+			})))
+		}},
 		"PartsWithin": {"parts of parts", 40, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, func(int) handlers.Func { return declares(20, many) })))
 		}},
