@@ -26,8 +26,8 @@ import (
 // or in a test. The methods may be called from goroutines of the handler, as long as it has not returned. The logger is
 // in the context: log.FromContext(ctx).
 type Change[T client.Object] struct {
-	// Object is the present object, with what earlier handlers of the change have patched. Kopf: body, spec, status,
-	// meta.
+	// Object is the present object, with what earlier handlers of the change have patched. It stays as it is but for
+	// the handler's own patches: the newest state is Latest. Kopf: body, spec, status, meta.
 	Object T
 	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
 	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a

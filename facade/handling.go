@@ -7,7 +7,7 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 //
 //	func rename[T client.Object](h kopf.Patcher[T], name string)
 //
-// Beside these methods, [Result] takes any of the three.
+// Whoever calls it has nothing to spell: rename(c, "other"). Beside these methods, [Result] takes any of the three.
 type Handling[T client.Object] interface {
 	Subject[T]
 	Patcher[T]

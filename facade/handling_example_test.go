@@ -31,11 +31,11 @@ func ExampleHandling() {
 	op := kopf.New("addresses.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("mark", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
-		mark[*corev1.ConfigMap](c, "new")
+		mark(c, "new")
 		return nil
 	})
 	maps.Timer("remark", time.Hour, func(_ context.Context, r *kopf.Run[*corev1.ConfigMap]) error {
-		mark[*corev1.ConfigMap](r, "old")
+		mark(r, "old")
 		return nil
 	})
 }

@@ -63,20 +63,20 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 		"change": {"its object is as it was when the handler was called",
 			func(s kopf.Selection[*Widget], got *used) {
 				s.OnCreate("fn", func(_ context.Context, c *Change) (err error) {
-					*got, err = use[*Widget](c, owner)
+					*got, err = use(c, owner)
 					c.Resource().Shortcuts[0] = "tampered"
 					return err
 				})
 			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
 		"event": {"so is that of an event", func(s kopf.Selection[*Widget], got *used) {
 			s.OnEvent("fn", func(_ context.Context, e *kopf.Event[*Widget]) (err error) {
-				*got, err = use[*Widget](e, owner)
+				*got, err = use(e, owner)
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
 		"run": {"in the background, the object goes on", func(s kopf.Selection[*Widget], got *used) {
 			s.Daemon("fn", func(_ context.Context, r *Run) (err error) {
-				*got, err = use[*Widget](r, owner)
+				*got, err = use(r, owner)
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) {

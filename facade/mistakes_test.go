@@ -237,6 +237,27 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	}
 }
 
+func TestMistakesInTheBackground(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).Daemon("fn", func(_ context.Context, r *Run) error {
+		object := r.Current()
+		object.Status.Host = "h" // a copy of its own for each call: nobody expects it to last
+		if r.Retry > 0 {
+			return kopf.Temporary(nil, 60)
+		}
+		return nil
+	})
+	var lines []string
+	for retry := range 3 {
+		callIn(logging(t.Context(), &lines), t, op, body(nil), nil, func(a *execution.Attempt) {
+			a.Call.Live, a.Call.Object, a.Account.Retries = &fakeLive{object: body(nil)}, nil, retry
+		})
+	}
+	if len(saying(lines, "changed its copy")) != 0 || len(saying(lines, "60ns: did you mean 60*time.Second?")) != 1 {
+		t.Errorf("want one line about the delay, got: %v", lines)
+	}
+}
+
 func TestMistakesOfSubHandlers(t *testing.T) {
 	var lines []string
 	op := one(func(_ context.Context, c *Change) error {

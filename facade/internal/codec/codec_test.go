@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -103,5 +105,48 @@ func TestTransform(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
+	}
+}
+
+// stateful is an object with state that only its own package can copy, as generated code has it.
+type stateful struct {
+	corev1.ConfigMap
+
+	Spec struct {
+		state []string
+		Hosts []string
+	}
+}
+
+func (s *stateful) DeepCopyObject() runtime.Object {
+	copied := *s
+	copied.ConfigMap = *s.ConfigMap.DeepCopy()
+	copied.Spec.Hosts = append([]string(nil), s.Spec.Hosts...)
+	return &copied
+}
+
+// promoted has the method of a type that it is made of, which copies a part of it.
+type promoted struct {
+	corev1.ConfigMap
+
+	Hosts []string
+}
+
+func TestCopySharesNothing(t *testing.T) {
+	object := &stateful{}
+	object.Spec.state, object.Spec.Hosts = []string{"x"}, []string{"a"}
+	copied := codec.New[*stateful](reflect.TypeFor[stateful]()).Copy(object)
+	copied.Spec.Hosts[0] = "b"
+	if object.Spec.Hosts[0] != "a" || copied.Spec.state[0] != "x" {
+		t.Errorf("a type with private state knows how to copy itself: got %v, %v", object.Spec, copied.Spec)
+	}
+	part := &promoted{Hosts: []string{"a"}}
+	codec.New[*promoted](reflect.TypeFor[promoted]()).Copy(part).Hosts[0] = "b"
+	raw := &unstructured.Unstructured{Object: map[string]any{"n": 5, "l": []any{"a"}}} // an int, as literals are
+	list, _ := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()).
+		Copy(raw).Object["l"].([]any)
+	list[0] = "b"
+	if raw.Object["l"].([]any)[0] != "a" || part.Hosts[0] != "a" {
+		t.Errorf("got %v, %v", part, raw)
 	}
 }
