@@ -1,10 +1,12 @@
 package facade_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 func TestFieldMistakes(t *testing.T) {
@@ -143,6 +145,46 @@ func TestFieldMistakes(t *testing.T) {
 			) {
 				t.Errorf("%s: got %v, want %q with a location", tc.reason, err, tc.want)
 			}
+		})
+	}
+}
+
+// Sub-handlers are declared while their handler runs, so they fail it, for good.
+func TestFieldMistakesOfSubs(t *testing.T) {
+	cases := map[string]struct {
+		reason, field string
+		opts          []kopf.SubOption
+		want          string
+	}{
+		"unknown": {"it would never be called", "", []kopf.SubOption{kopf.InField("spec.sise")},
+			`sub-handler "s" of handler "fn": field spec.sise: facade_test.Widget has no "spec.sise": did you mean`},
+		"unknown in a field": {"paths begin at the handler's", "spec", []kopf.SubOption{kopf.InField("sise")},
+			"did you mean spec.size?"},
+		"text for a number": {"a text is never equal to a number", "",
+			[]kopf.SubOption{kopf.InField("spec.size"), kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
+		"text for the field of the handler": {"the sub-handler has it, too", "spec.size",
+			[]kopf.SubOption{kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
+		"right":            {"all of it can be", "", []kopf.SubOption{kopf.InField("spec.size"), kopf.NewValue(1)}, ""},
+		"right in a field": {"all of it can be", "spec", []kopf.SubOption{kopf.InField("size"), kopf.Value(1)}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			split := func(_ context.Context, c *Change) error { c.Sub("s", succeed, tc.opts...); return nil }
+			if tc.field == "" {
+				kopf.For(op, &Widget{}).OnCreate("fn", split)
+			} else {
+				kopf.For(op, &Widget{}).OnField("fn", tc.field, split)
+			}
+			held := &subs{}
+			a := call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
+			if tc.want == "" {
+				if wantFailed(t, a, ""); len(held.declared) != 1 {
+					t.Errorf("%s: %d are declared", tc.reason, len(held.declared))
+				}
+				return
+			}
+			wantFailed(t, a, tc.want)
 		})
 	}
 }

@@ -73,11 +73,11 @@ func (o option) isFor(family reflect.Type) bool {
 	return o.family != nil && o.family.Implements(family)
 }
 
-// applyOptions sets the handler's options.
-func applyOptions(h *handlers.Handler, c choice) []error {
-	chosen, problems := c.resolve()
+// applyOptions sets the handler's options, and gives those that count.
+func applyOptions(h *handlers.Handler, c choice) (chosen []option, problems []error) {
+	chosen, problems = c.resolve()
 	for _, o := range chosen {
 		o.set(h)
 	}
-	return problems
+	return chosen, problems
 }

@@ -39,9 +39,13 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 			return errNoSubs
 		}
 		h := &handlers.Handler{ID: id, Family: handlers.Changing}
-		problems := append(checkHandler(id, fn == nil), applyOptions(h, asOptions(opts))...)
+		chosen, wrong := applyOptions(h, asOptions(opts))
+		problems := append(checkHandler(id, fn == nil), wrong...)
 		if c.call.Handler.Field == nil || h.Field != nil {
 			problems = append(problems, fieldProblems(h)...)
+		}
+		if field := slices.Concat(c.call.Handler.Field, h.Field); field != nil {
+			problems = append(problems, typeProblems(c.codec, field, chosen)...)
 		}
 		if err := errors.Join(problems...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
