@@ -161,19 +161,19 @@ func TestRequestsThatHang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, calls := memapi.New(), atomic.Int64{}
-				var hung time.Duration
+				hung := atomic.Int64{}
 				connection := disturbing(server, func(ctx context.Context, r memapi.Request) int {
 					switch {
 					case r.Resource.Plural != "configmaps":
 					case tc.verb == "list" && r.Query.Get("sendInitialEvents") != "":
 						return http.StatusUnprocessableEntity // the server is too old for that
-					case r.Verb == tc.verb && hung == 0:
+					case r.Verb == tc.verb && hung.Load() == 0:
 						began := time.Now()
 						select {
 						case <-ctx.Done():
 						case <-time.After(served):
 						}
-						hung = time.Since(began)
+						hung.Store(int64(time.Since(began)))
 					}
 					return 0
 				})
@@ -182,8 +182,8 @@ func TestRequestsThatHang(t *testing.T) {
 					to(t, "configmaps", counting("c", cause.Create, &calls)))
 				defer stop()
 				time.Sleep(tc.hung + time.Minute)
-				if hung != tc.hung || calls.Load() != 1 {
-					t.Errorf("%s: a request hung for %s, want %s; %d calls", tc.reason, hung, tc.hung, calls.Load())
+				if took := time.Duration(hung.Load()); took != tc.hung || calls.Load() != 1 {
+					t.Errorf("%s: a request hung for %s, want %s; %d calls", tc.reason, took, tc.hung, calls.Load())
 				}
 			})
 		})
