@@ -7,6 +7,6 @@
 // Begin with [New] and its [Settings], [For] and [Main]; in a project that has a manager, with
 // [Operator.SetupWithManager].
 // Neighbours: package reconcilers below it runs the handlers; facade/internal has what users do not call: codec decodes
-// objects, commandline runs a program, connection and cachedreads are how it reaches its cluster, console writes its log;
-// examples/ shows every verb at work.
+// objects, commandline runs a program, which reaches its cluster by connection and cachedreads, and console writes its
+// log; examples/ shows every verb at work.
 package facade

@@ -128,7 +128,7 @@ func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
 type mute struct {
 	of     *dying
 	born   int64
-	ctx    context.Context //nolint:containedctx // it is that of the request
+	ctx    context.Context // of the request
 	source io.ReadCloser
 }
 

@@ -8,11 +8,12 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 )
 
 // Operator is what a command line needs of an operator.

@@ -2,6 +2,7 @@ package timing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -100,7 +101,7 @@ type answer struct {
 // Read is that of the body.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.source.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = a.explain(err)
 	}
 	return n, err

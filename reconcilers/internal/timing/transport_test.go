@@ -35,7 +35,7 @@ func stuck(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
 
-func get(t *testing.T, ctx context.Context, transport http.RoundTripper, url string) (string, error) {
+func get(ctx context.Context, t *testing.T, transport http.RoundTripper, url string) (string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestRequestsAreLimited(t *testing.T) {
 				}
 				defer cancel()
 				began := time.Now()
-				_, err := get(t, ctx, timing.New(tc.server, timing.Limits{Request: tc.limit}), "http://api/api/v1/pods")
+				_, err := get(ctx, t, timing.New(tc.server, timing.Limits{Request: tc.limit}), "http://api/api/v1/pods")
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
@@ -102,7 +102,7 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t, t.Context(), timing.New(slow, timing.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		got, err := get(t.Context(), t, timing.New(slow, timing.Limits{Request: time.Minute}), "http://api/api/v1/pods")
 		if err != nil || got != "xxx" {
 			t.Errorf("got %q, error %v", got, err)
 		}

@@ -70,7 +70,7 @@ func TestWatchesAreLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got, err := get(t, t.Context(), timing.New(&tc.server, tc.limits), watching)
+				got, err := get(t.Context(), t, timing.New(&tc.server, tc.limits), watching)
 				took := time.Since(began)
 				if line := fmt.Sprint(got, " ", err); line != tc.want || took != tc.took {
 					t.Errorf("%s: want %q after %s, got %q after %s", tc.reason, tc.want, tc.took, line, took)
@@ -86,7 +86,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
 		s := &telling{last: io.EOF}
-		if _, err := get(t, t.Context(), timing.New(s, timing.Limits{Server: limit}), watching); err != nil {
+		if _, err := get(t.Context(), t, timing.New(s, timing.Limits{Server: limit}), watching); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.requests, []string{want}) {
@@ -102,7 +102,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, err := get(t, t.Context(), timing.New(sending(deaf), limits), watching)
+				_, err := get(t.Context(), t, timing.New(sending(deaf), limits), watching)
 				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
@@ -145,7 +145,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 					continue
 				}
 				began := time.Now()
-				if _, err := get(t, t.Context(), transport, url); err != nil {
+				if _, err := get(t.Context(), t, transport, url); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); n == 1 && took != want || n != 1 && took != 0 {
@@ -160,12 +160,12 @@ func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
 		transport := timing.New(refusing, timing.Limits{Pause: time.Hour})
-		if _, err := get(t, t.Context(), transport, watching); !errors.Is(err, io.ErrClosedPipe) {
+		if _, err := get(t.Context(), t, transport, watching); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := get(t, ctx, transport, watching); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := get(ctx, t, transport, watching); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a watch that failed is one that ended, and who waits can leave: %v", err)
 		}
 	})

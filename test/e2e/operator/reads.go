@@ -26,11 +26,11 @@ func reading[T client.Object](objects kopf.Selection[T]) {
 		key := client.ObjectKey{Namespace: c.Object.GetLabels()[label], Name: "shared"}
 		var shared corev1.ConfigMap
 		err := c.Client.Get(ctx, key, &shared)
-		fmt.Printf("READ %v by Client: %v\n", shared.Data, err)
+		_, _ = fmt.Fprintf(os.Stdout, "READ %v by Client: %v\n", shared.Data, err)
 		err = c.Live.Get(ctx, key, &shared)
-		fmt.Printf("READ %v by Live: %v\n", shared.Data, err)
+		_, _ = fmt.Fprintf(os.Stdout, "READ %v by Live: %v\n", shared.Data, err)
 		err = c.Client.List(ctx, &corev1.SecretList{}, client.InNamespace(c.Object.GetNamespace()))
-		fmt.Printf("LISTED: %v\n", err)
+		_, _ = fmt.Fprintf(os.Stdout, "LISTED: %v\n", err)
 		return nil
 	})
 }
