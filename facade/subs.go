@@ -71,8 +71,8 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 // that the function must return at once: it is called again when the next of them is due. Nil is the end of all of
 // them, be it a success or not: see Outcome. Kopf: execute.
 //
-// What the sub-handlers have patched is seen by those after them, but not in c.Object. Their loggers name them, in place
-// of this handler, and have none of the values that it has added to its own.
+// What the sub-handlers have patched is seen by those after them, but not in c.Object. Their loggers name them, in
+// place of this handler, and have none of the values that it has added to its own.
 //
 // A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or one that
 // does not exist, fails the handler for good. Kopf: lifecycle=.
