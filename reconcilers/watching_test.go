@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,12 +151,17 @@ func TestRequestsThatHang(t *testing.T) {
 		verb   string
 		own    time.Duration
 		hung   time.Duration
+		again  []time.Duration // after which attempts are repeated
 	}{
-		"List":         {"a list may take long", "list", 0, 5 * time.Minute},
-		"ListSooner":   {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second},
-		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second},
-		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second},
-		"WriteAnyTime": {"it is wanted so", "patch", -1, served},
+		"List":         {"a list may take long", "list", 0, 5 * time.Minute, nil},
+		"ListSooner":   {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second, nil},
+		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second, nil},
+		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second, nil},
+		"WriteAnyTime": {"it is wanted so", "patch", -1, served, nil},
+		"WriteAgain": {
+			"each attempt has a time of its own", "patch", 20 * time.Second, 20 * time.Second,
+			[]time.Duration{time.Second},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +184,7 @@ func TestRequestsThatHang(t *testing.T) {
 					return 0
 				})
 				newPeople(t, server).create("ConfigMap", "one")
-				stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: tc.own},
+				stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: tc.own, APIBackoffs: tc.again},
 					to(t, "configmaps", counting("c", cause.Create, &calls)))
 				defer stop()
 				time.Sleep(tc.hung + time.Minute)
@@ -188,4 +194,41 @@ func TestRequestsThatHang(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nothing is served before it is known what there is, so its search must not hang for ever either.
+func TestDiscoveryThatHangs(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			server, calls, hung := memapi.New(), atomic.Int64{}, atomic.Int64{}
+			connection := hanging{server, func(r *http.Request) bool {
+				return strings.HasSuffix(r.URL.Path, "/api/v1") && hung.Load() == 0
+			}, &hung}
+			newPeople(t, server).create("ConfigMap", "one")
+			stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: timeout},
+				to(t, "configmaps", counting("c", cause.Create, &calls)))
+			defer stop()
+			time.Sleep(2 * time.Minute)
+			if took := time.Duration(hung.Load()); took != want || calls.Load() != 1 {
+				t.Errorf("timeout %s: it hung for %s, want %s; %d calls", timeout, took, want, calls.Load())
+			}
+		})
+	}
+}
+
+// hanging is a connection on which some requests have no answer. It notes for how long they were waited for.
+type hanging struct {
+	http.RoundTripper
+	hangs func(*http.Request) bool
+	hung  *atomic.Int64
+}
+
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !h.hangs(r) {
+		return h.RoundTripper.RoundTrip(r)
+	}
+	began := time.Now()
+	<-r.Context().Done()
+	h.hung.Store(int64(time.Since(began)))
+	return nil, r.Context().Err()
 }
