@@ -29,7 +29,7 @@ const tampered = "tampered"
 func tamperWith(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
-		if v.Type() == reflect.TypeFor[client.Client]() {
+		if v.Type() == reflect.TypeFor[client.Client]() || v.Type() == reflect.TypeFor[client.Reader]() {
 			return
 		}
 		tamperWith(v.Elem())
