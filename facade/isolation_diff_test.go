@@ -64,6 +64,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 		}
+		synctest.Wait()
 		want := []string{
 			`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`,
 		}

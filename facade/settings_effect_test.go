@@ -46,7 +46,7 @@ func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Wi
 		seen.calls = append(seen.calls, time.Since(began).Round(time.Second))
 	})
 	stop := operate(t, server, op, funcr.New(func(_, line string) { seen.add(line) }, funcr.Options{}))
-	defer stop()
+	defer func() { stop(); synctest.Wait() }() // what is looked at may still be written
 	time.Sleep(time.Minute)
 	began = time.Now()
 	server.Put(served, body(map[string]any{"size": int64(1)}))
