@@ -28,11 +28,13 @@ type BackgroundOption interface {
 	TimerOption
 }
 
-// LimitOption is an option of all verbs with attempts: those for changes, those in the background, and indices.
+// LimitOption is an option of all verbs with attempts: those for changes, those in the background, indices, and
+// activities.
 type LimitOption interface {
 	ChangeOption
 	BackgroundOption
 	IndexOption
+	ActivityOption
 }
 
 func (option) daemonOption() {}

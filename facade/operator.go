@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -23,6 +24,7 @@ type Operator struct {
 
 	mu            sync.Mutex
 	registrations []registration
+	activities    []*handlers.Handler
 	memos         []func(types.UID)
 	errs          setupErrors
 	stage         stage

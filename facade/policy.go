@@ -9,7 +9,10 @@ import (
 )
 
 // PolicyOption is a [Policy], which stands among the options of any verb.
-type PolicyOption interface{ FilterOption }
+type PolicyOption interface {
+	FilterOption
+	ActivityOption
+}
 
 // Policy makes several options one, to be shared by handlers:
 //

@@ -10,7 +10,7 @@ import (
 //
 // Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline) and Logging.
 // Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new adapter
-// gets its lines here. A new family gets a chain: activities, which have no objects, are to come.
+// gets its lines here. A new family gets a chain.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {
 		call,
@@ -71,6 +71,19 @@ var chains = map[handlers.Family]chain{
 			{"Answer", answer},
 			{"Limits", limits},
 			{"PlainErrors", around(PlainErrors)},
+			{"Recovery", around(Recovery)},
+		},
+	},
+	handlers.Acting: { // it has no object: there is nothing to select it by
+		act,
+		[]listed{
+			{"Progress", progress},
+			{"Answer", answer},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Limits", limits},
+			{"Deadline", deadline},
+			{"ErrorClasses", around(ErrorClasses)},
 			{"Recovery", around(Recovery)},
 		},
 	},

@@ -24,6 +24,7 @@ func TestChains(t *testing.T) {
 	watching := []string{"Answer", "Occupation", "Logging", "ErrorClasses", "Recovery"}
 	spawning := []string{"Progress", "Answer", "Logging", "ErrorClasses", "Recovery"}
 	indexing := []string{"Progress", "Answer", "PlainErrors", "Recovery"}
+	limited := handlers.Policy{Timeout: ptr.To(time.Hour)}
 	tests := map[string]struct {
 		handler  handlers.Handler
 		measured bool
@@ -85,6 +86,16 @@ func TestChains(t *testing.T) {
 			handler:  handlers.Handler{Family: handlers.Spawning, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}},
 			measured: true,
 			want: []string{
+				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
+			},
+		},
+		"Acting": {
+			handler: handlers.Handler{Family: handlers.Acting}, want: []string{
+				"Progress", "Answer", "Logging", "ErrorClasses", "Recovery",
+			},
+		},
+		"ActingTimeout": {
+			handler: handlers.Handler{Family: handlers.Acting, Policy: limited}, measured: true, want: []string{
 				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
 			},
 		},
@@ -157,9 +168,11 @@ func TestAskingCallsNobody(t *testing.T) {
 	calls := 0
 	call := func(context.Context, *handlers.Call) error { calls++; return nil }
 	indexing := func(context.Context, *handlers.Call) (map[any]any, bool, error) { calls++; return nil, false, nil }
-	for family := handlers.Changing; family <= handlers.Admitting; family++ {
+	acting := func(context.Context, *handlers.Call) (any, error) { calls++; return nil, nil }
+	for family := handlers.Changing; family <= handlers.Acting; family++ {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family, Call: call, Index: &handlers.Index{Call: indexing}, Reason: "",
+			Activity: &handlers.Activity{Call: acting},
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {
 			a := &execution.Attempt{Call: handlers.Call{Cause: updated()}, Now: time.Now}

@@ -77,7 +77,7 @@ func ByFamily(all []*Handler) (found Families) {
 			found.Spawning = append(found.Spawning, h)
 		case handlers.Indexing:
 			found.Indexing = append(found.Indexing, h)
-		case handlers.Admitting: // nobody calls them yet
+		case handlers.Admitting, handlers.Acting: // nobody calls the former yet; the latter have no resource
 		}
 	}
 	return found
@@ -138,5 +138,11 @@ func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 // index is the innermost step of an index function: what it says stays in the attempt.
 func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
 	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
+	return reconcile.Result{}, err
+}
+
+// act is the innermost step of an acting handler: what it returns stays in the attempt.
+func act(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
+	a.Returned, err = a.Call.Handler.Activity.Call(ctx, &a.Call)
 	return reconcile.Result{}, err
 }

@@ -37,6 +37,8 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 		log.Error(o.Err, "Cannot call the handler with this object; waiting until the object changes")
 	case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
 		log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
+	case o.Aborted && a.Call.Handler.Family == handlers.Acting:
+		log.Info("Handler was interrupted", "error", o.Err.Error())
 	case o.Aborted:
 		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
 	case errors.As(o.Err, &pending) && !o.Final:
@@ -45,7 +47,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 		log.Error(o.Ignored, "Handler failed; its errors are ignored")
 	case o.Err == nil && !o.Final:
 		log.Info("Handler is not finished yet")
-	case o.Err == nil && a.Call.Handler.Family != handlers.Changing:
+	case o.Err == nil && often(a.Call.Handler):
 		log.V(1).Info("Handler succeeded") // there may be any number of events and ticks
 	case o.Err == nil:
 		log.Info("Handler succeeded")
@@ -58,11 +60,22 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	}
 }
 
+// often tells whether a handler may be called any number of times with nothing to tell.
+func often(h *handlers.Handler) bool {
+	if h.Family == handlers.Acting {
+		return h.Activity.Often
+	}
+	return h.Family != handlers.Changing
+}
+
 // withNames adds the handler, the reason and the attempt.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	log = log.WithValues("handler", a.Call.Handler.ID)
 	if a.Call.Handler.Family == handlers.Watching {
 		return log.WithValues("type", a.Call.Cause.Type)
+	}
+	if h := a.Call.Handler; h.Family == handlers.Acting {
+		log = log.WithValues("activity", h.Activity.Name)
 	}
 	if a.Call.Handler.Family != handlers.Changing {
 		return log.WithValues("attempt", a.Call.Retry+1)

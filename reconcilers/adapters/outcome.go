@@ -44,7 +44,7 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 		return execution.Outcome{Err: pending, Delay: &pending.Delay}
 	case errors.Is(cause, execution.ErrTimeout):
 		return a.Limits.Judge(a.Limits.Interrupted(err))
-	case execution.Undecodable(err) && !a.Call.Cause.Deleting:
+	case execution.Undecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:
 		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
 	default:
 		return a.Limits.Judge(err)

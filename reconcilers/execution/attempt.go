@@ -44,6 +44,8 @@ type Attempt struct {
 	// Entries are the result of an index function; Keep, that the object keeps its present entries.
 	Entries map[any]any
 	Keep    bool
+	// Returned is the result of an acting handler; nil is none.
+	Returned any
 	// FlushNow writes the remembered transformations; nil if writing is not possible.
 	FlushNow func(ctx context.Context) error
 	// Previous is the state of the handler before this attempt.

@@ -21,6 +21,8 @@ const (
 	Indexing
 	// Admitting handlers answer admission reviews.
 	Admitting
+	// Acting handlers are those of activities, which have no objects: startup, cleanup, login, probe.
+	Acting
 )
 
 // Writes tells whether something is remembered on the objects for handlers of the family.

@@ -96,6 +96,8 @@ type Handler struct {
 	Background *Background
 	// Index is what an indexing handler does; it has no Call.
 	Index *Index
+	// Activity is what an acting handler does; it has no Call.
+	Activity *Activity
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;

@@ -68,6 +68,7 @@ func TestFamilies(t *testing.T) {
 		handlers.Spawning:  {handlers.ErrorsTemporary, true, true},
 		handlers.Indexing:  {handlers.ErrorsIgnored, true, false},
 		handlers.Admitting: {handlers.ErrorsTemporary, true, false},
+		handlers.Acting:    {handlers.ErrorsTemporary, true, false},
 	} {
 		h := handlers.Handler{Family: family, Field: diff.Path{"spec"}}
 		got := facts{h.ErrorsByDefault(), h.Writes(), h.EssenceField() != nil}

@@ -84,6 +84,7 @@ var House = Plan{
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 
+	{Dir: "reconcilers/activities", Layer: 6},
 	{Dir: "reconcilers/background", Layer: 6},
 	{Dir: "reconcilers/changes", Layer: 6},
 	{Dir: "reconcilers/events", Layer: 6},
@@ -93,7 +94,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 8},
 	{Dir: "reconcilers/orchestration", Layer: 9},
 	{Dir: "reconcilers", Layer: 10},
-	{Dir: "facade", Layer: 11, Exports: 120},
+	{Dir: "facade", Layer: 11, Exports: 140},
 	{Dir: "facade/facadetest", Layer: 12, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},

@@ -1,0 +1,80 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+func start(context.Context, *kopf.Startup) error  { return nil }
+func clean(context.Context, *kopf.Activity) error { return nil }
+
+func TestMistakesInActivities(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		register func(op *kopf.Operator) int
+		want     []string
+	}{
+		"nil function": {"it would panic before anything is served",
+			func(op *kopf.Operator) int {
+				op.OnStartup("fn", nil)
+				return above()
+			},
+			[]string{`OnStartup("fn"): the function is nil`}},
+		"empty id": {"nobody could say which one has failed",
+			func(op *kopf.Operator) int {
+				op.OnCleanup("", clean)
+				return above()
+			},
+			[]string{`OnCleanup(""): invalid handler id ""`}},
+		"same id": {"nobody could tell them apart",
+			func(op *kopf.Operator) int {
+				op.OnStartup("a", start)
+				op.OnStartup("a", start)
+				return above()
+			},
+			[]string{`OnStartup("a"): the id is taken at facade/activities_test.go:`}},
+		"options": {"they are as wrong as elsewhere",
+			func(op *kopf.Operator) int {
+				op.OnStartup("a", start, kopf.Timeout(60), kopf.Policy(kopf.Optional()))
+				return above()
+			},
+			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is no option of this verb"}},
+		"login": {"nobody is to rely on it yet",
+			func(op *kopf.Operator) int {
+				op.OnLogin("a", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) { return nil, nil })
+				return above()
+			},
+			[]string{`OnLogin("a"): it is not served yet`}},
+		"probe": {"nobody is to rely on it yet",
+			func(op *kopf.Operator) int {
+				op.OnProbe("a", func(context.Context, *kopf.Activity) (any, error) { return time.Now(), nil })
+				return above()
+			},
+			[]string{`OnProbe("a"): it is not served yet`}},
+		"nil operator": {"it is easy to forget to make one",
+			func(*kopf.Operator) int {
+				(*kopf.Operator)(nil).OnStartup("a", start)
+				return above()
+			},
+			[]string{`OnStartup("a"): the operator is nil or empty`}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			line := c.register(op)
+			_, err := kopf.Plan(op, newScheme(t))
+			if err == nil {
+				t.Fatalf("no error, but: %s", c.reason)
+			}
+			for _, want := range append(c.want, "facade/activities_test.go:") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s (line %d)\nwant %q in the error, got: %v", c.reason, line, want, err)
+				}
+			}
+		})
+	}
+}

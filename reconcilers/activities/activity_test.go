@@ -1,0 +1,173 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+var errBoo = errors.New("boo")
+
+// later asks for another attempt.
+type later struct{ delay time.Duration }
+
+func (later) Error() string               { return "later" }
+func (l later) RetryAfter() time.Duration { return l.delay }
+
+type function = func(context.Context, *handlers.Call) (any, error)
+
+func gives(value any, err error) function {
+	return func(context.Context, *handlers.Call) (any, error) { return value, err }
+}
+
+// obeying ends with its context, deaf does not end for an hour.
+func obeying(ctx context.Context, _ *handlers.Call) (any, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func deaf(context.Context, *handlers.Call) (any, error) {
+	time.Sleep(time.Hour)
+	return nil, nil
+}
+
+func TestRun(t *testing.T) {
+	exitAt := func(after time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
+		return func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(after, cancel)
+			return ctx, cancel
+		}
+	}
+	tests := map[string]struct {
+		reason string
+		policy handlers.Policy
+		call   function
+		end    func(context.Context) (context.Context, context.CancelFunc)
+		want   string
+		after  time.Duration
+	}{
+		"Panic": {
+			reason: "a panic is an error as any other, and limited as such", call: func(
+				context.Context, *handlers.Call,
+			) (any, error) {
+				panic("boo")
+			},
+			policy: handlers.Policy{Retries: ptr.To(2)}, after: time.Minute,
+			want: `startup: handler "one" failed: gave up after 2 attempts: panic: boo`,
+		},
+		"Timeout": {
+			reason: "the timeout of the handler ends its context", call: obeying,
+			policy: handlers.Policy{Timeout: ptr.To(time.Second)}, after: time.Second,
+			want: `startup: handler "one" failed: timed out after 1s: the handler has timed out`,
+		},
+		"ExitWhileRunning": {
+			reason: "what runs is told to end, and is given the time", call: obeying, end: exitAt(time.Second),
+			after: time.Second, want: `startup: the operator is exiting; not finished: "one", "two"`,
+		},
+		"ExitWhileSleeping": {
+			reason: "nobody waits for a delay then; the last error is told", call: gives(nil, later{time.Hour}),
+			end: exitAt(time.Minute), after: time.Minute,
+			want: `startup: the operator is exiting; not finished: "one" (later)`,
+		},
+		"ExitDeaf": {
+			reason: "who does not listen is abandoned", call: deaf, end: exitAt(time.Second),
+			after: time.Second + activities.DefaultGrace,
+			want: `startup: the operator is exiting; not finished: "one", "two"; handler "one" is abandoned: it ` +
+				`does not return though its context has ended`,
+		},
+		"ExitTooLate": {
+			reason: "a success in the last moment is one", call: func(context.Context, *handlers.Call) (any, error) {
+				time.Sleep(time.Second)
+				return nil, nil
+			},
+			end: exitAt(500 * time.Millisecond), after: time.Second,
+			want: `startup: the operator is exiting; not finished: "two"`,
+		},
+		"OwnCause": {
+			reason: "who has set a limit says so", call: obeying, after: time.Second,
+			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeoutCause(ctx, time.Second, fmt.Errorf("too long: %w", execution.ErrExiting))
+			},
+			want: `startup: too long: the operator is exiting; not finished: "one", "two"`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, ctx := time.Now(), t.Context()
+				if tc.end != nil {
+					var cancel context.CancelFunc
+					ctx, cancel = tc.end(ctx)
+					defer cancel()
+				}
+				a := activities.Activity{Name: activities.Startup, Handlers: []*adapters.Handler{
+					acting(activities.Startup, "one", tc.policy, tc.call),
+					acting(activities.Startup, "two", handlers.Policy{}, gives(nil, nil)),
+				}}
+				results, err := a.Run(ctx)
+				if err == nil || results != nil {
+					t.Fatalf("%s: got %v, error %v", tc.reason, results, err)
+				}
+				if d := cmp.Diff(tc.want, err.Error()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				if took := time.Since(began); took != tc.after {
+					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.after)
+				}
+				time.Sleep(time.Hour) // until the deaf one has ended, too
+				var interrupted *activities.InterruptedError
+				if got := errors.As(err, &interrupted); got != (tc.end != nil) {
+					t.Errorf("%s: interrupted: %t: %v", tc.reason, got, err)
+				}
+			})
+		})
+	}
+}
+
+func TestRunReportsAllFailures(t *testing.T) {
+	a := activities.Activity{Name: activities.Cleanup}
+	for _, id := range []string{"one", "two"} {
+		permanent := handlers.Policy{Errors: handlers.ErrorsPermanent}
+		a.Handlers = append(a.Handlers, acting(a.Name, id, permanent, gives(nil, errBoo)))
+	}
+	_, err := a.Run(t.Context())
+	if !errors.Is(err, errBoo) || strings.Count(err.Error(), "boo") != 2 {
+		t.Errorf("the failure of one does not hide that of the other: got %v", err)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, calls := time.Now(), 0
+		a := activities.Activity{Name: activities.Startup, Backoff: time.Second, Handlers: []*adapters.Handler{
+			acting(activities.Startup, "one", handlers.Policy{}, func(
+				_ context.Context, call *handlers.Call,
+			) (any, error) {
+				if calls++; call.Retry < 2 {
+					return nil, errBoo
+				}
+				return "done", nil
+			}),
+		}}
+		got, err := a.Run(t.Context())
+		if d := cmp.Diff(map[string]any{"one": "done"}, got); d != "" || err != nil {
+			t.Errorf("error %v, -want, +got:\n%s", err, d)
+		}
+		if took := time.Since(began); calls != 3 || took != 2*time.Second {
+			t.Errorf("the operator's backoff is the default: %d calls in %s", calls, took)
+		}
+	})
+}

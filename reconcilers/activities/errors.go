@@ -1,0 +1,56 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// InterruptedError is that of an activity whose context ended before all of its handlers were finished.
+type InterruptedError struct {
+	// Activity is its name.
+	Activity string
+	// Abandoned is the id of the handler that has not returned in time, and may still be running; empty if there is
+	// none.
+	Abandoned string
+
+	unfinished []string // as text
+	cause      error
+}
+
+// Error names the handlers that are not finished, with their last errors.
+func (e *InterruptedError) Error() string {
+	text := fmt.Sprintf("%s: %s; not finished: %s", e.Activity, e.cause, strings.Join(e.unfinished, ", "))
+	if e.Abandoned != "" {
+		text += fmt.Sprintf("; handler %q is abandoned: it does not return though its context has ended", e.Abandoned)
+	}
+	return text
+}
+
+// Unwrap gives the cause that the context ended for.
+func (e *InterruptedError) Unwrap() error { return e.cause }
+
+// interrupted is the error of a run whose context has ended.
+func (r *running) interrupted(ctx context.Context, abandoned string) error {
+	err := &InterruptedError{Activity: r.activity.Name, Abandoned: abandoned, cause: context.Cause(ctx)}
+	for _, s := range r.unfinished() {
+		text := fmt.Sprintf("%q", s.id())
+		if s.err != nil {
+			text += fmt.Sprintf(" (%v)", s.err)
+		}
+		err.unfinished = append(err.unfinished, text)
+	}
+	return errors.Join(err, r.failure())
+}
+
+// failure joins the errors of all handlers that have failed for good.
+func (r *running) failure() error {
+	var failed []error
+	for _, s := range r.steps {
+		if s.failed {
+			failed = append(failed, fmt.Errorf("%s: handler %q failed: %w", r.activity.Name, s.id(), s.err))
+		}
+	}
+	return errors.Join(failed...)
+}
