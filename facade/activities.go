@@ -98,7 +98,7 @@ func activityOf(call *handlers.Call) *Activity {
 }
 
 // acting is the function of an activity with its types erased.
-type acting func(ctx context.Context, call *handlers.Call) (any, error)
+type acting = func(ctx context.Context, call *handlers.Call) (any, error)
 
 // caller is nil for a function that is missing.
 func caller(missing bool, call acting) acting {
@@ -119,16 +119,17 @@ func (op *Operator) act(
 	}
 	h := &handlers.Handler{
 		ID: id, Family: handlers.Acting, Location: where,
-		Activity: &handlers.Activity{Name: activity, Call: call, Often: activity == activities.Probe},
+		Activity: activity, Act: call, Often: activity == activities.Probe,
 	}
-	problems = slices.Concat(problems, checkHandler(id, call == nil), applyOptions(h, asOptions(opts)))
+	_, wrong := applyOptions(h, asOptions(opts))
+	problems = slices.Concat(problems, checkHandler(id, call == nil), wrong)
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if op.stage != registering {
 		problems = append(problems, errors.New("registered after the operator was set up, so it is never called"))
 	}
 	for _, other := range op.activities {
-		if other.ID == id && other.Activity.Name == activity {
+		if other.ID == id && other.Activity == activity {
 			problems = append(problems, fmt.Errorf(
 				"the id is taken at %s; give every handler of a verb its own", other.Location,
 			))
@@ -143,14 +144,14 @@ func (op *Operator) act(
 // acts tells whether the operator has a handler of the activity.
 func (op *Operator) acts(activity string) bool {
 	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool {
-		return h.Activity.Name == activity
+		return h.Activity == activity
 	})
 }
 
 // actors are the handlers of an activity, in the order of registration.
 func (op *Operator) actors(activity string, metrics *adapters.Metrics) (all []*adapters.Handler) {
 	for _, h := range op.activities {
-		if h.Activity.Name == activity {
+		if h.Activity == activity {
 			all = append(all, adapters.New(h, metrics))
 		}
 	}

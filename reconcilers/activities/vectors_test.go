@@ -81,6 +81,6 @@ func acting(
 	name, id string, policy handlers.Policy, call func(context.Context, *handlers.Call) (any, error),
 ) *adapters.Handler {
 	return adapters.New(&handlers.Handler{
-		ID: id, Family: handlers.Acting, Policy: policy, Activity: &handlers.Activity{Name: name, Call: call},
+		ID: id, Family: handlers.Acting, Policy: policy, Activity: name, Act: call,
 	}, nil)
 }

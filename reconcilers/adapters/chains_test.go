@@ -172,7 +172,7 @@ func TestAskingCallsNobody(t *testing.T) {
 	for family := handlers.Changing; family <= handlers.Acting; family++ {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family, Call: call, Index: &handlers.Index{Call: indexing}, Reason: "",
-			Activity: &handlers.Activity{Call: acting},
+			Act: acting,
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {
 			a := &execution.Attempt{Call: handlers.Call{Cause: updated()}, Now: time.Now}

@@ -143,6 +143,6 @@ func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err e
 
 // act is the innermost step of an acting handler: what it returns stays in the attempt.
 func act(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
-	a.Returned, err = a.Call.Handler.Activity.Call(ctx, &a.Call)
+	a.Returned, err = a.Call.Handler.Act(ctx, &a.Call)
 	return reconcile.Result{}, err
 }

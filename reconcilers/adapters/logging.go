@@ -63,7 +63,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 // often tells whether a handler may be called any number of times with nothing to tell.
 func often(h *handlers.Handler) bool {
 	if h.Family == handlers.Acting {
-		return h.Activity.Often
+		return h.Often
 	}
 	return h.Family != handlers.Changing
 }
@@ -75,7 +75,7 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 		return log.WithValues("type", a.Call.Cause.Type)
 	}
 	if h := a.Call.Handler; h.Family == handlers.Acting {
-		log = log.WithValues("activity", h.Activity.Name)
+		log = log.WithValues("activity", h.Activity)
 	}
 	if a.Call.Handler.Family != handlers.Changing {
 		return log.WithValues("attempt", a.Call.Retry+1)

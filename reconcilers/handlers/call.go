@@ -91,15 +91,6 @@ type Indexed interface {
 	Remove(origin types.UID)
 }
 
-// Activity is what an acting handler does: what Call returns is the result of the handler, unless it is nil. The call
-// has a cause of the activity's name as its reason, and no object.
-type Activity struct {
-	Name string
-	// Often is for one that comes so often that its successes are not worth a line in the log.
-	Often bool
-	Call  func(ctx context.Context, call *Call) (result any, err error)
-}
-
 // Index is what an indexing handler does: what Call says of an object goes Into the index.
 type Index struct {
 	Call IndexFunc

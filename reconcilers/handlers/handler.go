@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -96,8 +97,13 @@ type Handler struct {
 	Background *Background
 	// Index is what an indexing handler does; it has no Call.
 	Index *Index
-	// Activity is what an acting handler does; it has no Call.
-	Activity *Activity
+	// Act is the function of an acting handler, which has no Call: what it returns is the result of the handler, unless
+	// it is nil. The call has a cause with the activity as its reason, and no object.
+	Act func(ctx context.Context, call *Call) (result any, err error)
+	// Activity is the name of the activity that an acting handler is for; Often is for one that comes so often that its
+	// successes are not worth a line in the log.
+	Activity string
+	Often    bool
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;
