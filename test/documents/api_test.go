@@ -1,0 +1,33 @@
+package documents_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/documents"
+)
+
+// TestAPI shows every change of what users import in the golden file, so that it is seen when it is reviewed.
+func TestAPI(t *testing.T) {
+	const golden = "testdata/api.txt"
+	got, err := documents.API(os.DirFS(root), "facade", "storage/diff", "storage/diffbase", "storage/progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("the API differs from %s; if that is meant, go test ./test/documents -update writes it anew "+
+			"(-golden, +sources):\n%s", golden, d)
+	}
+}

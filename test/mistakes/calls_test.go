@@ -1,0 +1,64 @@
+package mistakes_test
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+var errBusy = errors.New("the cloud is busy")
+
+// call is a mistake in a handler: the operator runs, and its log tells.
+type call struct {
+	name string
+	make kopf.ChangeFunc[*deployment]
+}
+
+var calls = []call{
+	{"A bare number as a delay", func(_ context.Context, c *Change) error {
+		if c.Retry == 0 {
+			return kopf.Temporary(errBusy, 30)
+		}
+		return nil
+	}},
+	{"The object is changed, not patched", func(_ context.Context, c *Change) error {
+		c.Object.Spec.Replicas = ptr.To[int32](3)
+		return nil
+	}},
+	{"A sub-handler twice", func(_ context.Context, c *Change) error {
+		c.Sub("step", roll)
+		c.Sub("step", roll)
+		return nil
+	}},
+	{"A sub-handler after none", func(_ context.Context, c *Change) error {
+		c.Sub("restart", roll, kopf.After("upgrade"))
+		return nil
+	}},
+	{"A result that is no JSON", func(_ context.Context, c *Change) error {
+		c.SetResult(func() {})
+		return nil
+	}},
+	{"The result of nobody", func(_ context.Context, c *Change) error {
+		host, err := kopf.Result[string](c, "provision")
+		c.SetResult(host)
+		return err
+	}},
+	{"The values of no field", func(_ context.Context, c *Change) error {
+		_, _ = kopf.Field[int](c)
+		return nil
+	}},
+	{"A patch that panics", func(_ context.Context, c *Change) error {
+		c.Patch(func(d *deployment) { d.Spec.Template.Labels["a"] = "b" })
+		return nil
+	}},
+	{"A permanent error of nothing", func(_ context.Context, c *Change) error {
+		return kopf.Permanent(nil)
+	}},
+	{"A panic", func(_ context.Context, c *Change) error {
+		var missing *Change
+		return errors.New(missing.ID)
+	}},
+}

@@ -1,0 +1,17 @@
+package mistakes_test
+
+// command is a mistake on the command line: the operator does not start.
+type command struct {
+	name string
+	args []string
+}
+
+var commands = []command{
+	{"One namespace and all", []string{"-n", "demo", "-A"}},
+	{"A namespace that cannot be", []string{"-n", "team_a"}},
+	{"Quiet and verbose", []string{"--quiet", "--verbose"}},
+	{"A log format that there is not", []string{"--log-format", "xml"}},
+	{"A flag that there is not", []string{"--namespaces", "demo"}},
+	{"A file, as to kopf run", []string{"run", "handlers.py"}},
+	{"A kubeconfig that there is not", []string{"-A", "--kubeconfig", "missing.yaml"}},
+}

@@ -1,0 +1,63 @@
+package mistakes_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+// told keeps what a log says of handlers, as people read it: the message, the error, and the values that do not name
+// the object and the attempt.
+type told struct {
+	mu    *sync.Mutex
+	lines *strings.Builder
+	known []any
+}
+
+func newTold() told { return told{mu: &sync.Mutex{}, lines: &strings.Builder{}} }
+
+var _ logr.LogSink = told{}
+
+// Init needs nothing.
+func (told) Init(logr.RuntimeInfo) {}
+
+// Enabled leaves out what is only for those who ask for more.
+func (told) Enabled(level int) bool { return level == 0 }
+
+// Info keeps a line.
+func (t told) Info(_ int, message string, values ...any) { t.keep(message, values) }
+
+// Error keeps a line.
+func (t told) Error(err error, message string, values ...any) {
+	t.keep(fmt.Sprintf("%s: %v", message, err), values)
+}
+
+// WithValues remembers them.
+func (t told) WithValues(values ...any) logr.LogSink {
+	t.known = slices.Concat(t.known, values)
+	return t
+}
+
+// WithName needs no name.
+func (t told) WithName(string) logr.LogSink { return t }
+
+// ordinary are the keys of every line, and the stack, which is another one on every machine.
+var ordinary = []string{"kind", "namespace", "name", "handler", "reason", "attempt", "stack"}
+
+func (t told) keep(message string, values []any) {
+	if !slices.Contains(t.known, any("handler")) || message == "Handler succeeded" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines.WriteString(message)
+	for i := 0; i+1 < len(values); i += 2 {
+		if key := fmt.Sprint(values[i]); !slices.Contains(ordinary, key) {
+			fmt.Fprintf(t.lines, " %s=%v", key, values[i+1])
+		}
+	}
+	t.lines.WriteString("\n")
+}
