@@ -32,6 +32,9 @@ type Change[T client.Object] struct {
 	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
 	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a
 	// value that has changed is not known, see [Selection.Redacted]. Kopf: old.
+	//
+	// What a handler refused with [Permanent] is handled as well, so it is Old the next time. A handler that may refuse
+	// a change compares with what there is, such as the status, rather than with Old.
 	Old T
 	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one
 	// addition of the whole; for a handler with a field, it is that of the field alone. Where only digests are

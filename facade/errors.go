@@ -67,7 +67,8 @@ func Temporaryf(delay time.Duration, format string, args ...any) error {
 }
 
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
-// It wraps the error, and is never nil: for a nil one, its text is "no reason is given". Kopf: PermanentError.
+// It wraps the error, and is never nil: for a nil one, its text is "no reason is given". The change counts as handled
+// nevertheless: see [Change].Old. Kopf: PermanentError.
 func Permanent(err error) error {
 	return &permanentError{orNoReason(err)}
 }

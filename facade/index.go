@@ -46,8 +46,10 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 // # Flow
 //
 // The function is called for every event of an object, before any handler is: a handler never sees an index that is
-// older than its object. No handler of the operator is called before all objects of all indexed kinds are through their
-// functions, but for kinds that cannot be listed. An object that is gone, or is not selected any more, has no entries.
+// older than its object. Of other kinds it shows what their watches have brought, which may be a moment old, also after
+// a write of one's own: where that matters, read live. No handler of the operator is called before all objects of all
+// indexed kinds are through their functions, but for kinds that cannot be listed. An object that is gone, or is not
+// selected any more, has no entries.
 //
 // # Assumptions
 //
