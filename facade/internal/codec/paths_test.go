@@ -34,7 +34,7 @@ func TestCheckField(t *testing.T) {
 		},
 		"DottedKey": {
 			reason: "the same in any mapping of texts", path: "spec.nodeSelector.kubernetes.io/os",
-			want: `it is a string; quote keys with dots: spec.nodeSelector."kubernetes.io/os"`,
+			want: `its type is string; quote keys with dots: spec.nodeSelector."kubernetes.io/os"`,
 		},
 		"Mapping":  {reason: "a mapping has any keys", path: `metadata.labels."a.b/c"`},
 		"Embedded": {reason: "embedded fields are fields of the object", path: "kind"},
