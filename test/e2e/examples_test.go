@@ -83,6 +83,7 @@ func play(ctx context.Context, folder string, steps []step) {
 	session := run(program, nil, "-n", ns)
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
+		By(s.verb + " " + s.patch)
 		from := len(session.Err.Contents())
 		switch s.verb {
 		case "create":
