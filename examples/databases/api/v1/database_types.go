@@ -1,0 +1,87 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// DatabaseSpec is what is wanted.
+type DatabaseSpec struct {
+	// Version is that of the software, such as "16".
+	// +kubebuilder:validation:MinLength=1
+	Version string `json:"version"`
+	// Size is the storage, in GiB.
+	// +kubebuilder:validation:Minimum=1
+	Size int32 `json:"size"`
+	// Replicas is how many servers follow the first one.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// Users are who may connect, each with a role of that name.
+	// +kubebuilder:validation:items:Pattern=`^[a-z][a-z0-9]*$`
+	// +listType=set
+	// +optional
+	Users []string `json:"users,omitempty"`
+}
+
+// Phase is how far a database is.
+type Phase string
+
+// The phases of a database; it has none before it is provisioned.
+const (
+	// PhaseReady is a database that takes connections.
+	PhaseReady Phase = "Ready"
+	// PhaseUpgrading is a database that takes none, as its version changes.
+	PhaseUpgrading Phase = "Upgrading"
+)
+
+// DatabaseStatus is what there is.
+type DatabaseStatus struct {
+	// Phase is how far the database is.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// Host is where it can be reached.
+	// +optional
+	Host string `json:"host,omitempty"`
+	// Version is what it runs.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Size is its storage, in GiB.
+	// +optional
+	Size int32 `json:"size,omitempty"`
+	// Users are who can connect.
+	// +optional
+	Users []string `json:"users,omitempty"`
+	// LastBackup is the name of the last one.
+	// +optional
+	LastBackup string `json:"lastBackup,omitempty"`
+	// Conditions has one for each step of the last upgrade, and InSync for the replicas.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Database is a database on servers of its own.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.host`
+type Database struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DatabaseSpec `json:"spec"`
+	// +optional
+	Status DatabaseStatus `json:"status,omitempty"`
+}
+
+// DatabaseList is a list of databases.
+//
+// +kubebuilder:object:root=true
+type DatabaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Database `json:"items"`
+}

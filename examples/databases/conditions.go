@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// What follows is for all handlers, whatever they are called for.
+
+// nameOf is what the servers know a database by.
+func nameOf(s kopf.Subject[*v1.Database]) string {
+	return client.ObjectKeyFromObject(s.Current()).String()
+}
+
+// provisioned is an error for databases that have no server yet.
+func provisioned(s kopf.Subject[*v1.Database]) error {
+	if s.Current().Status.Host == "" {
+		return kopf.Temporaryf(time.Second, "there is no server yet")
+	}
+	return nil
+}
+
+// enter says how far a database is, once.
+func enter(h Handling, phase v1.Phase) {
+	if h.Current().Status.Phase == phase {
+		return
+	}
+	h.Patch(func(db *v1.Database) { db.Status.Phase = phase })
+	h.Info(string(phase), "The database is "+string(phase))
+}
+
+// setConditions leaves the other ones alone.
+func setConditions(h Handling, conditions ...metav1.Condition) {
+	generation := h.Current().Generation
+	h.Patch(func(db *v1.Database) {
+		for _, condition := range conditions {
+			condition.ObservedGeneration = generation
+			meta.SetStatusCondition(&db.Status.Conditions, condition)
+		}
+	})
+}

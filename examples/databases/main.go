@@ -1,0 +1,62 @@
+// Command databases runs databases on servers of its own: it makes and removes them, upgrades them step by step, keeps
+// their users, takes backups and watches their replicas.
+package main
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// These are what the handlers of databases get; Handling is what the first two have in common.
+type (
+	Change   = kopf.Change[*v1.Database]
+	Run      = kopf.Run[*v1.Database]
+	Handling = kopf.Handling[*v1.Database]
+)
+
+// Short, so that there is something to see: think of a day and an hour.
+const (
+	backupInterval = 10 * time.Second
+	backupIdle     = 3 * time.Second
+)
+
+// patient is the policy of all that asks the servers for something: they are busy now and then, but not for ever.
+var patient = kopf.Policy(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
+
+func main() {
+	op := kopf.New("databases.kopf.dev", kopf.Settings{
+		AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
+		Background:  kopf.BackgroundSettings{MaxConcurrentTicks: 5}, // backups at once
+	})
+	register(op, newFleet())
+	kopf.Main(op)
+}
+
+func register(op *kopf.Operator, servers *fleet) {
+	dbs := kopf.For(op, &v1.Database{})
+	// Handlers of fields are called for deletions as well, with what has changed just before: these are not.
+	alive := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.DeletionTimestamp.IsZero() })
+	hosted := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.Status.Host != "" })
+
+	p := provisioner{servers, servers}
+	dbs.OnCreate("provision", p.provision)
+	dbs.OnResume("attach", p.attach, patient)
+	dbs.OnDelete("remove", p.remove)
+	alive.OnField("resize", "spec.size", p.resize, patient, kopf.OldValue(kopf.Present))
+
+	u := upgrader{servers, servers, servers}
+	alive.OnField("upgrade", "spec.version", u.upgrade, kopf.OldValue(kopf.Present))
+
+	a := accountant{servers}
+	alive.OnField("users", "spec.users", a.update)
+	dbs.On("connection", kopf.CreateUpdateResume(), a.connection, patient)
+
+	w := watchman{servers, servers}
+	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), patient)
+	hosted.Daemon("replication", w.watch, kopf.InField("spec.replicas"), kopf.Value(kopf.Present))
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// provisioner makes the servers of databases, and removes them.
+type provisioner struct {
+	machines machines
+	archive  archive
+}
+
+// provision is a chain: the first server, then the replicas. One step is finished, and that is written, before the next
+// one begins.
+func (p provisioner) provision(ctx context.Context, c *Change) error {
+	c.Sub("primary", p.primary, patient)
+	for replica := range c.Object.Spec.Replicas {
+		c.Sub(fmt.Sprintf("replica-%d", replica+1), p.replica(replica+1), patient, kopf.After("primary"))
+	}
+	if err := c.RunSubs(ctx, kopf.OneByOne); err != nil {
+		return err
+	}
+	if primary := c.Outcome("primary"); primary.State == kopf.SubFailed {
+		return kopf.Permanentf("there is no server: %s", primary.Message)
+	}
+	enter(c, v1.PhaseReady)
+	return nil
+}
+
+func (p provisioner) primary(ctx context.Context, c *Change) error {
+	spec := c.Object.Spec
+	host, err := p.machines.Start(ctx, nameOf(c), spec.Version, spec.Size)
+	if err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Provisioned", "host", host, "version", spec.Version)
+	c.Patch(func(db *v1.Database) {
+		db.Status.Host, db.Status.Version, db.Status.Size = host, spec.Version, spec.Size
+	})
+	return nil
+}
+
+func (p provisioner) replica(number int32) kopf.ChangeFunc[*v1.Database] {
+	return func(ctx context.Context, c *Change) error {
+		log.FromContext(ctx).Info("A replica follows", "replica", number)
+		return p.machines.Follow(ctx, nameOf(c), number)
+	}
+}
+
+// attach finds the servers of a database again when the operator has restarted. It is no chain, as nothing of it takes
+// long.
+func (p provisioner) attach(ctx context.Context, c *Change) error {
+	if c.Object.Status.Host == "" {
+		return nil // it was not provisioned to the end, so that goes on now
+	}
+	host, err := p.machines.Start(ctx, nameOf(c), c.Object.Status.Version, c.Object.Status.Size)
+	if err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Attached", "host", host)
+	return p.machines.Follow(ctx, nameOf(c), c.Object.Spec.Replicas)
+}
+
+// resize has the two values of its field. It is not for new databases, which have no old one.
+func (p provisioner) resize(ctx context.Context, c *Change) error {
+	if err := provisioned(c); err != nil {
+		return err
+	}
+	before, now := kopf.Field[int32](c)
+	if *now < *before {
+		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", *before))
+		return kopf.Permanentf("a database of %d GiB cannot shrink to %d GiB", *before, *now)
+	}
+	if _, err := p.machines.Start(ctx, nameOf(c), c.Object.Status.Version, *now); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Resized", "from", *before, "to", *now)
+	c.Patch(func(db *v1.Database) { db.Status.Size = *now })
+	return nil
+}
+
+// remove destroys nothing that is not in a backup.
+func (p provisioner) remove(ctx context.Context, c *Change) error {
+	if c.Object.Status.Host == "" {
+		return p.machines.Destroy(ctx, nameOf(c))
+	}
+	c.Sub("backup", backUp(p.archive), patient)
+	c.Sub("destroy", p.destroy, patient, kopf.After("backup"))
+	if err := c.RunSubs(ctx); err != nil {
+		return err
+	}
+	if backup := c.Outcome("backup"); backup.State == kopf.SubFailed {
+		c.Warn("ServerLeft", "The server stays, as there is no backup: "+backup.Message)
+	}
+	return nil
+}
+
+func (p provisioner) destroy(ctx context.Context, c *Change) error {
+	log.FromContext(ctx).Info("Destroyed", "host", c.Object.Status.Host)
+	return p.machines.Destroy(ctx, nameOf(c))
+}

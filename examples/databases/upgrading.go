@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// upgrader takes databases from one version to the next.
+type upgrader struct {
+	archive  archive
+	gate     gate
+	software software
+}
+
+// step is one sub-handler of an upgrade, and the condition that tells of it.
+type step struct {
+	id, condition string
+	do            kopf.ChangeFunc[*v1.Database]
+	when          kopf.SubOption
+}
+
+// steps depend on one another; that to let connections in again is called in any case.
+func (u upgrader) steps() []step {
+	return []step{
+		{"backup", "BackedUp", backUp(u.archive), patient},
+		{"drain", "Drained", u.drain, patient},
+		{"install", "Installed", u.install, kopf.After("backup", "drain")},
+		{"migrate", "Migrated", u.migrate, kopf.After("install")},
+		{"restart", "Restarted", u.restart, kopf.After("migrate")},
+		{"verify", "Verified", u.verify, kopf.After("restart")},
+		{"admit", "Admitted", u.admit, kopf.AfterFinished("verify")},
+	}
+}
+
+// upgrade is called again and again until all steps are finished. Those that have succeeded are not repeated.
+func (u upgrader) upgrade(ctx context.Context, c *Change) error {
+	if err := provisioned(c); err != nil {
+		return err
+	}
+	steps := u.steps()
+	for _, s := range steps {
+		c.Sub(s.id, s.do, patient, s.when)
+	}
+	unfinished := c.RunSubs(ctx)
+	failed := report(c, steps)
+	if unfinished != nil {
+		enter(c, v1.PhaseUpgrading)
+		return unfinished
+	}
+	enter(c, v1.PhaseReady)
+	if failed != nil {
+		c.Warn("UpgradeFailed", failed.Error())
+		return kopf.Permanent(failed)
+	}
+	log.FromContext(ctx).Info("Upgraded", "from", c.Old.Spec.Version, "to", c.Object.Spec.Version)
+	return nil
+}
+
+// report makes conditions of the outcomes. The error is that of the first step that has failed.
+func report(c *Change, steps []step) (failed error) {
+	conditions := make([]metav1.Condition, 0, len(steps))
+	for _, s := range steps {
+		outcome := c.Outcome(s.id)
+		condition := metav1.Condition{Type: s.condition, Message: outcome.Message}
+		switch outcome.State {
+		case kopf.SubSucceeded:
+			condition.Status, condition.Reason = metav1.ConditionTrue, "Succeeded"
+		case kopf.SubFailed:
+			condition.Status, condition.Reason = metav1.ConditionFalse, "Failed"
+			if failed == nil {
+				failed = errors.New(s.id + ": " + outcome.Message)
+			}
+		default:
+			condition.Status, condition.Reason = metav1.ConditionUnknown, "Pending"
+		}
+		conditions = append(conditions, condition)
+	}
+	setConditions(c, conditions...)
+	return failed
+}
+
+func (u upgrader) drain(ctx context.Context, c *Change) error {
+	left, err := u.gate.Drain(ctx, nameOf(c))
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		return kopf.Temporaryf(time.Second, "%d connections are open", left)
+	}
+	return nil
+}
+
+func (u upgrader) install(ctx context.Context, c *Change) error {
+	return u.software.Install(ctx, nameOf(c), c.Object.Spec.Version)
+}
+
+func (u upgrader) migrate(ctx context.Context, c *Change) error {
+	err := u.software.Migrate(ctx, nameOf(c))
+	if !errors.Is(err, errIncompatible) {
+		return err
+	}
+	if back := u.software.Install(ctx, nameOf(c), c.Object.Status.Version); back != nil {
+		return back
+	}
+	return kopf.Permanent(err)
+}
+
+func (u upgrader) restart(ctx context.Context, c *Change) error {
+	running, err := u.software.Restart(ctx, nameOf(c))
+	if err != nil {
+		return err
+	}
+	c.Patch(func(db *v1.Database) { db.Status.Version = running })
+	return nil
+}
+
+// verify sees what the steps before it have patched.
+func (u upgrader) verify(_ context.Context, c *Change) error {
+	if running, wanted := c.Object.Status.Version, c.Object.Spec.Version; running != wanted {
+		return kopf.Permanentf("version %s runs, and not %s", running, wanted)
+	}
+	return nil
+}
+
+func (u upgrader) admit(ctx context.Context, c *Change) error {
+	if err := u.gate.Admit(ctx, nameOf(c)); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Connections are let in again", "version", c.Object.Status.Version)
+	return nil
+}

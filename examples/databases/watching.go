@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// watchman is what goes on beside the changes of a database.
+type watchman struct {
+	archive     archive
+	replication replication
+}
+
+// backUp takes a backup when nothing has changed for a while.
+func (w watchman) backUp(ctx context.Context, r *Run) error {
+	return takeBackup(ctx, r, w.archive)
+}
+
+// backUp takes one as a step of something larger.
+func backUp(a archive) kopf.ChangeFunc[*v1.Database] {
+	return func(ctx context.Context, c *Change) error { return takeBackup(ctx, c, a) }
+}
+
+// takeBackup is for timers and for steps alike.
+func takeBackup(ctx context.Context, h Handling, a archive) error {
+	backup, err := a.Backup(ctx, nameOf(h))
+	if err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Took a backup", "backup", backup)
+	h.Patch(func(db *v1.Database) { db.Status.LastBackup = backup })
+	return nil
+}
+
+// watch looks at the replicas as long as the database is there, and tells when they fall behind and catch up.
+func (w watchman) watch(ctx context.Context, r *Run) error {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	var before time.Duration
+	for {
+		select {
+		case <-r.Stopping():
+			log.FromContext(ctx).Info("Nobody watches the replicas any more", "why", r.StopReason())
+			return nil
+		case <-every.C:
+		}
+		lag, err := w.replication.Lag(ctx, nameOf(r))
+		if err != nil {
+			return err
+		}
+		if (lag > 0) != (before > 0) {
+			log.FromContext(ctx).Info("The replicas fall behind or catch up", "lag", lag)
+			setConditions(r, inSync(lag))
+			if err := r.Flush(ctx); err != nil {
+				return err
+			}
+		}
+		before = lag
+	}
+}
+
+func inSync(lag time.Duration) metav1.Condition {
+	if lag > 0 {
+		behind := "The replicas are behind by " + lag.String()
+		return metav1.Condition{Type: "InSync", Status: metav1.ConditionFalse, Reason: "Behind", Message: behind}
+	}
+	return metav1.Condition{Type: "InSync", Status: metav1.ConditionTrue, Reason: "CaughtUp"}
+}
