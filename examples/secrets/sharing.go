@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// spec is what a SharedSecret wants.
+type spec struct {
+	// Source is the name of the Secret, in the same namespace.
+	Source string `json:"source"`
+	// Namespaces is a selector of those that get a copy.
+	Namespaces string `json:"namespaces"`
+	// PublicKeys are those of the data that a ConfigMap shall have.
+	PublicKeys []string `json:"publicKeys"`
+	// ServiceAccounts pull images with it.
+	ServiceAccounts []string `json:"serviceAccounts"`
+	// Literals are further data of the copies.
+	Literals map[string]string `json:"literals"`
+}
+
+// place is what has become of one copy.
+type place struct {
+	State   kopf.SubState `json:"state"`
+	Message string        `json:"message,omitempty"`
+}
+
+func specOf(o kopf.Dynamic) (spec, error) { return kopf.At[spec](o, "spec") }
+
+// copied are the namespaces where something may be.
+func copied(o kopf.Dynamic) []string {
+	return slices.Sorted(maps.Keys(kopf.AtOr(o, "status.places", map[string]place{})))
+}
+
+// copy has a sub-handler for each namespace: none waits for another.
+func (d *directory) copy(ctx context.Context, c *Change) error {
+	spec, err := specOf(c.Object)
+	if err != nil {
+		return kopf.Permanent(err)
+	}
+	wanted, err := d.selected(spec.Namespaces, c.Object.GetNamespace())
+	if err != nil {
+		return err
+	}
+	source := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: c.Object.GetNamespace(), Name: spec.Source}
+	if err := c.Client.Get(ctx, key, source); apierrors.IsNotFound(err) {
+		return kopf.Temporaryf(5*time.Second, "there is no secret %s yet", spec.Source)
+	} else if err != nil {
+		return err
+	}
+	for _, namespace := range wanted {
+		c.Sub(namespace, d.unlessTerminating(target{namespace, spec, source}), patient)
+	}
+	for _, namespace := range copied(c.Object) {
+		if !slices.Contains(wanted, namespace) {
+			c.Sub(removal(namespace), target{namespace, spec, source}.remove, patient)
+		}
+	}
+	unfinished := c.RunSubs(ctx)
+	report(ctx, c, wanted)
+	return unfinished
+}
+
+// removal is an id of its own: if the selector changes while copies are being made, what was written by then has to be
+// removed, and a sub-handler that has succeeded is not called again for this change.
+func removal(namespace string) string { return "not-" + namespace }
+
+// unlessTerminating waits with a target that takes nothing new. When the namespace is gone, it is wanted no more.
+func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(ctx context.Context, c *Change) error {
+		if d.terminating(t.namespace) {
+			return kopf.Temporaryf(2*time.Second, "namespace %s is terminating", t.namespace)
+		}
+		return t.write(ctx, c)
+	}
+}
+
+// report puts the outcomes into the status, and a summary under the handler's own id.
+func report(ctx context.Context, c *Change, wanted []string) {
+	places, ready := map[string]place{}, 0
+	for _, namespace := range wanted {
+		outcome := c.Outcome(namespace)
+		places[namespace] = place{outcome.State, outcome.Message}
+		switch outcome.State {
+		case kopf.SubSucceeded:
+			ready++
+		case kopf.SubFailed:
+			c.Warn("NotShared", fmt.Sprintf("Namespace %s: %s", namespace, outcome.Message))
+		}
+	}
+	for _, namespace := range copied(c.Object) {
+		outcome := c.Outcome(removal(namespace))
+		if !slices.Contains(wanted, namespace) && outcome.State != kopf.SubSucceeded {
+			places[namespace] = place{outcome.State, outcome.Message}
+		}
+	}
+	log.FromContext(ctx).Info("The secret is shared", "ready", ready, "wanted", len(wanted))
+	c.SetResult(map[string]any{"ready": ready, "wanted": len(wanted)})
+	c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.places", places) })
+}
+
+// clean is called before a share is gone: nothing of it stays anywhere.
+func (d *directory) clean(ctx context.Context, c *Change) error {
+	spec, err := specOf(c.Object)
+	if err != nil {
+		return kopf.Permanent(err)
+	}
+	for _, namespace := range copied(c.Object) {
+		c.Sub(namespace, target{namespace, spec, nil}.remove, patient)
+	}
+	return c.RunSubs(ctx)
+}
