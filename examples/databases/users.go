@@ -18,8 +18,9 @@ import (
 // accountant says who may connect, and how.
 type accountant struct{ roles roles }
 
-// update has a sub-handler for each user that is to be added or removed: one that fails does not keep the others waiting.
-// It compares with what there is, and not with what there was to be before: the field may change while it is at work.
+// update has a sub-handler for each user that is to be added or removed: one that fails does not keep the others
+// waiting. It compares with what there is, and not with what there was to be before: the field may change while it is
+// at work.
 func (a accountant) update(_ context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err

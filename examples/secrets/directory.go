@@ -101,14 +101,15 @@ func (d *directory) follow(ctx context.Context, e *kopf.Event[*corev1.Namespace]
 
 // wake has shares handled anew because of the object that a handler is called for, whatever that is.
 func wake[T client.Object](ctx context.Context, h kopf.Subject[T], c client.Client, shares []share) error {
-	reason := fmt.Sprintf("%s %s %s", h.Resource().Kind, h.Current().GetName(), h.Current().GetResourceVersion())
+	kind := h.Resource().Kind
+	reason := fmt.Sprintf("%s %s %s", kind, h.Current().GetName(), h.Current().GetResourceVersion())
 	annotations := map[string]string{wokenBy: reason}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
 	}
 	for _, s := range shares {
-		log.FromContext(ctx).Info("A share has to be copied anew", "share", s.Key.String(), "because", h.Resource().Kind)
+		log.FromContext(ctx).Info("A share has to be copied anew", "share", s.Key.String(), "because", kind)
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(sharedSecret)
 		o.SetNamespace(s.Key.Namespace)
