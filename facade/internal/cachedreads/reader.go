@@ -13,8 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// polling is how often a read that waits for its cache to be filled looks whether that fails.
-const polling = 100 * time.Millisecond
+// A read that has waited for its cache this long looks whether that cannot be filled, and again after each polling.
+// Caches of other namespaces that cannot be filled should not disturb one that can.
+const (
+	patience = 500 * time.Millisecond
+	polling  = 100 * time.Millisecond
+)
 
 // reader reads live, or from the cache.
 type reader struct {
@@ -54,9 +58,7 @@ func (r reader) read(
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if filled, _ := r.reads.state(kind); !filled {
-		go r.watchFilling(ctx, kind, cancel)
-	}
+	defer time.AfterFunc(patience, func() { r.watchFilling(ctx, kind, cancel) }).Stop()
 	err = read(ctx, r.cached)
 	if cause := context.Cause(ctx); err != nil && cause != nil { // the cache says that it has waited
 		return fmt.Errorf("reading %s from the cache, as Settings.CachedReads says: %w", kind, cause)
@@ -64,21 +66,17 @@ func (r reader) read(
 	return err
 }
 
-// watchFilling ends a read that would wait in vain.
+// watchFilling ends a read that would wait in vain. Which cache it waits for is not known: there is one for each
+// namespace and each form of an object.
 func (r reader) watchFilling(ctx context.Context, kind schema.GroupVersionKind, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()
-	for {
-		filled, err := r.reads.state(kind)
-		if err != nil {
+	for ctx.Err() == nil {
+		if err := r.reads.failure(kind); err != nil {
 			end(err)
-		}
-		if filled {
-			return
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-ticker.C:
 		}
 	}

@@ -24,7 +24,8 @@ type Reads struct {
 	informers map[schema.GroupVersionKind][]*informer
 }
 
-// informer is what fills one cache of a kind. There are several where there are several namespaces.
+// informer is what fills one cache of a kind. There are several where there are several namespaces, or where the kind is
+// read in several forms.
 type informer struct {
 	synced func() bool
 	err    error // the last one
@@ -94,18 +95,14 @@ func (r *Reads) newInformer(
 	return made
 }
 
-// state tells whether the cache of a kind is filled, or why it cannot be filled at present.
-func (r *Reads) state(kind schema.GroupVersionKind) (filled bool, err error) {
+// failure is why a cache of a kind cannot be filled at present; nil if all are filled, or are about to be.
+func (r *Reads) failure(kind schema.GroupVersionKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	filled = len(r.informers[kind]) > 0
 	for _, one := range r.informers[kind] {
-		if one.synced() {
-			continue
-		}
-		if filled = false; one.err != nil {
-			return false, fmt.Errorf("it cannot be filled: %w", one.err)
+		if one.err != nil && !one.synced() {
+			return fmt.Errorf("it cannot be filled: %w", one.err)
 		}
 	}
-	return filled, nil
+	return nil
 }

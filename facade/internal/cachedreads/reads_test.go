@@ -32,6 +32,7 @@ type program struct {
 	reads   atomic.Int64
 	watches atomic.Int64
 	refused atomic.Bool // lists and watches are
+	secret  string      // a namespace in which they always are
 }
 
 // run plays with a program that reads these kinds from its cache, which has these namespaces.
@@ -53,7 +54,10 @@ func run(t *testing.T, cached []client.Object, namespaces []string, play func(t 
 			Scheme: scheme.Scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		}
 		for _, name := range namespaces {
-			options.Cache.DefaultNamespaces = map[string]cache.Config{name: {}}
+			if options.Cache.DefaultNamespaces == nil {
+				options.Cache.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.Cache.DefaultNamespaces[name] = cache.Config{}
 		}
 		reads.Configure(&options)
 		m, err := ctrl.NewManager(memapi.Config(connection), options)
@@ -83,7 +87,7 @@ func (p *program) count(_ context.Context, r memapi.Request) error {
 	case "watch":
 		p.watches.Add(1)
 	}
-	if p.refused.Load() && r.Verb != "get" {
+	if (p.refused.Load() || p.secret != "" && r.Namespace == p.secret) && r.Verb != "get" {
 		return memapi.Refusal(http.StatusForbidden)
 	}
 	return nil
@@ -183,6 +187,29 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 		time.Sleep(time.Hour)
 		if took, err := p.get("mine", "a"); err != nil || took != 0 {
 			t.Errorf("what was read once can be read: %v after %s", err, took)
+		}
+	})
+}
+
+// There is a cache for each namespace and each form of an object: one of them says nothing of the others.
+func TestCachesOfSomeNamespaces(t *testing.T) {
+	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
+		p.secret = "other"
+		p.create("mine", "a")
+		p.create("other", "a")
+		for range 2 {
+			if took, err := p.get("mine", "a"); err != nil || took > time.Second {
+				t.Errorf("a namespace that can be listed: %v after %s", err, took)
+			}
+			if took, err := p.get("other", "a"); !apierrors.IsForbidden(err) || took > time.Second {
+				t.Errorf("another one was read before: %v after %s", err, took)
+			}
+		}
+		untyped := &unstructured.Unstructured{}
+		untyped.SetAPIVersion("v1")
+		untyped.SetKind("ConfigMap")
+		if err := p.Get(t.Context(), client.ObjectKey{Namespace: "mine", Name: "a"}, untyped); err != nil {
+			t.Errorf("another one failed before: %v", err)
 		}
 	})
 }
