@@ -24,8 +24,8 @@ type Reads struct {
 	informers map[schema.GroupVersionKind][]*informer
 }
 
-// informer is what fills one cache of a kind. There are several where there are several namespaces, or where the kind is
-// read in several forms.
+// informer is what fills one cache of a kind. There are several where there are several namespaces, or where the kind
+// is read in several forms.
 type informer struct {
 	synced func() bool
 	err    error // the last one

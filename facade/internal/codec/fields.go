@@ -1,9 +1,11 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -44,7 +46,7 @@ func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error
 		for typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		list := typ.Kind() == reflect.Slice || typ.Kind() == reflect.Array
+		list := isList(typ)
 		switch {
 		case encodesItself(typ), list && throughLists:
 			return nil, nil
@@ -61,6 +63,11 @@ func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error
 		typ = next
 	}
 	return typ, nil
+}
+
+// isList is false for bytes, too, which are a text in JSON.
+func isList(typ reflect.Type) bool {
+	return typ.Kind() == reflect.Array || typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8
 }
 
 // noKeys says that the value before the key at the place has no keys.
@@ -126,29 +133,27 @@ func fieldNames(typ reflect.Type) (names []string) {
 	return names
 }
 
-// eachField visits the fields of a struct and of those that are embedded in it, until a visit says false.
+// eachField visits the fields of a struct, then those of the structs that are embedded in it, whose names it may hide,
+// until a visit says false. An embedded type that is no struct is a field by the name of the type; so is an inline
+// struct that is not embedded.
 func eachField(typ reflect.Type, visit func(name string, field reflect.StructField) bool) bool {
+	var embedded []reflect.Type
 	for i := range typ.NumField() {
 		field := typ.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		tag := field.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		part := field.Anonymous && inner.Kind() == reflect.Struct
 		switch {
-		case name == "-" || !field.IsExported() && !field.Anonymous:
-		case field.Anonymous && name == "" || strings.Contains(options, "inline"):
-			inner := field.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			if inner.Kind() == reflect.Struct && !eachField(inner, visit) {
-				return false
-			}
-		default:
-			if name == "" {
-				name = field.Name
-			}
-			if !visit(name, field) {
-				return false
-			}
+		case tag == "-" || !field.IsExported() && !part:
+		case part && name == "":
+			embedded = append(embedded, inner)
+		case !visit(cmp.Or(name, field.Name), field):
+			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(embedded, func(inner reflect.Type) bool { return !eachField(inner, visit) })
 }

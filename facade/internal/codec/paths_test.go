@@ -50,6 +50,11 @@ func TestCheckField(t *testing.T) {
 			}
 		})
 	}
+	secrets := codec.New[*corev1.Secret](reflect.TypeFor[corev1.Secret]())
+	err := secrets.CheckField(diff.Path{"data", "tls", "crt"})
+	if err == nil || !strings.Contains(err.Error(), `quote keys with dots: data."tls.crt"`) {
+		t.Errorf("bytes are texts in JSON: %v", err)
+	}
 	raw := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]())
 	if err := raw.CheckField([]string{"any", "thing"}); err != nil {
 		t.Errorf("objects without a Go type have any fields: %v", err)
