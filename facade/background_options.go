@@ -30,6 +30,8 @@ type BackgroundOption interface {
 
 // LimitOption is an option of all verbs with attempts: those for changes, those in the background, indices, and
 // activities.
+//
+//nolint:interfacebloat // a family of options is all of the families that it is for
 type LimitOption interface {
 	ChangeOption
 	BackgroundOption

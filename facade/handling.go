@@ -8,6 +8,8 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 //	func rename[T client.Object](h kopf.Patcher[T], name string)
 //
 // Whoever calls it has nothing to spell: rename(c, "other"). Beside these methods, [Result] takes any of the three.
+//
+//nolint:interfacebloat // it is what the small ones are composed to
 type Handling[T client.Object] interface {
 	Subject[T]
 	Patcher[T]
