@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,13 +44,9 @@ func (t target) write(ctx context.Context, c *Change) error {
 }
 
 func (t target) secret(ctx context.Context, c *Change) error {
-	there := &metav1.PartialObjectMetadata{}
-	there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := c.Client.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: t.spec.Source}, there)
-	if client.IgnoreNotFound(err) != nil {
+	if foreign, err := t.foreign(ctx, c); err != nil {
 		return err
-	}
-	if err == nil && there.Labels[sharedBy] != string(c.Object.GetUID()) {
+	} else if foreign {
 		return kopf.Permanentf("there is another secret %s in namespace %s", t.spec.Source, t.namespace)
 	}
 	data := map[string][]byte{}
@@ -78,36 +74,64 @@ func (t target) config(ctx context.Context, c *Change) error {
 	return t.judge(c.Client.Apply(ctx, config, client.ForceOwnership))
 }
 
-func (t target) accounts(ctx context.Context, c *Change) error {
-	return t.patchAccounts(ctx, c, map[string]any{"name": t.spec.Source})
+// foreign tells of a secret of that name that was not made here.
+func (t target) foreign(ctx context.Context, c *Change) (bool, error) {
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := c.Client.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: t.spec.Source}, there)
+	if err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return there.Labels[sharedBy] != string(c.Object.GetUID()), nil
 }
 
-// patchAccounts merges something into the list of secrets to pull images with, which has names as keys.
-func (t target) patchAccounts(ctx context.Context, c *Change, secret map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"imagePullSecrets": []any{secret}})
-	if err != nil {
-		return err
-	}
+func (t target) accounts(ctx context.Context, c *Change) error {
 	for _, name := range t.spec.ServiceAccounts {
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name}}
-		if err := c.Client.Patch(ctx, account, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
-			return t.judge(err)
+		if err := t.judge(t.pull(ctx, c, name, true)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// remove takes back all that write has made. What is gone already is fine.
+// pull lets a service account pull images with the secret, or not. What others have put into its list, which the API
+// server takes as one value, stays: so it is read, and a write in between is a conflict, after which this is repeated.
+func (t target) pull(ctx context.Context, c *Change, name string, wanted bool) error {
+	account := &corev1.ServiceAccount{}
+	if err := c.Client.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, account); err != nil {
+		return err
+	}
+	before, secret := account.DeepCopy(), corev1.LocalObjectReference{Name: t.spec.Source}
+	if slices.Contains(account.ImagePullSecrets, secret) == wanted {
+		return nil
+	}
+	isIt := func(other corev1.LocalObjectReference) bool { return other == secret }
+	account.ImagePullSecrets = slices.DeleteFunc(account.ImagePullSecrets, isIt)
+	if wanted {
+		account.ImagePullSecrets = append(account.ImagePullSecrets, secret)
+	}
+	return c.Client.Patch(ctx, account, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// remove takes back all that write has made. What is gone already is fine, and what others have made stays.
 func (t target) remove(ctx context.Context, c *Change) error {
+	foreign, err := t.foreign(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, name := range t.spec.ServiceAccounts {
+		if foreign {
+			break // they pull with that of others
+		}
+		if err := client.IgnoreNotFound(t.pull(ctx, c, name, false)); err != nil {
+			return err
+		}
+	}
 	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 		err := c.Client.DeleteAllOf(ctx, kind, client.InNamespace(t.namespace), client.MatchingLabels(t.labels(c)))
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-	}
-	err := t.patchAccounts(ctx, c, map[string]any{"$patch": "delete", "name": t.spec.Source})
-	if client.IgnoreNotFound(err) != nil {
-		return err
 	}
 	log.FromContext(ctx).Info("Removed a copy", "target", t.namespace)
 	return nil

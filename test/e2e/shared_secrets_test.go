@@ -1,0 +1,63 @@
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What the example secrets leaves in the cluster, which its log does not show: others have things of the same names.
+var _ = It("The example secrets takes back what it has made, and nothing else", func(ctx context.Context) {
+	folder := filepath.Join("..", "..", "examples", "secrets")
+	install(filepath.Join(folder, "crd.yaml"))
+	ns, shared, taken := namespace(ctx), "shares-here", "shares-taken"
+	for _, name := range []string{shared, taken} {
+		meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"shares": "yes"}}
+		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: meta})).To(Succeed())
+	}
+	pulling(ctx, shared, "own")
+	pulling(ctx, taken, "registry")
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: taken, Name: "registry"}}
+	Expect(api.Create(ctx, theirs)).To(Succeed())
+	around(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
+	share := raw("secrets.example.org/v1", "SharedSecret", ns, "registry", map[string]any{
+		"source": "registry", "namespaces": "shares=yes", "serviceAccounts": []any{"builder"},
+	})
+	run(build(folder), nil, "-n", ns)
+
+	create(ctx, share)
+	Eventually(field(ctx, share, "status", "places", shared, "state")).Should(Equal("succeeded"))
+	Eventually(field(ctx, share, "status", "places", taken, "state")).Should(Equal("failed"))
+	Expect(pulls(ctx, shared)).To(Equal([]string{"own", "registry"}))
+
+	remove(ctx, share)
+	Eventually(now(ctx, share)).Should(BeNil())
+	Expect(pulls(ctx, shared)).To(Equal([]string{"own"}))
+	Expect(pulls(ctx, taken)).To(Equal([]string{"registry"}), "that of others")
+	Expect(api.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+})
+
+// pulling makes a service account that pulls images with a secret.
+func pulling(ctx context.Context, ns, secret string) {
+	GinkgoHelper()
+	Expect(api.Create(ctx, &corev1.ServiceAccount{
+		ObjectMeta:       metav1.ObjectMeta{Namespace: ns, Name: "builder"},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: secret}},
+	})).To(Succeed())
+}
+
+// pulls are the secrets that it pulls with.
+func pulls(ctx context.Context, ns string) (names []string) {
+	GinkgoHelper()
+	account := &corev1.ServiceAccount{}
+	Expect(api.Get(ctx, client.ObjectKey{Namespace: ns, Name: "builder"}, account)).To(Succeed())
+	for _, secret := range account.ImagePullSecrets {
+		names = append(names, secret.Name)
+	}
+	return names
+}
