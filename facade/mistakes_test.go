@@ -189,6 +189,7 @@ func TestInPlaceOfManyCalls(t *testing.T) {
 	}
 }
 
+// Deviation D-short-delay.
 func TestShortDelays(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -155,6 +155,7 @@ func TestRequestsThatHang(t *testing.T) {
 	}{
 		"List":         {"a list may take long", "list", 0, 5 * time.Minute, nil},
 		"ListSooner":   {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second, nil},
+		// Deviation D-request-timeout.
 		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second, nil},
 		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second, nil},
 		"WriteAnyTime": {"it is wanted so", "patch", -1, served, nil},

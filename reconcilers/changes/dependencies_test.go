@@ -39,6 +39,7 @@ func afterEnd(ids ...string) option { return func(h *handlers.Handler) { h.After
 var never = when(func(*cause.Cause) bool { return false })
 
 // TestDependencies is about sub-handlers that come after others.
+// Deviation D-dependencies.
 func TestDependencies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
