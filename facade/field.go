@@ -59,7 +59,10 @@ func named(name string, err error) error {
 }
 
 // OnField registers a handler for objects in which one field has changed, be it that they are created, updated, or
-// deleted since. Kopf: on.field.
+// deleted since: for updates alone, register OnUpdate with [InField]. Kopf: on.field.
+//
+// It is called for what the field is like now. A handler that applies it compares with what there is, such as the
+// status, rather than with the old value: an edit may be taken back before the handler has seen it.
 //
 // The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of
 // its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`, see [FieldPath]. A path that T does not

@@ -19,7 +19,8 @@ var errNoSubs = errors.New("there can be no sub-handlers here: declare them in a
 //
 // The sub-handlers are called when the function has returned nil, or by RunSubs, in the order of declaration, unless
 // one comes [After] another. While they are not all finished, the handler is called again, and declares them again;
-// those that are finished are not called again. One that is not declared any more is forgotten. A sub-handler may have
+// those that are finished are not called again: so an id is for one piece of work, and another piece, such as taking
+// back what the first one did, has another id. One that is not declared any more is forgotten. A sub-handler may have
 // sub-handlers.
 //
 // # Errors
