@@ -31,68 +31,6 @@ type Activity struct {
 	Started time.Time
 }
 
-// Startup is one call of a handler of the startup.
-type Startup struct {
-	// Settings are those of the operator, as they were given to [New], with the namespaces of the flags -n and -A, and
-	// with what the handlers before have changed. What is changed here counts: zeros are the defaults. Kopf: settings.
-	Settings *Settings
-	// ID is the handler's.
-	ID string
-	// Retry counts the calls before this one: 0 at the first one. Kopf: retry.
-	Retry int
-	// Started is when the startup has begun: time.Since(s.Started) is Kopf's runtime. Kopf: started.
-	Started time.Time
-}
-
-// OnStartup registers a handler that is called before all else: for the settings, and for what the other handlers need,
-// such as pools of connections. They get it in plain Go: in a closure, or in a struct whose methods they are. Kopf:
-// on.startup.
-//
-// # Flow
-//
-// The handlers of the startup are called one after another, in the order of registration; those that want another
-// attempt are called again when their delays are over. Under [Main], nothing is asked of the API server before all have
-// succeeded, and nothing else of the program is started. Under [Operator.SetupWithManager], the handlers of this
-// operator and their watches wait for it, and nothing else does; with leader election, it comes when the process leads.
-//
-// # Errors
-//
-// They mean what they do for handlers of changes, see [ChangeFunc]: an ordinary error is retried after a minute,
-// without a limit. A handler that fails for good ends the program with its error, or the manager. Then nothing is
-// cleaned up.
-func (op *Operator) OnStartup(
-	id string, fn func(ctx context.Context, s *Startup) error, opts ...ActivityOption,
-) {
-	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
-	) (any, error) {
-		return nil, fn(ctx, &Startup{
-			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &op.given,
-		})
-	}), errNotServed)
-}
-
-// OnCleanup registers a handler that is called after all else, when all other handlers have ended. Kopf: on.cleanup.
-//
-// # Flow
-//
-// The handlers of the cleanup are called as those of the startup are, whatever the operator ends for, if the startup
-// has succeeded; not after a crash, nor if the lease of the leader is lost.
-//
-// # Errors
-//
-// A handler that fails for good, or is not finished in time, see [ProcessSettings], makes the program exit with 1. In a
-// given manager, which reports no errors of its end, the log is all there is.
-func (op *Operator) OnCleanup(
-	id string, fn func(ctx context.Context, a *Activity) error, opts ...ActivityOption,
-) {
-	op.act("OnCleanup", activities.Cleanup, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
-	) (any, error) {
-		return nil, fn(ctx, activityOf(call))
-	}), errNotServed)
-}
-
 func activityOf(call *handlers.Call) *Activity {
 	return &Activity{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started}
 }
@@ -143,17 +81,28 @@ func (op *Operator) act(
 
 // acts tells whether the operator has a handler of the activity.
 func (op *Operator) acts(activity string) bool {
-	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool {
-		return h.Activity == activity
-	})
+	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool { return h.Activity == activity })
 }
 
-// actors are the handlers of an activity, in the order of registration.
-func (op *Operator) actors(activity string, metrics *adapters.Metrics) (all []*adapters.Handler) {
+// activity has the handlers of one activity, in the order of registration.
+func (op *Operator) activity(name string) activities.Activity {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
 	for _, h := range op.activities {
-		if h.Activity == activity {
-			all = append(all, adapters.New(h, metrics))
+		if h.Activity == name {
+			activity.Handlers = append(activity.Handlers, adapters.New(h, nil))
 		}
 	}
-	return all
+	return activity
+}
+
+// activityError names the operator. An activity that ended because the operator is told to stop has not failed, unless
+// a handler did not end.
+func (op *Operator) activityError(err error) error {
+	var interrupted *activities.InterruptedError
+	if errors.As(err, &interrupted) && interrupted.Graceful() {
+		return nil
+	}
+	return fmt.Errorf("operator %q: %w", op.name, err)
 }

@@ -1,6 +1,8 @@
 package facade
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -64,8 +66,21 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 	}, nil
 }
 
-// SetupWithManager adds the operator to the manager of the command line. The flags win over the settings.
-func (c commandOperator) SetupWithManager(m ctrl.Manager, namespaces []string) error {
+// Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.
+func (c commandOperator) Around(ctx context.Context, namespaces []string, serve func() error) error {
+	limit := c.op.limitExit(ctx)
+	defer limit.stop()
+	c.op.mu.Lock()
 	c.op.given.Namespaces = namespaces
-	return c.op.setUp(m)
+	c.op.mu.Unlock()
+	ready, err := c.op.startUp(ctx)
+	if !ready {
+		return err
+	}
+	err = serve()
+	limit.begin()
+	return errors.Join(err, c.op.cleanUp(ctx))
 }
+
+// SetupWithManager adds the operator to the manager of the command line.
+func (c commandOperator) SetupWithManager(m ctrl.Manager) error { return c.op.setUp(m, true) }

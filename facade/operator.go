@@ -22,6 +22,9 @@ type Operator struct {
 	given    Settings // as the user has them
 	settings settings // as of the last plan
 
+	changing *Settings // what handlers of the startup change
+	started  bool      // the startup has succeeded
+
 	mu            sync.Mutex
 	registrations []registration
 	activities    []*handlers.Handler
@@ -38,6 +41,7 @@ type stage int
 
 const (
 	registering stage = iota
+	starting
 	setUp
 	running
 )

@@ -17,6 +17,7 @@ func (s *Settings) programOnly() (problems []error) {
 		set  bool
 		say  string
 	}{
+		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0, "the process is the project's"},
 		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
 		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
 		{"Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"},

@@ -70,9 +70,14 @@ func AsKopf() Settings {
 
 // ProcessSettings are those of the process. Kopf: settings.process.
 type ProcessSettings struct {
-	// UltimateExitingTimeout is how long the exit of the process may take before it kills itself. Not served yet.
-	// Kopf: ultimate_exiting_timeout.
+	// UltimateExitingTimeout is how long the exit of the process may take, from the first signal or from the error that
+	// it exits for, before it ends itself with the exit code 137, whatever is still running. [Never] is no limit. Under
+	// [Main] only. Default: 10 minutes. Kopf: ultimate_exiting_timeout.
 	UltimateExitingTimeout time.Duration
+	// CleanupTimeout is how long the handlers of the cleanup may take, with all attempts: then their contexts end, and
+	// those that do not return are abandoned after 5 seconds. A manager that a project makes has a limit of its own:
+	// its GracefulShutdownTimeout is for all that ends with it. [Never] is no limit. Default: 30 seconds.
+	CleanupTimeout time.Duration
 }
 
 // PostingSettings are those of Kubernetes events. Kopf: settings.posting.

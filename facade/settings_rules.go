@@ -25,6 +25,8 @@ type durationSetting struct {
 
 func (s *Settings) durations() []durationSetting {
 	return []durationSetting{
+		{"Process.UltimateExitingTimeout", &s.Process.UltimateExitingTimeout, defaultExitLimit, Never},
+		{"Process.CleanupTimeout", &s.Process.CleanupTimeout, defaultCleanup, Never},
 		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
 		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
@@ -146,7 +148,6 @@ func (s *Settings) checkServed() (problems []error) {
 		name string
 		set  bool
 	}{
-		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0},
 		{"Posting.Loggers", s.Posting.Loggers},
 		{"Posting.Level", s.Posting.Level != 0},
 		{"Posting.ReportingComponent", s.Posting.ReportingComponent != ""},

@@ -187,6 +187,7 @@ func TestWrongNumbers(t *testing.T) {
 		"Watching.ReconnectBackoff": kopf.Immediately, "Watching.InactivityTimeout": kopf.Never,
 		"Queueing.ExitTimeout": kopf.Immediately, "Networking.RequestTimeout": kopf.Never,
 		"Networking.ConnectTimeout": kopf.Never, "Watching.ConnectTimeout": kopf.Never,
+		"Process.UltimateExitingTimeout": kopf.Never, "Process.CleanupTimeout": kopf.Never,
 	}
 	var given kopf.Settings
 	for name, field := range fieldsOf(reflect.ValueOf(&given).Elem(), "") {

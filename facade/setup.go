@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
@@ -34,35 +35,40 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 			return err
 		}
 	}
-	return op.setUp(m)
+	return op.setUp(m, false)
 }
 
-// setUp adds the operator to a manager, be it the program's or the project's. After an error, it can be tried again.
-func (op *Operator) setUp(m ctrl.Manager) error {
+// setUp adds the operator to a manager, be it the program's or the project's. After an error, it can be tried again,
+// unless the operator has been started.
+func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	switch {
 	case !op.valid():
 		return errNoOperator
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
 	}
-	plan, err := op.begin(m)
+	before := registering
+	if started {
+		before = starting
+	}
+	plan, err := op.begin(m, before)
 	if err != nil {
 		return err
 	}
 	if err := op.addTo(m, plan); err != nil {
 		op.mu.Lock()
 		defer op.mu.Unlock()
-		op.stage = registering
+		op.stage = before
 		return fmt.Errorf("setting up operator %q: %w", op.name, err)
 	}
 	return nil
 }
 
 // begin checks all that needs no manager but its scheme, and ends the time of registrations.
-func (op *Operator) begin(m ctrl.Manager) ([]reconcilers.Registration, error) {
+func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registration, error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.stage != registering {
+	if op.stage != expected {
 		return nil, fmt.Errorf(
 			"setting up operator %q: it was set up already; make one operator for each manager", op.name,
 		)
@@ -91,7 +97,11 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
 	}
-	return reconcilers.SetupWithManager(m, op.engineOptions(plan))
+	options := op.engineOptions(plan)
+	if !op.started {
+		op.accompany(m, &options)
+	}
+	return reconcilers.SetupWithManager(m, options)
 }
 
 // valid is false for nil and for the zero value.
@@ -119,16 +129,24 @@ func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
-		wrong.add(op.location, fmt.Errorf("kopf.New: %w", err))
+		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
 	return wrong
+}
+
+// settingsSource is who has the settings made as they are.
+func (op *Operator) settingsSource() string {
+	if op.started && op.acts(activities.Startup) {
+		return "kopf.New, changed by OnStartup"
+	}
+	return "kopf.New"
 }
 
 // checkProgramOnly refuses the settings of a connection and a client that are the project's own.
 func (op *Operator) checkProgramOnly() error {
 	var wrong setupErrors
 	for _, err := range op.given.programOnly() {
-		wrong.add(op.location, fmt.Errorf("kopf.New: %w", err))
+		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
 	return wrong.report(op.name)
 }

@@ -29,6 +29,7 @@ import (
 // TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and
 // once.
 func TestMain(m *testing.M) {
+	runProgram()
 	console.ForwardKlog(logr.Discard(), false)
 	logf.SetLogger(funcr.New(func(_, line string) {
 		loggedToAll.Lock()

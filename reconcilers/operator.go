@@ -22,6 +22,7 @@ import (
 
 // operator is one operator inside a manager: the Runnable that owns its controllers.
 type operator struct {
+	manager      manager.Manager
 	options      Options
 	log          logr.Logger
 	claim        *claim
@@ -42,8 +43,42 @@ func (*operator) NeedLeaderElection() bool { return true }
 
 // Start runs the controllers until the context ends, and returns when the last handler has returned.
 func (o *operator) Start(ctx context.Context) error {
-	defer o.claim.end()
 	ctx = logf.IntoContext(ctx, o.log)
+	own, err := o.begun(ctx)
+	if err != nil {
+		o.claim.end()
+		return err
+	}
+	defer own.claim.end()
+	own.run(ctx)
+	if own.options.End == nil {
+		return nil
+	}
+	return own.options.End(ctx)
+}
+
+// begun is the operator with the options that it begins with: itself, if they cannot have changed.
+func (o *operator) begun(ctx context.Context) (*operator, error) {
+	if o.options.Begin == nil {
+		return o, nil
+	}
+	changed, err := o.options.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := newOperator(o.manager, changed)
+	if err != nil {
+		return nil, err
+	}
+	o.claim.end()
+	if own.claim, err = newClaim(o.manager, changed); err != nil {
+		return nil, err
+	}
+	return own, nil
+}
+
+// run runs the controllers until the context ends.
+func (o *operator) run(ctx context.Context) {
 	// Handlers that finish during the exit may still have something to say.
 	posting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
@@ -51,7 +86,6 @@ func (o *operator) Start(ctx context.Context) error {
 	defer background.Wait()
 	defer stop()
 	o.options.Gate.pass(ctx, o.orchestrator.Run)
-	return nil
 }
 
 // Announce makes all handlers wait for the indices of what is about to be served.

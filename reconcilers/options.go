@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"context"
 	"cmp"
 	"maps"
 	"slices"
@@ -109,6 +110,12 @@ type Options struct {
 	ObeyRetryAfter bool
 	// NoPosting posts no Kubernetes events: handlers may, but nothing comes of it.
 	NoPosting bool
+	// Begin is called first of all, where and when the operator runs, before anything is watched. It gives the options
+	// that count from then on; an error ends the manager. Nil is for options that do not change.
+	Begin func(ctx context.Context) (Options, error)
+	// End is called last of all, when the last handler has returned, if Begin has succeeded. The context has ended. Nil
+	// is not called.
+	End func(ctx context.Context) error
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
 }

@@ -61,7 +61,7 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 		}
 	}
 	own := &operator{
-		options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
+		manager: m, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
 		readiness: indexes.NewReadiness(),
 	}
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)

@@ -57,6 +57,7 @@ type step struct {
 // no handler is called any more then, and the attempt that is running does not count. A context that ends without a
 // cause of its own ends the functions' with execution.ErrExiting as theirs.
 func (a Activity) Run(ctx context.Context) (map[string]any, error) {
+	deadline, limited := ctx.Deadline()
 	ctx, stop := withCause(ctx)
 	defer stop()
 	r, now := &running{activity: a}, time.Now()
@@ -70,7 +71,7 @@ func (a Activity) Run(ctx context.Context) (map[string]any, error) {
 		if len(r.unfinished()) == 0 {
 			break
 		}
-		if !sleep(ctx, r.next()) {
+		if delay := r.next(); limited && time.Until(deadline) < delay || !sleep(ctx, delay) {
 			return nil, r.interrupted(ctx, "")
 		}
 	}

@@ -96,6 +96,13 @@ func TestRun(t *testing.T) {
 			end: exitAt(500 * time.Millisecond), after: time.Second,
 			want: `startup: the operator is exiting; not finished: "two"`,
 		},
+		"NoTimeLeft": {
+			reason: "nobody waits for an attempt that will not be made", call: gives(nil, later{time.Minute}),
+			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 30*time.Second)
+			},
+			want: `startup: no time is left for another attempt; not finished: "one" (later)`,
+		},
 		"OwnCause": {
 			reason: "who has set a limit says so", call: obeying, after: time.Second,
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,11 +19,14 @@ import (
 
 // Operator is what a command line needs of an operator.
 type Operator interface {
-	// Settings are those that the manager is made with. All errors of registrations come out here, before a cluster is
-	// needed.
+	// Settings are those that the manager is made with, as they are now. All errors of registrations come out here,
+	// before a cluster is needed.
 	Settings() (Settings, error)
-	// SetupWithManager adds the operator to the manager, for these namespaces, or for the whole cluster.
-	SetupWithManager(m ctrl.Manager, namespaces []string) error
+	// Around calls serve between the startup and the cleanup of the operator, for these namespaces, or for the whole
+	// cluster. The startup may change the settings; if it does not succeed, serve is not called.
+	Around(ctx context.Context, namespaces []string, serve func() error) error
+	// SetupWithManager adds the operator to the manager.
+	SetupWithManager(m ctrl.Manager) error
 }
 
 // Settings are what the program says of its manager.

@@ -2,6 +2,7 @@ package commandline_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -25,10 +26,12 @@ func (f *fakeOperator) Settings() (commandline.Settings, error) {
 	return commandline.Settings{Scheme: runtime.NewScheme(), Namespaces: f.own}, nil
 }
 
-func (f *fakeOperator) SetupWithManager(_ ctrl.Manager, namespaces []string) error {
-	f.served = namespaces
-	return errSetUp
+func (f *fakeOperator) Around(_ context.Context, namespaces []string, serve func() error) error {
+	f.own, f.served = namespaces, namespaces
+	return serve()
 }
+
+func (f *fakeOperator) SetupWithManager(ctrl.Manager) error { return errSetUp }
 
 // nowhere is the configuration of a cluster that nobody serves.
 const nowhere = "testdata/nowhere.yaml"

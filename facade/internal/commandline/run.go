@@ -30,6 +30,25 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	log := console.New(cmd.ErrOrStderr(), r.logOptions())
+	ctrl.SetLogger(log)
+	console.ForwardKlog(log, r.debug)
+	namespaces, hint := r.scope(settings.Namespaces)
+	return r.program.Operator.Around(cmd.Context(), namespaces, func() error {
+		// The startup may have changed anything.
+		settings, err := r.program.Operator.Settings()
+		if err != nil {
+			return err
+		}
+		if len(settings.Namespaces) > 0 {
+			hint = ""
+		}
+		return r.connect(cmd, settings, hint, log)
+	})
+}
+
+// connect makes a manager for the cluster that is meant, and serves.
+func (r *runner) connect(cmd *cobra.Command, settings Settings, hint string, log logr.Logger) error {
 	reads, err := cachedreads.New(settings.Scheme, settings.CachedReads)
 	if err != nil {
 		return err
@@ -39,25 +58,21 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	settings.Connection.Apply(config)
-	namespaces, hint := r.scope(settings.Namespaces)
 	if hint != "" {
 		cmd.PrintErrln(hint)
 	}
-	log := console.New(cmd.ErrOrStderr(), r.logOptions())
-	ctrl.SetLogger(log)
-	console.ForwardKlog(log, r.debug)
-	options := r.managerOptions(settings.Scheme, namespaces, log)
+	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
-	return r.serve(cmd.Context(), config, namespaces, options)
+	return r.serve(cmd.Context(), config, options)
 }
 
 // serve runs the operator in a manager of its own.
-func (r *runner) serve(ctx context.Context, config *rest.Config, namespaces []string, options ctrl.Options) error {
+func (r *runner) serve(ctx context.Context, config *rest.Config, options ctrl.Options) error {
 	m, err := ctrl.NewManager(rest.AddUserAgent(config, r.program.Name), options)
 	if err != nil {
 		return fmt.Errorf("starting operator %q: %w", r.program.Name, err)
 	}
-	if err := r.program.Operator.SetupWithManager(m, namespaces); err != nil {
+	if err := r.program.Operator.SetupWithManager(m); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {

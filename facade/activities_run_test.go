@@ -1,0 +1,227 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// counted counts the requests to a server.
+type counted struct {
+	next  http.RoundTripper
+	count atomic.Int64
+}
+
+func (c *counted) RoundTrip(request *http.Request) (*http.Response, error) {
+	c.count.Add(1)
+	return c.next.RoundTrip(request)
+}
+
+// journal is what happens, in order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) want(t *testing.T, lines ...string) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if d := cmp.Diff(lines, j.lines); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// embed runs the operator in a manager of its own making, on virtual time, until the context ends.
+func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
+	t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended error
+	done := make(chan struct{})
+	go func() { defer close(done); ended = m.Start(ctx) }()
+	return func() error { cancel(); <-done; return ended }
+}
+
+func servedAPI() *counted {
+	server := memapi.New()
+	server.Install(served)
+	server.Put(served, body(map[string]any{"size": int64(1)}))
+	return &counted{next: server}
+}
+
+// In a given manager, the operator's own requests wait for the startup, and the cleanup waits for all handlers.
+func TestActivitiesInAManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := servedAPI(), &journal{}
+		op := kopf.New("test.example.org")
+		kopf.For(op, &Widget{}).OnCreate("create", func(ctx context.Context, _ *Change) error {
+			seen.add("create")
+			<-ctx.Done() // after the time that handlers have at the exit
+			seen.add("created")
+			return nil
+		})
+		op.OnStartup("first", func(_ context.Context, s *kopf.Startup) error {
+			seen.add("startup " + s.ID)
+			if time.Sleep(time.Hour); s.Retry == 0 {
+				return kopf.Temporaryf(time.Hour, "not yet")
+			}
+			if n := server.count.Load(); n != 0 {
+				t.Errorf("%d requests before the end of the startup", n)
+			}
+			s.Settings.Queueing.ExitTimeout = time.Minute
+			return nil
+		})
+		op.OnCleanup("last", func(context.Context, *kopf.Activity) error {
+			seen.add("cleanup")
+			return nil
+		})
+		stop := embed(t, server, op)
+		time.Sleep(24 * time.Hour)
+		exited := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			seen.add("exiting")
+		}()
+		if err := stop(); err == nil {
+			t.Error("the manager gives less time than this operator takes: the startup has changed that")
+		}
+		if took := time.Since(exited); took != 30*time.Second {
+			t.Errorf("the manager waited for %s", took)
+		}
+		time.Sleep(time.Hour)
+		seen.want(t, "startup first", "startup first", "create", "exiting", "created", "cleanup")
+	})
+}
+
+// What the startup has changed cannot be changed, or is wrong: nothing is served.
+func TestStartupFailsAManager(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fn     func(ctx context.Context, s *kopf.Startup) error
+		want   []string
+	}{
+		"failure": {
+			"its reason ends the manager", func(context.Context, *kopf.Startup) error {
+				return kopf.Permanentf("no pool")
+			}, []string{`operator "test.example.org": startup: handler "a" failed: no pool`},
+		},
+		"panic": {
+			"as a failure, once it is not retried", func(context.Context, *kopf.Startup) error { panic("boo") },
+			[]string{`startup: handler "a" failed: gave up after 1 attempt: panic: boo`},
+		},
+		"wrong setting": {
+			"it is told as those of kopf.New are", func(_ context.Context, s *kopf.Startup) error {
+				s.Settings.Queueing.WorkerLimit = -1
+				return nil
+			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},
+		},
+		"setting of a program": {
+			"the connection is the manager's", func(_ context.Context, s *kopf.Startup) error {
+				s.Settings.Networking.TrustEnv = true
+				return nil
+			}, []string{"changed by OnStartup: Networking.TrustEnv: it is for kopf.Main"},
+		},
+		"scheme": {
+			"clients of the manager are using it", func(_ context.Context, s *kopf.Startup) error {
+				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
+				return nil
+			}, []string{"AddToScheme: OnStartup comes too late to change it"},
+		},
+		"late handler": {
+			"it would be called in some processes only", nil, []string{
+				`OnCreate("late"): registered after the operator was set up`,
+			},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, op := servedAPI(), one(succeed)
+				if c.fn == nil {
+					c.fn = func(context.Context, *kopf.Startup) error {
+						kopf.For(op, &Widget{}).OnCreate("late", succeed)
+						return nil
+					}
+				}
+				op.OnStartup("a", c.fn, kopf.Retries(1))
+				op.OnCleanup("b", func(context.Context, *kopf.Activity) error {
+					t.Error("there is nothing to be cleaned up")
+					return nil
+				})
+				stop := embed(t, server, op)
+				time.Sleep(time.Hour)
+				err := stop()
+				if err == nil || slices.ContainsFunc(c.want, func(want string) bool {
+					return !strings.Contains(err.Error(), want)
+				}) {
+					t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
+				}
+				if n := server.count.Load(); n != 0 {
+					t.Errorf("%s: %d requests were sent", c.reason, n)
+				}
+			})
+		})
+	}
+}
+
+// Whoever does not end is abandoned, and what ends in time has not failed.
+func TestExitDuringStartupInAManager(t *testing.T) {
+	for name, deaf := range map[string]bool{"obeying": false, "deaf": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, op := servedAPI(), one(succeed)
+				op.OnStartup("a", func(ctx context.Context, _ *kopf.Startup) error {
+					if <-ctx.Done(); deaf {
+						time.Sleep(time.Hour)
+					}
+					if !errors.Is(context.Cause(ctx), kopf.ErrExiting) {
+						t.Errorf("ended by %v", context.Cause(ctx))
+					}
+					return context.Cause(ctx)
+				})
+				stop := embed(t, server, op)
+				time.Sleep(time.Minute)
+				began := time.Now()
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				want := map[bool]time.Duration{false: 0, true: 5 * time.Second}[deaf]
+				if took := time.Since(began); took != want || server.count.Load() != 0 {
+					t.Errorf("took %s, want %s; %d requests", took, want, server.count.Load())
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}

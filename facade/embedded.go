@@ -1,0 +1,61 @@
+package facade
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.
+func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
+	if op.acts(activities.Cleanup) {
+		options.End = op.cleanUp
+	}
+	if !op.acts(activities.Startup) {
+		return
+	}
+	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
+		before := op.schemeAdders()
+		ready, err := op.startUp(ctx)
+		if !ready {
+			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
+		}
+		if !slices.Equal(before, op.schemeAdders()) {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: AddToScheme: OnStartup comes too late "+
+				"to change it, as the manager's scheme is in use: give it to kopf.New", op.name)
+		}
+		return op.restarted(m, options.End)
+	}
+}
+
+// restarted are the options as the startup has left the settings.
+func (op *Operator) restarted(m ctrl.Manager, end func(context.Context) error) (reconcilers.Options, error) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if err := op.checkProgramOnly(); err != nil {
+		return reconcilers.Options{}, err
+	}
+	plan, err := op.plan(m.GetScheme())
+	if err != nil {
+		return reconcilers.Options{}, err
+	}
+	options := op.engineOptions(plan)
+	options.End = end
+	return options, nil
+}
+
+// schemeAdders are the functions of AddToScheme, to be compared.
+func (op *Operator) schemeAdders() (all []uintptr) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	for _, add := range op.given.AddToScheme {
+		all = append(all, reflect.ValueOf(add).Pointer())
+	}
+	return all
+}

@@ -1,0 +1,254 @@
+package facade_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// program is what this test binary is instead of its tests, when a test says so.
+const program = "KOPF_TEST_PROGRAM"
+
+// programs are operators that misbehave around their handlers. Each says "here" when it is where the signal shall come.
+var programs = map[string]func(op *kopf.Operator){
+	"startup obeys": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
+	"startup hangs": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Startup]) },
+	"startup is late": func(op *kopf.Operator) {
+		op.OnStartup("a", func(context.Context, *kopf.Startup) error {
+			here()
+			return kopf.Temporaryf(time.Hour, "not yet")
+		})
+	},
+	"startup fails": func(op *kopf.Operator) {
+		op.OnStartup("a", func(context.Context, *kopf.Startup) error { return kopf.Permanentf("no pool") })
+	},
+	"startup panics": func(op *kopf.Operator) {
+		op.OnStartup("a", func(context.Context, *kopf.Startup) error { panic("boo") },
+			kopf.Errors(kopf.ErrorsPermanent))
+	},
+	"startup is wrong": func(op *kopf.Operator) {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+			s.Settings.Namespaces = []string{"Team_A"}
+			return nil
+		})
+	},
+	"cleanup fails": func(op *kopf.Operator) {
+		op.OnStartup("a", soonHere)
+		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return kopf.Permanentf("still in use") })
+	},
+	"cleanup succeeds": func(op *kopf.Operator) {
+		op.OnStartup("a", soonHere)
+		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { fmt.Println("cleaned up"); return nil })
+	},
+	"cleanup is late": func(op *kopf.Operator) { // D-cleanup-limit
+		op.OnStartup("a", soonHere)
+		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return fmt.Errorf("still in use") })
+	},
+	"cleanup hangs": func(op *kopf.Operator) {
+		op.OnStartup("a", func(ctx context.Context, s *kopf.Startup) error {
+			s.Settings.Process.CleanupTimeout = 100 * time.Millisecond
+			return soonHere(ctx, s)
+		})
+		op.OnCleanup("b", hanging[*kopf.Activity])
+	},
+	"exit hangs": func(op *kopf.Operator) {
+		op.OnStartup("a", func(ctx context.Context, s *kopf.Startup) error {
+			s.Settings.Process = kopf.ProcessSettings{
+				UltimateExitingTimeout: 300 * time.Millisecond, CleanupTimeout: kopf.Never,
+			}
+			return soonHere(ctx, s)
+		})
+		op.OnCleanup("b", hanging[*kopf.Activity])
+	},
+}
+
+func here() { fmt.Println("here") }
+
+// soonHere is a startup that is followed by the signal.
+func soonHere(context.Context, *kopf.Startup) error { here(); return nil }
+
+func waiting[A any](ctx context.Context, _ A) error {
+	here()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func hanging[A any](context.Context, A) error {
+	here()
+	select {}
+}
+
+// runProgram is the process of one of the programs. It does not return if there is one.
+func runProgram() {
+	register, ok := programs[os.Getenv(program)]
+	if !ok {
+		return
+	}
+	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
+	register(op)
+	kopf.Main(op)
+}
+
+// clusterOf writes the configuration of a cluster that counts its requests.
+func clusterOf(t *testing.T) (kubeconfig string, requests *atomic.Int64) {
+	t.Helper()
+	requests = &atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\ncontexts: [{name: c, context: {cluster: c}}]\n"
+	kubeconfig = filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, requests
+}
+
+// ran is how a process ended.
+type ran struct {
+	code     int
+	took     time.Duration // since the last signal
+	output   string
+	requests int64
+}
+
+// runProcess sends so many signals, one after each "here" and the rest at once, and waits for the end.
+func runProcess(t *testing.T, name string, signals int) ran {
+	t.Helper()
+	kubeconfig, requests := clusterOf(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	process := exec.CommandContext(ctx, os.Args[0], "-A", "--kubeconfig", kubeconfig)
+	process.Env = append(os.Environ(), program+"="+name)
+	var stderr strings.Builder
+	process.Stderr = &stderr
+	stdout, err := process.StdoutPipe()
+	if err == nil {
+		err = process.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	signalled := time.Now()
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		told.WriteString(lines.Text() + "\n")
+		if lines.Text() != "here" || signals == 0 {
+			continue
+		}
+		for ; signals > 0; signals-- {
+			if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			signalled = time.Now()
+			if strings.HasPrefix(name, "cleanup") || strings.HasPrefix(name, "exit") {
+				signals--
+				break
+			}
+			time.Sleep(100 * time.Millisecond) // signals of one kind that come together are one
+		}
+	}
+	_ = process.Wait()
+	return ran{process.ProcessState.ExitCode(), time.Since(signalled), told.String() + stderr.String(), requests.Load()}
+}
+
+func TestProcesses(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		program string
+		signals int
+		code    int
+		least   time.Duration
+		want    []string
+		asks    bool
+	}{
+		"obeying startup": {
+			reason: "a startup that ends when it is told to is no error", program: "startup obeys", signals: 1,
+			want: []string{"Handler was interrupted"},
+		},
+		"startup that sleeps": {
+			reason: "nobody waits for the next attempt", program: "startup is late", signals: 1,
+		},
+		"hanging startup": {
+			reason: "it is given some time, and named", program: "startup hangs", signals: 1, code: 1,
+			least: 5 * time.Second, want: []string{`handler "a" is abandoned`},
+		},
+		"hanging startup, two signals": {
+			reason: "the second one is not to be argued with", program: "startup hangs", signals: 2, code: 1,
+		},
+		"failing startup": {
+			reason: "its reason is what the program ends with", program: "startup fails", code: 1,
+			want: []string{`startup: handler "a" failed: no pool`},
+		},
+		"panicking startup": {
+			reason: "a panic is an error, with its place in the log", program: "startup panics", code: 1,
+			want: []string{`startup: handler "a" failed: panic: boo`, "process_test.go"},
+		},
+		"wrong settings": {
+			reason: "they are checked as the others are", program: "startup is wrong", code: 1,
+			want: []string{"kopf.New, changed by OnStartup: Namespaces", "Team_A"},
+		},
+		"cleanup": {
+			reason: "it is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,
+			want: []string{"cleaned up"},
+		},
+		"failing cleanup": {
+			reason: "somebody has to look after it", program: "cleanup fails", signals: 1, code: 1, asks: true,
+			want: []string{`cleanup: handler "b" failed: still in use`},
+		},
+		"cleanup that is retried": {
+			reason: "nobody waits for an attempt that comes too late", program: "cleanup is late", signals: 1, code: 1,
+			asks: true, want: []string{`no time is left for another attempt; not finished: "b" (still in use)`},
+		},
+		"hanging cleanup": {
+			reason: "it is given some time, and named", program: "cleanup hangs", signals: 1, code: 1, asks: true,
+			least: 5 * time.Second, want: []string{"Process.CleanupTimeout", `handler "b" is abandoned`},
+		},
+		"hanging cleanup, two signals": {
+			reason: "the second one is not to be argued with", program: "cleanup hangs", signals: 2, code: 1,
+			asks: true,
+		},
+		"exit without an end": {
+			reason: "there is a last limit of all", program: "exit hangs", signals: 1, code: 137, asks: true,
+			least: 300 * time.Millisecond, want: []string{"Killing the process"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runProcess(t, c.program, c.signals)
+			if got.code != c.code {
+				t.Errorf("%s: exit code %d, want %d:\n%s", c.reason, got.code, c.code, got.output)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(got.output, want) {
+					t.Errorf("%s\nwant %q, got:\n%s", c.reason, want, got.output)
+				}
+			}
+			if most := c.least + 4*time.Second; got.took < c.least || got.took > most {
+				t.Errorf("%s: took %s, want %s to %s:\n%s", c.reason, got.took, c.least, most, got.output)
+			}
+			if !c.asks && got.requests > 0 {
+				t.Errorf("%s: %d requests before the startup has succeeded", c.reason, got.requests)
+			}
+		})
+	}
+}
