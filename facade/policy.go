@@ -48,7 +48,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		o, ok := opt.(option)
 		switch {
 		case !ok:
-			problems = append(problems, fmt.Errorf("%T is no option of package facade", opt))
+			problems = append(problems, fmt.Errorf("%T is no option of package kopf", opt))
 		case o.set == nil:
 			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)

@@ -50,6 +50,9 @@ func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], op
 			own.takes = append(own.takes, family)
 		}
 	}
+	if len(own.takes) == 0 { // that is the mistake, not the options
+		own.takes = []reflect.Type{reflect.TypeFor[OnOption]()}
+	}
 	register(s, function[T]{"On", id, fn}, own, reasons...)
 }
 
@@ -74,7 +77,7 @@ func checkReasons(reasons []Reason) []error {
 	}
 	for i, reason := range reasons {
 		switch {
-		case verbs[reason] == "":
+		case verbs[reason] == "" || reason == fieldChange:
 			problems = append(problems, fmt.Errorf("there are no handlers for the reason %q", reason))
 		case slices.Contains(reasons[:i], reason):
 			problems = append(problems, fmt.Errorf("the reason %q is given twice", reason))

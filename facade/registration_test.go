@@ -126,6 +126,12 @@ func TestMistakes(t *testing.T) {
 				return above()
 			},
 			[]string{`no handlers for the reason "noop"`, `"create" is given twice`}},
+		"reason of another verb": {"it needs a field; the options are right",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
+				w.On("a", []kopf.Reason{"field"}, succeed, kopf.Retries(2))
+				return above()
+			},
+			[]string{`registration_test.go:`, `: On("a"): there are no handlers for the reason "field"`}},
 		"wrong values of options": {"each names the option and what it got",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				bad := []kopf.ChangeOption{kopf.Retries(-1), kopf.Timeout(0), kopf.Backoff(-time.Second)}
@@ -144,19 +150,19 @@ func TestMistakes(t *testing.T) {
 				w.OnCreate("a", succeed, nil)
 				return above()
 			},
-			[]string{"<nil> is no option of package facade"}},
+			[]string{"<nil> is no option of package kopf"}},
 		"foreign option": {"embedding an interface breaks its seal",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, sealed{kopf.Retries(1)})
 				return above()
 			},
-			[]string{"facade_test.sealed is no option of package facade"}},
+			[]string{"facade_test.sealed is no option of package kopf"}},
 		"foreign policy": {"the same in a bundle",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.Policy(sealed{}, nil))
 				return above()
 			},
-			[]string{"facade_test.sealed is no option of package facade", "<nil> is no option of package facade"}},
+			[]string{"facade_test.sealed is no option of package kopf", "<nil> is no option of package kopf"}},
 		"option of another verb in a policy": {"the compiler cannot see it",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(1), kopf.Policy(kopf.Optional())))
