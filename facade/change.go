@@ -122,7 +122,7 @@ var errReturned = errors.New("the handler has returned: its object cannot be cha
 
 // do runs one call of the handler after the other, and keeps its error for the end of the handler.
 func (c *Change[T]) do(act func() error) {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
 		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
@@ -135,7 +135,7 @@ func (c *Change[T]) do(act func() error) {
 
 // end ends the calls of a function that has returned, and adds their errors to that of the function.
 func (c *Change[T]) end(err error) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	c.returned.Store(true)
 	if len(c.errs) > 0 {
@@ -181,7 +181,7 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 // status reads the working copy, which nobody may be changing meanwhile; for a function in the background, the newest
 // state.
 func (c *Change[T]) status(id string) (any, error) {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
 		return nil, errReturned

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -38,7 +39,7 @@ type SubOutcome struct {
 // RunSubs, and when the handler is called again, also after a restart, before anything is declared: it is read from
 // what the object remembers. Of a name that was never declared, nothing has come: it is pending.
 //
-// A sub-handler may ask the Change of its handler about those before it. Functions of Patch must not ask: take the
+// A sub-handler may ask the Change of its handler about those before it. A function of Patch that asks fails: take the
 // outcome before. Kopf: none.
 func (c *Change[T]) Outcome(id string) SubOutcome {
 	record, err := c.record(id)
@@ -61,7 +62,10 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 
 // record is what is known of a sub-handler. The function may have returned: its sub-handlers ask while they run.
 func (c *Change[T]) record(id string) (progress.Record, error) {
-	c.mu.Lock()
+	if codec.Calling() {
+		panic(errInPatch) // it may be what the engine is writing, while it is the engine that knows
+	}
+	c.lock()
 	defer c.mu.Unlock()
 	if c.call.Subs == nil {
 		return progress.Record{}, errNoSubs

@@ -24,7 +24,7 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // # Assumptions
 //
 // The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for
-// itself. It runs twice at least. Kopf: patch, patch.fns.
+// itself, so it fails. It runs twice at least. Kopf: patch, patch.fns.
 //
 // # Errors
 //
@@ -40,7 +40,7 @@ func (c *Change[T]) Patch(change func(object T)) {
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
 			c.original.look()
-			err = containPanic(func() { change(c.Object) })
+			err = codec.Call(func() error { change(c.Object); return nil })
 			c.original.take()
 		}
 		return c.patchError(err)
@@ -63,7 +63,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		c.original.look()
 		// What the function has changed before it fails must not show: so it gets a copy of the handler's object.
 		var tried T
-		err := panics.Contain(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
+		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
 			err = c.call.Writes.Remember(c.codec.TryTransform(change))
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -30,7 +29,7 @@ func (c *Codec[T]) transform(body map[string]any, change func(object T) error) e
 	if err != nil {
 		return fmt.Errorf("encoding the object before the change: %w", err)
 	}
-	if err := panics.Contain(func() error { return change(object) }); err != nil {
+	if err := Call(func() error { return change(object) }); err != nil {
 		return err
 	}
 	after, err := c.encode(object)
