@@ -134,7 +134,7 @@ func TestHelpTeaches(t *testing.T) {
 		"-A, --all-namespaces", "-n, --namespace", "--standalone ", "no peering yet",
 		"-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
 		"--kubeconfig",
-		"--metrics-bind-address", "--version", "run ",
+		"--metrics-bind-address", "--health-probe-bind-address", "--version", "run ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in the help, got:\n%s", want, out)

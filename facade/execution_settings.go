@@ -26,6 +26,11 @@ type QueueingSettings struct {
 	// where managers elect a leader, stay below LeaseDuration minus RenewDeadline, 5 seconds by default, as the next
 	// leader handles the objects from then on. Kopf: exit_timeout.
 	ExitTimeout time.Duration
+	// StuckTimeout is how long a worker may be stuck before the health check of the process fails, so that a liveness
+	// probe restarts it: a handler that goes on though its [Timeout] is over, or all workers of a kind while objects
+	// wait and none gets free. A handler that takes long while nobody waits for it is not stuck. Default: 10 minutes;
+	// [Never] fails no check. Kopf: none.
+	StuckTimeout time.Duration
 	// ErrorDelays say how an object is spaced while the framework itself fails for it: an API server that does not take
 	// its writes, a filter that panics. After each failure in a row the next delay is waited, then the last one again
 	// and again; a success begins anew. Other objects go on. With a list that is empty but not nil, the object waits

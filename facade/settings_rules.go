@@ -36,6 +36,7 @@ func (s *Settings) durations() []durationSetting {
 		{"Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff, reconcilers.DefaultReconnectBackoff, Immediately},
 		{"Watching.InactivityTimeout", &s.Watching.InactivityTimeout, reconcilers.DefaultInactivityTimeout, Never},
 		{"Queueing.ExitTimeout", &s.Queueing.ExitTimeout, reconcilers.DefaultExitTimeout, Immediately},
+		{"Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never},
 		{"Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never},
 		{"Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never},
 		{"Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never},

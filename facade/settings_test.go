@@ -34,7 +34,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
 	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
 	o.Watching.ReconnectBackoff, o.Watching.InactivityTimeout = 100*time.Millisecond, 70*time.Second
-	o.ExitTimeout = 2 * time.Second
+	o.ExitTimeout, o.StuckTimeout = 2*time.Second, 10*time.Minute
 	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
@@ -100,13 +100,13 @@ func TestSettings(t *testing.T) {
 				ReconnectBackoff: time.Second,
 			},
 			Networking: kopf.NetworkingSettings{RequestTimeout: 3 * time.Minute},
-			Queueing:   kopf.QueueingSettings{ExitTimeout: 4 * time.Second},
+			Queueing:   kopf.QueueingSettings{ExitTimeout: 4 * time.Second, StuckTimeout: time.Hour},
 		}, with(func(o *reconcilers.Options) {
 			o.Watching = reconcilers.Watching{
 				ServerTimeout: time.Minute, ClientTimeout: time.Hour, InactivityTimeout: 2 * time.Minute,
 				ReconnectBackoff: time.Second,
 			}
-			o.RequestTimeout, o.ExitTimeout = 3*time.Minute, 4*time.Second
+			o.RequestTimeout, o.ExitTimeout, o.StuckTimeout = 3*time.Minute, 4*time.Second, time.Hour
 		})},
 		"no limits": {"for the engine, what is negative is none", kopf.Settings{
 			Watching: kopf.WatchingSettings{
@@ -114,13 +114,13 @@ func TestSettings(t *testing.T) {
 				ReconnectBackoff: kopf.Immediately,
 			},
 			Networking: kopf.NetworkingSettings{RequestTimeout: kopf.Never},
-			Queueing:   kopf.QueueingSettings{ExitTimeout: kopf.Immediately},
+			Queueing:   kopf.QueueingSettings{ExitTimeout: kopf.Immediately, StuckTimeout: kopf.Never},
 		}, with(func(o *reconcilers.Options) {
 			o.Watching = reconcilers.Watching{
 				ServerTimeout: kopf.Never, ClientTimeout: kopf.Never, InactivityTimeout: kopf.Never,
 				ReconnectBackoff: kopf.Immediately,
 			}
-			o.RequestTimeout, o.ExitTimeout = kopf.Never, kopf.Immediately
+			o.RequestTimeout, o.ExitTimeout, o.StuckTimeout = kopf.Never, kopf.Immediately, kopf.Never
 		})},
 		"what is so anyway": {"it may be said", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}}, own},
 	}
@@ -188,6 +188,7 @@ func TestWrongNumbers(t *testing.T) {
 		"Queueing.ExitTimeout": kopf.Immediately, "Networking.RequestTimeout": kopf.Never,
 		"Networking.ConnectTimeout": kopf.Never, "Watching.ConnectTimeout": kopf.Never,
 		"Process.UltimateExitingTimeout": kopf.Never, "Process.CleanupTimeout": kopf.Never,
+		"Queueing.StuckTimeout": kopf.Never,
 	}
 	var given kopf.Settings
 	for name, field := range fieldsOf(reflect.ValueOf(&given).Elem(), "") {

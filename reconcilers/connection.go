@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 )
@@ -16,6 +17,7 @@ const (
 	DefaultReconnectBackoff  = timing.DefaultPause
 	DefaultInactivityTimeout = timing.DefaultInactivity
 	DefaultExitTimeout       = 2 * time.Second
+	DefaultStuckTimeout      = health.DefaultStuck
 )
 
 // Watching says how an operator watches. Zeros are the defaults, negative values are no limits.

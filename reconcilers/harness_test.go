@@ -179,6 +179,11 @@ func operateLogged(
 	registrations ...reconcilers.Registration,
 ) (stop func()) {
 	t.Helper()
+	return operateIn(t, managerOn(t, connection, log), o, registrations...)
+}
+
+func managerOn(t *testing.T, connection http.RoundTripper, log logr.Logger) ctrl.Manager {
+	t.Helper()
 	m, err := ctrl.NewManager(
 		memapi.Config(connection), ctrl.Options{
 			Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logkeys.Unique(t, log),
@@ -187,6 +192,14 @@ func operateLogged(
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// operateIn runs an operator with handlers in a manager.
+func operateIn(
+	t *testing.T, m ctrl.Manager, o reconcilers.Options, registrations ...reconcilers.Registration,
+) (stop func()) {
+	t.Helper()
 	const name = "coming.example.org"
 	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
 	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -28,6 +29,7 @@ type operator struct {
 	claim        *claim
 	poster       *posting.Poster
 	readiness    *indexes.Readiness
+	health       *health.Health
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
 }
@@ -62,11 +64,12 @@ func (o *operator) begun(ctx context.Context) (*operator, error) {
 	if o.options.Begin == nil {
 		return o, nil
 	}
+	o.health.Reach(health.Starting)
 	changed, err := o.options.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own, err := newOperator(o.manager, changed)
+	own, err := newOperator(o.manager, changed, o.health)
 	if err != nil {
 		return nil, err
 	}
@@ -85,17 +88,30 @@ func (o *operator) run(ctx context.Context) {
 	background.Go(func() { _ = o.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
-	o.options.Gate.pass(ctx, o.orchestrator.Run)
+	o.health.Reach(health.Started)
+	o.options.Gate.pass(ctx, func(ctx context.Context) {
+		o.health.Serve(ctx, o.readiness.Waiting)
+		o.orchestrator.Run(ctx)
+	})
 }
 
-// Announce makes all handlers wait for the indices of what is about to be served.
-func (o *operator) Announce(ctx context.Context, all []orchestration.Assignment) {
-	var filling []string
+// Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
+// all of it is.
+func (o *operator) Announce(
+	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
+) {
+	var serving, filling, unknown []string
 	for _, a := range all {
+		scopes := o.scopesOf(a.Resource)
+		serving = append(serving, scopes...)
 		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 {
-			filling = append(filling, o.scopesOf(a.Resource)...)
+			filling = append(filling, scopes...)
 		}
 	}
+	for _, selector := range unanswered {
+		unknown = append(unknown, selector.String())
+	}
+	o.health.Announce(serving, unknown)
 	o.readiness.Begin(ctx, filling)
 }
 
@@ -109,6 +125,9 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 	if err != nil {
 		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", idsOf(a.Handlers))
 		o.readinessWithout(a.Resource)
+		for _, scope := range o.scopesOf(a.Resource) {
+			o.health.Scope(scope).Refuse()
+		}
 		return
 	}
 	controller.Run(ctx, o.controllers, a.Resource, o.options.scopes(a.Resource.Namespaced), a.Handlers)

@@ -1,8 +1,8 @@
 package reconcilers
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -90,6 +90,9 @@ type Options struct {
 	// end; zero is DefaultExitTimeout, negative is no time at all. What is queued waits for the next process. Kopf:
 	// queueing.exit_timeout.
 	ExitTimeout time.Duration
+	// StuckTimeout is how long a worker may be stuck before the process is unhealthy: a handler that goes on after its
+	// timeout, or all workers of a kind while objects wait. Zero is DefaultStuckTimeout, negative is for ever.
+	StuckTimeout time.Duration
 	// ScanOnce finds out once what the selectors mean, when the API server answers for the first time: no CRDs are
 	// watched, and kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
 	ScanOnce bool

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -22,21 +23,24 @@ import (
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
 func SetupWithManager(m manager.Manager, o Options) error {
-	own, err := newOperator(m, o)
+	own, err := newOperator(m, o, health.New())
 	if err != nil {
 		return err
 	}
 	if own.claim, err = newClaim(m, o); err != nil {
 		return err
 	}
-	if err := m.Add(own); err != nil {
-		own.claim.end()
-		return err
+	err = m.Add(own)
+	if err == nil {
+		err = own.addChecks(m)
 	}
-	return nil
+	if err != nil {
+		own.claim.end()
+	}
+	return err
 }
 
-func newOperator(m manager.Manager, o Options) (*operator, error) {
+func newOperator(m manager.Manager, o Options, state *health.Health) (*operator, error) {
 	config, connection := m.GetConfig(), o.timed(m.GetHTTPClient())
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
@@ -62,14 +66,16 @@ func newOperator(m manager.Manager, o Options) (*operator, error) {
 	}
 	own := &operator{
 		manager: m, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
-		readiness: indexes.NewReadiness(),
+		readiness: indexes.NewReadiness(), health: state,
 	}
+	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)
 	own.controllers = &controller.Dependencies{
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: metrics,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Resync: own.orchestrator,
+		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Health: own.health,
+		Resync: own.orchestrator,
 	}
 	return own, nil
 }

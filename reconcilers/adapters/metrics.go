@@ -32,10 +32,13 @@ type Occupation struct {
 	Gauge func(handler string, more float64)
 
 	mu      sync.Mutex
-	running map[*execution.Attempt]time.Time
+	running map[*execution.Attempt]occupied
 }
 
 var _ execution.Place = (*Occupation)(nil)
+
+// occupied is since when a place is, and until when it may be; zero is without a limit.
+type occupied struct{ since, until time.Time }
 
 // Holder is a handler that holds places.
 type Holder struct {
@@ -44,6 +47,8 @@ type Holder struct {
 	Objects int
 	// Longest is for how long it has held one of them.
 	Longest time.Duration
+	// Overdue is for how long it has gone on after its timeout, at most; zero if it has none, or time left.
+	Overdue time.Duration
 }
 
 // NewMetrics registers, or finds, the metrics shared by all operators of the process:
@@ -205,9 +210,13 @@ func (o *Occupation) Enter(a *execution.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.running == nil {
-		o.running = map[*execution.Attempt]time.Time{}
+		o.running = map[*execution.Attempt]occupied{}
 	}
-	o.running[a] = time.Now()
+	now := occupied{since: time.Now()}
+	if timeout := a.Limits.Policy.Timeout; timeout != nil {
+		now.until = now.since.Add(max(0, *timeout-a.Limits.Runtime))
+	}
+	o.running[a] = now
 	if o.Gauge != nil {
 		o.Gauge(a.Call.Handler.ID, 1)
 	}
@@ -227,13 +236,16 @@ func (o *Occupation) Leave(a *execution.Attempt) {
 func (o *Occupation) Holders() (all []Holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for a, since := range o.running {
+	for a, now := range o.running {
 		at := slices.IndexFunc(all, func(h Holder) bool { return h.Handler == a.Call.Handler.ID })
 		if at < 0 {
 			at, all = len(all), append(all, Holder{Handler: a.Call.Handler.ID})
 		}
 		all[at].Objects++
-		all[at].Longest = max(all[at].Longest, time.Since(since))
+		all[at].Longest = max(all[at].Longest, time.Since(now.since))
+		if !now.until.IsZero() {
+			all[at].Overdue = max(all[at].Overdue, time.Since(now.until))
+		}
 	}
 	slices.SortFunc(all, func(a, b Holder) int {
 		if a.Objects != b.Objects {

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -47,6 +48,7 @@ type Controller struct {
 	deps     *Dependencies
 	resource discovery.Resource
 	scope    memory.Scope
+	health   *health.Scope
 	log      logr.Logger
 	handlers adapters.Families
 
@@ -72,6 +74,7 @@ func Run(
 ) {
 	var running sync.WaitGroup
 	w := newWorkers(deps, r)
+	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
 	for _, namespace := range namespaces {
 		c := newController(deps, r, namespace, own, w)
 		running.Go(func() { c.run(ctx) })
@@ -87,7 +90,8 @@ func newController(
 	kept.Objects.Begin(hasResume(own))
 	families := adapters.ByFamily(own)
 	c := &Controller{
-		deps: deps, resource: r, scope: scope, log: deps.Log.WithValues("kind", r.Kind), handlers: families,
+		deps: deps, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
+		log: deps.Log.WithValues("kind", r.Kind), handlers: families,
 		workers: w, objects: kept.Objects, background: kept.Background,
 		events:  newEventHandling(deps, r, families.Watching, w.occupation),
 		changes: newChanges(deps, r, own, w.occupation),
@@ -129,6 +133,7 @@ func (c *Controller) run(ctx context.Context) {
 func (c *Controller) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	c.health.Begin()
 	objects, err := c.newCache()
 	if err != nil {
 		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
@@ -174,45 +179,4 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 	c.passes.Wait() // the controller itself has only handed them over
 	endPasses()
 	return err
-}
-
-// workers are the places for the passes of one resource, in all its namespaces. There are only as many goroutines as
-// there is work.
-type workers struct {
-	places     *queue.Places
-	occupation *adapters.Occupation
-	log        logr.Logger
-}
-
-func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
-	w := &workers{
-		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.Kind)},
-		log:        deps.Log.WithValues("kind", r.Kind),
-	}
-	w.places = queue.NewPlaces(deps.Settings.Workers,
-		queue.Observer{Waiting: deps.Metrics.Waiting(r.Kind), Stalled: w.stalled})
-	return w
-}
-
-// stalled logs which handlers occupy the workers that other objects wait for, and what users can do about that.
-func (w *workers) stalled(s queue.Stall) {
-	what := "objects"
-	if s.Deletions {
-		what = "objects that are being deleted"
-	}
-	if s.Waiting == 0 {
-		w.log.Info("Objects do not wait for workers any more", "waited", what)
-		return
-	}
-	var occupied []string
-	for _, h := range w.occupation.Holders() {
-		occupied = append(
-			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
-		)
-	}
-	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with kopf.Timeout, let "+
-		"them end with their context, or allow more with Settings.Queueing.WorkerLimit; logged once until no object "+
-		"waits any more",
-		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
-		"occupied", occupied)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -48,6 +49,8 @@ type Dependencies struct {
 	Memory *memory.Registry
 	// Readiness holds the handlers back until the indices are filled; nil does not.
 	Readiness *indexes.Readiness
+	// Health is told how the controllers are; nil is not.
+	Health *health.Health
 	// Resync is requested when a kind is not found where it was.
 	Resync resync.Requester
 

@@ -31,7 +31,7 @@ func (c *Controller) newCache() (cache.Cache, error) {
 	plural := c.resource.GroupVersionResource()
 	mapper.AddSpecific(c.resource.GroupVersionKind, plural, plural, scope)
 	options := cache.Options{
-		HTTPClient: c.deps.HTTPClient, Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
+		HTTPClient: c.health.Client(c.deps.HTTPClient), Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
 		ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: c.watchFailed(),
 	}
@@ -68,6 +68,7 @@ func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		version := r.LastSyncResourceVersion()
 		c.giveUpIndices(err)
+		c.health.Failed(err)
 		switch {
 		case ctx.Err() != nil:
 			return

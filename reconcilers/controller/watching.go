@@ -71,6 +71,7 @@ func (c *Controller) synced() {
 	if !c.hasSynced() {
 		return
 	}
+	c.health.Synced()
 	c.forgetMissing(c.store.List())
 	if c.indexer != nil {
 		c.indexer.Listed()

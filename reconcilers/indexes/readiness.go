@@ -61,6 +61,13 @@ func (r *Readiness) waitFor(left []string) {
 	r.waiting = left
 }
 
+// Waiting gives the kinds that are waited for; none once it is open.
+func (r *Readiness) Waiting() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.waiting)
+}
+
 // Wait waits until the indices are filled; it returns false if the context ends before that. Nil is open.
 func (r *Readiness) Wait(ctx context.Context) bool {
 	if r == nil {
@@ -89,11 +96,8 @@ func (r *Readiness) remind(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-reminder.C:
-			r.mu.Lock()
-			waiting := slices.Clone(r.waiting)
-			r.mu.Unlock()
 			reminder.Reset(time.Minute)
-			logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", waiting)
+			logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", r.Waiting())
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 		running.stopped = true
 		o.controllers[key] = running
 	}
-	o.runner.Announce(ctx, all)
+	o.runner.Announce(ctx, all, o.unanswered())
 	for _, a := range all {
 		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {
 			o.start(ctx, a)

@@ -98,7 +98,7 @@ func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceLis
 	return c.list, nil
 }
 
-func (*cluster) Announce(context.Context, []orchestration.Assignment) {}
+func (*cluster) Announce(context.Context, []orchestration.Assignment, []discovery.Selector) {}
 
 func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
 	status := ""

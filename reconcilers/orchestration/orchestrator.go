@@ -19,8 +19,9 @@ const settling = 3
 
 // Runner runs the controllers of resources.
 type Runner interface {
-	// Announce is told what is about to run, before any of it does.
-	Announce(ctx context.Context, all []Assignment)
+	// Announce is told what is about to run, before any of it does, and for which selectors the API server has not
+	// answered yet.
+	Announce(ctx context.Context, all []Assignment, unanswered []discovery.Selector)
 	// Run runs the controllers of a resource until the context ends, and returns when its last handler has returned.
 	// The cause of the end is controller.ErrRestarting or controller.ErrRemoved, or it is not about the resource. It
 	// may return earlier, where a resource is refused: it is tried again with the next resync.
@@ -151,6 +152,16 @@ func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (
 	}
 	o.adjust(ctx)
 	return changed
+}
+
+// unanswered are the selectors whose meaning is not known, in their order.
+func (o *Orchestrator) unanswered() (unknown []discovery.Selector) {
+	for _, selector := range o.selectors {
+		if _, known := o.resolutions[selector]; !known {
+			unknown = append(unknown, selector)
+		}
+	}
+	return unknown
 }
 
 // waiting are the selectors without resources, or with an incomplete resolution.

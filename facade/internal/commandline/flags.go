@@ -21,6 +21,7 @@ type runner struct {
 	namespaces    []string
 	allNamespaces bool
 	metrics       string
+	health        string
 	verbose       bool
 	debug         bool
 	quiet         bool
@@ -51,6 +52,11 @@ func (r *runner) runFlags(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&r.metrics, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
+	)
+	flags.StringVar(
+		&r.health, "health-probe-bind-address", "0",
+		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
+			"is at work; 0 is off",
 	)
 }
 

@@ -82,7 +82,10 @@ func (r *runner) serve(ctx context.Context, config *rest.Config, options ctrl.Op
 }
 
 func (r *runner) managerOptions(scheme *runtime.Scheme, namespaces []string, log logr.Logger) ctrl.Options {
-	options := ctrl.Options{Scheme: scheme, Logger: log, Metrics: metricsserver.Options{BindAddress: r.metrics}}
+	options := ctrl.Options{
+		Scheme: scheme, Logger: log, Metrics: metricsserver.Options{BindAddress: r.metrics},
+		HealthProbeBindAddress: r.health,
+	}
 	if len(namespaces) > 0 {
 		// What is read from the cache must not ask for more than the operator may see.
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}

@@ -232,6 +232,18 @@ func (p *Places) observe(s side) {
 	}
 }
 
+// Stalls gives the stalls of now, also those of less than Patience.
+func (p *Places) Stalls() (all []Stall) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range sides {
+		if p.stalls[s].alarm != nil {
+			all = append(all, Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: p.stalls[s].since})
+		}
+	}
+	return all
+}
+
 // stalled reports a stall when the alarm goes off, unless a place became free just before.
 func (p *Places) stalled(s side, number int) {
 	p.mu.Lock()

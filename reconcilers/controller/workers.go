@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+)
+
+// workers are the places for the passes of one resource, in all its namespaces. There are only as many goroutines as
+// there is work.
+type workers struct {
+	places     *queue.Places
+	occupation *adapters.Occupation
+	log        logr.Logger
+}
+
+func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
+	w := &workers{
+		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.Kind)},
+		log:        deps.Log.WithValues("kind", r.Kind),
+	}
+	w.places = queue.NewPlaces(deps.Settings.Workers,
+		queue.Observer{Waiting: deps.Metrics.Waiting(r.Kind), Stalled: w.stalled})
+	return w
+}
+
+// stalled logs which handlers occupy the workers that other objects wait for, and what users can do about that.
+func (w *workers) stalled(s queue.Stall) {
+	what := "objects"
+	if s.Deletions {
+		what = "objects that are being deleted"
+	}
+	if s.Waiting == 0 {
+		w.log.Info("Objects do not wait for workers any more", "waited", what)
+		return
+	}
+	var occupied []string
+	for _, h := range w.occupation.Holders() {
+		occupied = append(
+			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
+		)
+	}
+	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with kopf.Timeout, let "+
+		"them end with their context, or allow more with Settings.Queueing.WorkerLimit; logged once until no object "+
+		"waits any more",
+		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
+		"occupied", occupied)
+}
+
+// stuck names what has been stuck for at least so long: handlers that go on after their timeouts, and those that occupy
+// all workers while objects wait. A handler that takes long, and nobody waits for, is not stuck.
+func (w *workers) stuck(limit time.Duration) (all []string) {
+	holders := w.occupation.Holders()
+	for _, h := range holders {
+		if h.Overdue >= limit {
+			all = append(all, fmt.Sprintf(
+				"handler %q goes on, %s after its timeout", h.Handler, h.Overdue.Round(time.Second),
+			))
+		}
+	}
+	for _, s := range w.places.Stalls() {
+		if waited := time.Since(s.Since); waited >= limit {
+			all = append(all, fmt.Sprintf("%d objects wait for workers, none of which got free for %s: occupied by %q",
+				s.Waiting, waited.Round(time.Second), names(holders)))
+		}
+	}
+	return all
+}
+
+func names(holders []adapters.Holder) (all []string) {
+	for _, h := range holders {
+		all = append(all, h.Handler)
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package health
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Scope is one resource, in one namespace or in all, that is listed and watched. Nil takes all reports.
+type Scope struct {
+	name string
+
+	mu      sync.Mutex
+	refused bool
+	synced  bool
+	open    int       // watches
+	lost    time.Time // when the last of them ended
+	problem error     // that of the last list or watch
+}
+
+// Begin notes that its controller starts, and lists it anew.
+func (s *Scope) Begin() {
+	s.change(func() { s.refused, s.synced, s.problem, s.lost = false, false, nil, time.Now() })
+}
+
+// Refuse notes that it is not served, though it was announced: the log says why.
+func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
+
+// Synced notes that it is listed.
+func (s *Scope) Synced() { s.change(func() { s.synced, s.problem = true, nil }) }
+
+// Failed notes why it cannot be listed or watched now.
+func (s *Scope) Failed(err error) { s.change(func() { s.problem = err }) }
+
+func (s *Scope) change(report func()) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	report()
+}
+
+// unsynced says what the cache waits for; nil if it is complete.
+func (s *Scope) unsynced() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.refused || s.synced:
+		return nil
+	case s.problem != nil:
+		return fmt.Errorf("%s: not listed yet: %w", s.name, s.problem)
+	default:
+		return fmt.Errorf("%s: not listed yet", s.name)
+	}
+}
+
+// unwatched says since when there is no watch, if that is longer than the limit.
+func (s *Scope) unwatched(limit time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	silent := time.Since(s.lost).Round(time.Second)
+	switch {
+	case s.refused || !s.synced || s.open > 0 || silent < limit:
+		return nil
+	case s.problem != nil:
+		return fmt.Errorf("%s: not watched for %s: %w", s.name, silent, s.problem)
+	default:
+		return fmt.Errorf("%s: not watched for %s", s.name, silent)
+	}
+}
+
+// Client is the way to the API server for this scope alone: the watches that go by it are those of the scope.
+func (s *Scope) Client(way *http.Client) *http.Client {
+	if s == nil {
+		return way
+	}
+	own := *way
+	own.Transport = watched{scope: s, next: way.Transport}
+	return &own
+}
+
+// watched is a transport that reports watches.
+type watched struct {
+	scope *Scope
+	next  http.RoundTripper
+}
+
+// RoundTrip sends the request.
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := w.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
+		w.scope.change(func() { w.scope.open++ })
+		response.Body = &watch{ReadCloser: response.Body, scope: w.scope}
+	}
+	return response, err
+}
+
+// watch is the body of the answer to one.
+type watch struct {
+	io.ReadCloser
+
+	scope *Scope
+	once  sync.Once
+}
+
+// Close ends the watch.
+func (w *watch) Close() error {
+	w.once.Do(func() {
+		w.scope.change(func() {
+			w.scope.open--
+			w.scope.lost = time.Now()
+		})
+	})
+	return w.ReadCloser.Close()
+}
