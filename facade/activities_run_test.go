@@ -99,7 +99,7 @@ func TestActivitiesInAManager(t *testing.T) {
 			if n := server.count.Load(); n != 0 {
 				t.Errorf("%d requests before the end of the startup", n)
 			}
-			s.Settings.Queueing.ExitTimeout = time.Minute
+			s.Settings.Queueing.ExitTimeout = 10 * time.Second
 			return nil
 		})
 		op.OnCleanup("last", func(context.Context, *kopf.Activity) error {
@@ -113,13 +113,12 @@ func TestActivitiesInAManager(t *testing.T) {
 			time.Sleep(time.Second)
 			seen.add("exiting")
 		}()
-		if err := stop(); err == nil {
-			t.Error("the manager gives less time than this operator takes: the startup has changed that")
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
-		if took := time.Since(exited); took != 30*time.Second {
-			t.Errorf("the manager waited for %s", took)
+		if took := time.Since(exited).Round(time.Second); took != 10*time.Second {
+			t.Errorf("handlers have the time that the startup has set: the exit took %s", took)
 		}
-		time.Sleep(time.Hour)
 		seen.want(t, "startup first", "startup first", "create", "exiting", "created", "cleanup")
 	})
 }

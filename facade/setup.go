@@ -22,7 +22,10 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 // # Guarantees
 //
 // The manager's cache and its other controllers are left alone. Metrics go to the registry of controller-runtime. Where
-// the manager elects a leader, handlers are called by the leader alone.
+// the manager elects a leader, handlers are called by the leader alone, and so are those of [Operator.OnStartup] and
+// [Operator.OnCleanup]. When it loses its lease, the manager gives no time to anybody: the contexts of handlers end at
+// once, the operator itself writes nothing more, and nothing is cleaned up. What handlers send through clients of their
+// own is up to them: give the context to each request.
 //
 // # Errors
 //

@@ -24,6 +24,7 @@ import (
 // operator is one operator inside a manager: the Runnable that owns its controllers.
 type operator struct {
 	manager      manager.Manager
+	fence        *fence
 	options      Options
 	log          logr.Logger
 	claim        *claim
@@ -53,7 +54,7 @@ func (o *operator) Start(ctx context.Context) error {
 	}
 	defer own.claim.end()
 	own.run(ctx)
-	if own.options.End == nil {
+	if own.options.End == nil || !own.fence.holds() {
 		return nil
 	}
 	return own.options.End(ctx)
@@ -69,7 +70,7 @@ func (o *operator) begun(ctx context.Context) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := newOperator(o.manager, changed, o.health)
+	own, err := newOperator(o.manager, changed, o.health, o.fence)
 	if err != nil {
 		return nil, err
 	}

@@ -116,8 +116,8 @@ type Options struct {
 	// Begin is called first of all, where and when the operator runs, before anything is watched. It gives the options
 	// that count from then on; an error ends the manager. Nil is for options that do not change.
 	Begin func(ctx context.Context) (Options, error)
-	// End is called last of all, when the last handler has returned, if Begin has succeeded. The context has ended. Nil
-	// is not called.
+	// End is called last of all, when the last handler has returned, if Begin has succeeded, and if the manager waits
+	// for it: it does not when the lease of the leader is lost. The context has ended. Nil is not called.
 	End func(ctx context.Context) error
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer

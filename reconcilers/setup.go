@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,14 +24,15 @@ import (
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
 func SetupWithManager(m manager.Manager, o Options) error {
-	own, err := newOperator(m, o, health.New())
+	fence := newFence(m)
+	own, err := newOperator(m, o, health.New(), fence)
 	if err != nil {
 		return err
 	}
 	if own.claim, err = newClaim(m, o); err != nil {
 		return err
 	}
-	err = m.Add(own)
+	err = errors.Join(m.Add(fence), m.Add(own))
 	if err == nil {
 		err = own.addChecks(m)
 	}
@@ -40,8 +42,8 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	return err
 }
 
-func newOperator(m manager.Manager, o Options, state *health.Health) (*operator, error) {
-	config, connection := m.GetConfig(), o.timed(m.GetHTTPClient())
+func newOperator(m manager.Manager, o Options, state *health.Health, f *fence) (*operator, error) {
+	config, connection := m.GetConfig(), through(o.timed(m.GetHTTPClient()), f.around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -65,7 +67,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health) (*operator,
 		}
 	}
 	own := &operator{
-		manager: m, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
+		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
 		readiness: indexes.NewReadiness(), health: state,
 	}
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
@@ -75,7 +77,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health) (*operator,
 		Metrics: metrics,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Health: own.health,
-		Resync: own.orchestrator,
+		Resync: own.orchestrator, Abandoned: f.down,
 	}
 	return own, nil
 }

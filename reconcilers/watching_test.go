@@ -153,8 +153,8 @@ func TestRequestsThatHang(t *testing.T) {
 		hung   time.Duration
 		again  []time.Duration // after which attempts are repeated
 	}{
-		"List":         {"a list may take long", "list", 0, 5 * time.Minute, nil},
-		"ListSooner":   {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second, nil},
+		"List":       {"a list may take long", "list", 0, 5 * time.Minute, nil},
+		"ListSooner": {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second, nil},
 		// Deviation D-request-timeout.
 		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second, nil},
 		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second, nil},

@@ -53,6 +53,8 @@ type Dependencies struct {
 	Health *health.Health
 	// Resync is requested when a kind is not found where it was.
 	Resync resync.Requester
+	// Abandoned is closed when nobody waits for the end of handlers any more: their contexts end at once. Nil never is.
+	Abandoned <-chan struct{}
 
 	dropped sync.Map // fields that the API server does not keep, and that were told
 }

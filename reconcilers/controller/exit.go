@@ -14,7 +14,7 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		if exiting(ctx) {
-			wait(ended, c.deps.Settings.ExitTimeout)
+			wait(ended, c.deps.Abandoned, c.deps.Settings.ExitTimeout)
 		}
 		cancel(context.Cause(ctx))
 	})
@@ -25,12 +25,13 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	}
 }
 
-// wait waits for the end, or for the timeout.
-func wait(ended <-chan struct{}, timeout time.Duration) {
+// wait waits for the end, for the timeout, or until nobody waits any more.
+func wait(ended, abandoned <-chan struct{}, timeout time.Duration) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-ended:
+	case <-abandoned:
 	case <-timer.C:
 	}
 }

@@ -1,0 +1,159 @@
+package facade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// lease is a lock that its holder can lose.
+type lease struct {
+	record *resourcelock.LeaderElectionRecord
+	lost   atomic.Bool
+}
+
+func (l *lease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	switch {
+	case l.lost.Load():
+		return nil, nil, errors.New("the API server does not answer")
+	case l.record == nil:
+		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "l")
+	}
+	raw, err := json.Marshal(l.record)
+	return l.record, raw, err
+}
+
+func (l *lease) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.record = &record
+	return nil
+}
+
+func (l *lease) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.lost.Load() {
+		return errors.New("the API server does not answer")
+	}
+	l.record = &record
+	return nil
+}
+
+func (*lease) RecordEvent(string) {}
+func (*lease) Identity() string   { return "this process" }
+func (*lease) Describe() string   { return "lease" }
+
+// written notes the requests that write, and those after the end.
+type written struct {
+	next  http.RoundTripper
+	over  atomic.Bool
+	late  atomic.Int64
+	whole atomic.Int64
+}
+
+func (w *written) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		if w.whole.Add(1); w.over.Load() {
+			w.late.Add(1)
+		}
+	}
+	return w.next.RoundTrip(request)
+}
+
+// A lost lease gives no time at all: what is running is told at once, nothing is started, and nothing is written, be it
+// only what a graceful exit would save. Then as before, activities run where handlers run.
+func TestLostLease(t *testing.T) {
+	for name, loses := range map[string]bool{"lost": true, "given back": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, seen, lock := memapi.New(), &journal{}, &lease{}
+				memory.Install(served)
+				memory.Put(served, body(map[string]any{"size": int64(1)}))
+				server := &written{next: memory}
+				ended := make(chan struct{})
+				op := leased(seen, func() bool { return server.over.Load() })
+				m := electing(t, server, lock, op)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					defer close(ended)
+					err := m.Start(ctx)
+					if lost := err != nil && strings.Contains(err.Error(), "leader election lost"); lost != loses {
+						t.Errorf("the manager: %v", err)
+					}
+					server.over.Store(true)
+				}()
+				time.Sleep(time.Minute)
+				if loses {
+					lock.lost.Store(true)
+				} else {
+					cancel()
+				}
+				<-ended
+				time.Sleep(time.Hour)
+				want := []string{"startup", "first", "second", "second ended", "cleanup"}
+				if loses {
+					want = []string{"startup", "first", "second", "second ended after the end"}
+				}
+				seen.want(t, want...)
+				if server.late.Load() != 0 {
+					t.Errorf("%d of %d writes after the end", server.late.Load(), server.whole.Load())
+				}
+			})
+		})
+	}
+}
+
+// leased has one handler after another, and says what is called.
+func leased(seen *journal, over func() bool) *kopf.Operator {
+	op := kopf.New("test.example.org")
+	op.OnStartup("a", func(context.Context, *kopf.Startup) error { seen.add("startup"); return nil })
+	op.OnCleanup("b", func(context.Context, *kopf.Activity) error { seen.add("cleanup"); return nil })
+	widgets := kopf.For(op, &Widget{})
+	widgets.OnCreate("first", func(_ context.Context, c *Change) error {
+		seen.add("first")
+		c.Patch(func(w *Widget) { w.Labels = map[string]string{"first": "done"} })
+		return nil
+	})
+	widgets.OnCreate("second", func(ctx context.Context, c *Change) error {
+		seen.add("second")
+		<-ctx.Done()
+		text := "second ended"
+		if time.Sleep(time.Millisecond); over() {
+			text += " after the end"
+		}
+		seen.add(text)
+		c.Patch(func(w *Widget) { w.Labels["second"] = "half done" })
+		return context.Cause(ctx)
+	})
+	return op
+}
+
+// electing is a manager with a leader, on virtual time.
+func electing(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
+	t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		LeaderElection: true, LeaderElectionID: "l", LeaderElectionResourceLockInterface: lock,
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,76 @@
+package reconcilers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// fence tells when the manager does not wait for the operator any more: because the lease of the leader is lost, or
+// because its time for the exit is over. From then on, the operator must not do anything: another process may lead, and
+// this one is about to be gone. A manager ends its caches when all that needs a leader has ended, or when it does not
+// wait for that. So the fence passes for a cache: it stands until it is told to end.
+type fence struct {
+	manager manager.Manager
+	down    chan struct{}
+}
+
+var _ manager.Runnable = (*fence)(nil)
+
+// errFenced is that of requests that are not sent.
+var errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
+
+// moment is how long after the end of its own context the operator learns that the manager does not wait: it ends all
+// contexts one after another.
+const moment = 100 * time.Millisecond
+
+func newFence(m manager.Manager) *fence { return &fence{manager: m, down: make(chan struct{})} }
+
+// Start stands until the context ends.
+func (f *fence) Start(ctx context.Context) error {
+	<-ctx.Done()
+	close(f.down)
+	return nil
+}
+
+// GetCache makes it one of the caches of the manager, and is ready when the manager's own is.
+func (f *fence) GetCache() cache.Cache { return f.manager.GetCache() }
+
+// holds tells, when the operator has ended, whether the manager has waited for that.
+func (f *fence) holds() bool {
+	timer := time.NewTimer(moment)
+	defer timer.Stop()
+	select {
+	case <-f.down:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// around refuses requests when the fence is down.
+func (f *fence) around(next http.RoundTripper) http.RoundTripper {
+	return fenced{fence: f, next: next}
+}
+
+type fenced struct {
+	fence *fence
+	next  http.RoundTripper
+}
+
+// RoundTrip sends the request if the fence stands.
+func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
+	select {
+	case <-t.fence.down:
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, errFenced
+	default:
+		return t.next.RoundTrip(request)
+	}
+}
