@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -49,12 +48,6 @@ func TestMistakesInActivities(t *testing.T) {
 				return above()
 			},
 			[]string{`OnLogin("a"): it is not served yet`}},
-		"probe": {"nobody is to rely on it yet",
-			func(op *kopf.Operator) int {
-				op.OnProbe("a", func(context.Context, *kopf.Activity) (any, error) { return time.Now(), nil })
-				return above()
-			},
-			[]string{`OnProbe("a"): it is not served yet`}},
 		"nil operator": {"it is easy to forget to make one",
 			func(*kopf.Operator) int {
 				(*kopf.Operator)(nil).OnStartup("a", start)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -23,7 +24,8 @@ type Operator struct {
 	settings settings // as of the last plan
 
 	changing *Settings // what handlers of the startup change
-	started  bool      // the startup has succeeded
+	probing  *activities.Probing
+	started  bool // the startup has succeeded
 
 	mu            sync.Mutex
 	registrations []registration
@@ -57,6 +59,7 @@ const (
 // when the operator is set up.
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, location: location()}
+	op.probing = op.newProbing()
 	if err := validateName(name); err != nil {
 		op.errs.add(op.location, err)
 	}

@@ -2,12 +2,31 @@ package facade
 
 import (
 	"context"
+	"net/http"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// OnProbe registers a handler that tells something of the health of the operator. Not served yet. Kopf: on.probe.
+// OnProbe registers a handler that tells something of the health of the operator, such as whether its database answers.
+// What it returns must be of a type that encoding/json takes; nil is left out. Kopf: on.probe.
+//
+// # Flow
+//
+// The probes are called one after another, in the order of registration, when somebody asks: under [Main] with the flag
+// --liveness, the answer is a JSON object of their results by their ids. Either way they are a check of the manager's
+// health, "<operator>/probes", which is served where the manager serves them. Results are kept for 10 seconds, and all
+// who ask at the same time wait for the same calls. Before the startup has succeeded, none is called.
+//
+// # Errors
+//
+// A probe that fails for good fails the answer, with status 500 and its error; the next one who asks has all probes
+// called again. Other errors have the probe called again after a delay, a minute by default, while who asks waits: give
+// [Errors] or [Retries] to probes that shall fail at once. Who has waited for 10 seconds is told which probe is not
+// finished, with status 500. The probes go on meanwhile; a [Timeout] ends them.
 func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...ActivityOption,
 ) {
@@ -15,5 +34,50 @@ func (op *Operator) OnProbe(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
 		return fn(ctx, activityOf(call))
-	}), errNotServed)
+	}))
+}
+
+// newProbing is that of the probes that are registered when somebody asks.
+func (op *Operator) newProbing() *activities.Probing {
+	ctx := logf.IntoContext(context.Background(), logf.Log.WithName(op.name))
+	return activities.NewProbing(ctx, func() activities.Activity { return op.activity(activities.Probe) })
+}
+
+// addProbes makes a check of the probes, if there are any.
+func (op *Operator) addProbes(m ctrl.Manager) error {
+	if !op.acts(activities.Probe) {
+		return nil
+	}
+	if err := m.AddHealthzCheck(op.name+"/probes", op.checkProbes); err != nil {
+		return err
+	}
+	if op.started {
+		return nil // the program ends them, when all else has ended
+	}
+	return m.Add(probeStopper{op.probing})
+}
+
+// checkProbes is the check. A startup that takes its time is no reason for a restart.
+func (op *Operator) checkProbes(r *http.Request) error {
+	op.mu.Lock()
+	early := op.acts(activities.Startup) && !op.started
+	op.mu.Unlock()
+	if early {
+		return nil
+	}
+	_, err := op.probing.Ask(r.Context())
+	return err
+}
+
+// probeStopper ends the probes when the project's manager ends, whoever is the leader.
+type probeStopper struct{ probing *activities.Probing }
+
+// NeedLeaderElection is false.
+func (probeStopper) NeedLeaderElection() bool { return false }
+
+// Start waits for the end.
+func (s probeStopper) Start(ctx context.Context) error {
+	<-ctx.Done()
+	s.probing.Stop()
+	return nil
 }

@@ -100,6 +100,9 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
 	}
+	if err := op.addProbes(m); err != nil {
+		return err
+	}
 	options := op.engineOptions(plan)
 	if !op.started {
 		op.accompany(m, &options)

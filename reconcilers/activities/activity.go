@@ -31,6 +31,8 @@ type Activity struct {
 	// Grace is how long a handler may go on when the context has ended, before it is abandoned; zero is DefaultGrace,
 	// negative is no time at all.
 	Grace time.Duration
+
+	progress *progress // nil is told nothing
 }
 
 // running is one run of an activity.
@@ -100,12 +102,14 @@ func (r *running) round(ctx context.Context) error {
 
 // attempt calls one handler. It returns false if the function is abandoned.
 func (r *running) attempt(ctx context.Context, s *step) bool {
+	r.activity.progress.enter(s.id())
 	a := execution.New(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
 	a.Account, a.Limits.Backoff = s.account, r.activity.Backoff
 	if !r.wait(ctx, s.handler.Start(ctx, a)) {
 		return false
 	}
 	s.conclude(a)
+	r.activity.progress.leave(s.err)
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
 // Operator is what a command line needs of an operator.
@@ -37,6 +38,9 @@ type Settings struct {
 	Namespaces []string
 	// Connection says how the cluster is connected to.
 	Connection connection.Settings
+	// Probe gives the results of the probes, StopProbes ends them.
+	Probe      liveness.Probe
+	StopProbes func()
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
 }

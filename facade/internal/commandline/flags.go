@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
 // runner is one command line: the values of its flags, and what they lead to.
@@ -22,6 +23,8 @@ type runner struct {
 	allNamespaces bool
 	metrics       string
 	health        string
+	liveness      string
+	endpoint      liveness.Address
 	verbose       bool
 	debug         bool
 	quiet         bool
@@ -58,6 +61,10 @@ func (r *runner) runFlags(flags *pflag.FlagSet) {
 		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
 			"is at work; 0 is off",
 	)
+	flags.StringVarP(
+		&r.liveness, "liveness", "L", "",
+		"serve the results of the probes at this `URL`, such as http://0.0.0.0:8080/healthz",
+	)
 }
 
 // checkFlags checks the flags one by one and against each other, and brings them into their shortest form.
@@ -76,6 +83,12 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 		return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
 	}
 	r.namespaces = names
+	if r.liveness == "" {
+		return nil
+	}
+	if r.endpoint, err = liveness.Parse(r.liveness); err != nil {
+		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
 // run is the command: it serves until its context ends. It checks all that needs no cluster before it looks for one.
@@ -49,6 +50,14 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 
 // connect makes a manager for the cluster that is meant, and serves.
 func (r *runner) connect(cmd *cobra.Command, settings Settings, hint string, log logr.Logger) error {
+	if r.liveness != "" {
+		endpoint, err := liveness.Serve(r.endpoint, settings.Probe)
+		if err != nil {
+			return err
+		}
+		defer endpoint.Close()
+	}
+	defer settings.StopProbes()
 	reads, err := cachedreads.New(settings.Scheme, settings.CachedReads)
 	if err != nil {
 		return err

@@ -1,0 +1,77 @@
+package liveness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Probe gives the results of the probes by their ids.
+type Probe func(context.Context) (map[string]any, error)
+
+// Endpoint is an address that is served.
+type Endpoint struct {
+	listener net.Listener
+	server   http.Server
+}
+
+// Serve begins to serve the results at the address; it is an error if that cannot be had, as it is in use.
+func Serve(at Address, probe Probe) (*Endpoint, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", at.host)
+	if err != nil {
+		return nil, fmt.Errorf("serving the probes at %s: %w", at, err)
+	}
+	e := &Endpoint{listener: listener, server: http.Server{
+		Handler: Handler(at.path, probe), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+	}}
+	go func() { _ = e.server.Serve(listener) }()
+	return e, nil
+}
+
+// Addr is the network address of the endpoint.
+func (e *Endpoint) Addr() net.Addr { return e.listener.Addr() }
+
+// Close ends the service at once, with all requests.
+func (e *Endpoint) Close() { _ = e.server.Close() }
+
+// Handler answers requests for exactly that path: with the results, or with 500 and what is wrong as a text.
+func Handler(path string, probe Probe) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != path:
+			http.NotFound(w, r)
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "405 method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		results, err := probe(r.Context())
+		if err == nil {
+			var body []byte
+			if body, err = encoded(results); err == nil {
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				_, _ = w.Write(body)
+				return
+			}
+		}
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	})
+}
+
+// encoded is a mapping even without results. What cannot be encoded is named.
+func encoded(results map[string]any) ([]byte, error) {
+	whole := make(map[string]json.RawMessage, len(results))
+	for id, result := range results {
+		data, err := json.Marshal(result)
+		if err != nil {
+			return nil, fmt.Errorf("probe: the result of handler %q: %w", id, err)
+		}
+		whole[id] = data
+	}
+	return json.Marshal(whole)
+}

@@ -1,0 +1,135 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// probing is one of a handler that counts its calls.
+func probing(t *testing.T, policy handlers.Policy, calls *int, call function) *activities.Probing {
+	t.Helper()
+	h := acting(activities.Probe, "one", policy, func(ctx context.Context, c *handlers.Call) (any, error) {
+		*calls++
+		return call(ctx, c)
+	})
+	p := activities.NewProbing(t.Context(), func() activities.Activity {
+		return activities.Activity{Name: activities.Probe, Handlers: []*adapters.Handler{h}}
+	})
+	t.Cleanup(p.Stop)
+	return p
+}
+
+func TestProbingFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		p := probing(t, handlers.Policy{Errors: handlers.ErrorsPermanent}, &calls, gives(nil, errBoo))
+		for range 2 {
+			if results, err := p.Ask(t.Context()); !errors.Is(err, errBoo) || results != nil {
+				t.Errorf("got %v, error %v", results, err)
+			}
+		}
+		if calls != 2 {
+			t.Errorf("a failure is not kept: %d calls", calls)
+		}
+	})
+}
+
+func TestProbingHangs(t *testing.T) { // D-probe-patience
+	tests := map[string]struct {
+		reason string
+		policy handlers.Policy
+		call   function
+		want   string
+	}{
+		"Deaf": {"it does not even listen", handlers.Policy{}, deaf, `handler "one" has been running for 10s`},
+		"Later": {"another attempt is far away", handlers.Policy{}, gives(nil, later{time.Minute}),
+			`handler "one" waits for another attempt: later`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, began := 0, time.Now()
+				p := probing(t, tc.policy, &calls, tc.call)
+				_, err := p.Ask(t.Context())
+				want := "the probes are not finished after 10s: " + tc.want
+				if err == nil || err.Error() != want || time.Since(began) != 10*time.Second {
+					t.Errorf("%s: want %q, got %v after %s", tc.reason, want, err, time.Since(began))
+				}
+				began = time.Now()
+				if _, err := p.Ask(t.Context()); err == nil || time.Since(began) != 0 || calls != 1 {
+					t.Errorf("the next one need not wait: got %v after %s; %d calls", err, time.Since(began), calls)
+				}
+				p.Stop()
+				time.Sleep(2 * time.Hour) // until the deaf one has ended
+			})
+		})
+	}
+}
+
+// Who hangs up ends nothing: others may wait, too.
+func TestProbingOutlivesRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		p := probing(t, handlers.Policy{}, &calls, func(ctx context.Context, _ *handlers.Call) (any, error) {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(3 * time.Second):
+				return "fine", nil
+			}
+		})
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := p.Ask(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if got, err := p.Ask(t.Context()); err != nil || got["one"] != "fine" || calls != 1 {
+			t.Errorf("got %v, error %v, %d calls", got, err, calls)
+		}
+	})
+}
+
+func TestProbingOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		p := probing(t, handlers.Policy{Retries: ptr.To(5)}, &calls, func(
+			_ context.Context, c *handlers.Call,
+		) (any, error) {
+			if c.Retry == 0 {
+				return nil, later{2 * time.Second}
+			}
+			return calls, nil
+		})
+		ask := func(want int) {
+			t.Helper()
+			got, err := p.Ask(t.Context())
+			if d := cmp.Diff(map[string]any{"one": want}, got); d != "" || err != nil {
+				t.Errorf("error %v, -want, +got:\n%s", err, d)
+			}
+		}
+		began := time.Now()
+		var asking sync.WaitGroup
+		for range 20 {
+			asking.Go(func() { ask(2) })
+		}
+		asking.Wait()
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("they wait for the second attempt: %s", took)
+		}
+		time.Sleep(activities.ProbingCache - time.Millisecond)
+		ask(2)
+		time.Sleep(time.Millisecond)
+		ask(4)
+	})
+}
