@@ -38,7 +38,7 @@ type Settings struct {
 	Namespaces []string
 	// Connection says how the cluster is connected to.
 	Connection connection.Settings
-	// Probe gives the results of the probes, StopProbes ends them.
+	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
 	Probe      liveness.Probe
 	StopProbes func()
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.

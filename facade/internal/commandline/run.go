@@ -57,7 +57,9 @@ func (r *runner) connect(cmd *cobra.Command, settings Settings, hint string, log
 		}
 		defer endpoint.Close()
 	}
-	defer settings.StopProbes()
+	if settings.StopProbes != nil {
+		defer settings.StopProbes()
+	}
 	reads, err := cachedreads.New(settings.Scheme, settings.CachedReads)
 	if err != nil {
 		return err
