@@ -63,7 +63,7 @@ func steps(expected string) []step {
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
 		line = strings.TrimSpace(line)
 		switch verb, patch, _ := strings.Cut(line, " "); {
-		case verb == "create" || verb == "delete" || verb == "restart" ||
+		case verb == "create" || verb == "delete" || verb == "restart" || verb == "stop" ||
 			verb == "update" && strings.HasPrefix(patch, "{") ||
 			(verb == "apply" || verb == "remove") && strings.HasSuffix(patch, ".yaml"):
 			all = append(all, step{verb: verb, patch: patch})
@@ -93,6 +93,8 @@ func play(ctx context.Context, folder string, steps []step) {
 		case "restart":
 			Eventually(session.Terminate()).Should(gexec.Exit(0))
 			session, from = run(program, nil, "-n", ns), 0
+		case "stop":
+			Eventually(session.Terminate()).Should(gexec.Exit(0))
 		case "delete":
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())

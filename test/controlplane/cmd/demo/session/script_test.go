@@ -20,7 +20,7 @@ func TestScript(t *testing.T) {
 		"NoStep":  {reason: "a line must be under a step", text: "Seen\n", fails: "under no step"},
 		"AllSteps": {
 			reason: "a demonstration restarts nothing",
-			text:   "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\n",
+			text:   "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\nstop\nF\n",
 			want: []session.Act{
 				{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`},
 				{Verb: "delete", Lines: []string{"E"}},
