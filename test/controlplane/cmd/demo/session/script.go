@@ -37,7 +37,8 @@ func (s *Session) acts() []Act {
 
 // Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
 // <file>.yaml" or "remove <file>.yaml", then the expressions of what follows. What stands under "restart" and "stop" is
-// left out: a demonstration has one operator, which it ends without looking. An example without the file has no acts of its own.
+// left out: a demonstration has one operator, which it ends without looking. An example without the file has no acts of
+// its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
