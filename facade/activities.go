@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -89,9 +91,13 @@ func (op *Operator) activity(name string) activities.Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
+	measured, err := adapters.NewMetrics(op.name, metrics.Registry)
+	if err != nil {
+		measured = nil // the engine has the same ones, and tells
+	}
 	for _, h := range op.activities {
 		if h.Activity == name {
-			activity.Handlers = append(activity.Handlers, adapters.New(h, nil))
+			activity.Handlers = append(activity.Handlers, adapters.New(h, measured))
 		}
 	}
 	return activity

@@ -17,8 +17,9 @@ import (
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
 // returns. The second signal ends the process at once.
 //
-// The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line; errors go to stderr. For the
-// flags, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
+// The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
+// end in time, see [ProcessSettings]; errors go to stderr. For the flags, run the program with --help. To add flags or
+// commands of your own, see [NewCommand]. Kopf: kopf run.
 func Main(op *Operator) {
 	//nolint:revive // leaving is what it is for
 	os.Exit(ExitCode(NewCommand(op).ExecuteContext(ctrl.SetupSignalHandler())))

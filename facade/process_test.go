@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -44,6 +47,21 @@ var programs = map[string]func(op *kopf.Operator){
 		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
 			s.Settings.Namespaces = []string{"Team_A"}
 			return nil
+		})
+	},
+	"serves": func(op *kopf.Operator) {
+		op.OnStartup("a", func(context.Context, *kopf.Startup) error {
+			time.Sleep(300 * time.Millisecond)
+			fmt.Println("started")
+			return nil
+		})
+		op.WithManager(func(m ctrl.Manager) error {
+			fmt.Println("set up")
+			return m.Add(manager.RunnableFunc(func(context.Context) error {
+				time.Sleep(300 * time.Millisecond)
+				here()
+				return nil
+			}))
 		})
 	},
 	"cleanup fails": func(op *kopf.Operator) {
@@ -179,6 +197,7 @@ func TestProcesses(t *testing.T) {
 		least   time.Duration
 		want    []string
 		asks    bool
+		served  bool
 	}{
 		"obeying startup": {
 			reason: "a startup that ends when it is told to is no error", program: "startup obeys", signals: 1,
@@ -205,6 +224,10 @@ func TestProcesses(t *testing.T) {
 		"wrong settings": {
 			reason: "they are checked as the others are", program: "startup is wrong", code: 1,
 			want: []string{"kopf.New, changed by OnStartup: Namespaces", "Team_A"},
+		},
+		"startup": {
+			reason: "what comes after it contacts the cluster", program: "serves", signals: 1, asks: true, served: true,
+			want: []string{"started\nset up\nhere"},
 		},
 		"cleanup": {
 			reason: "it is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,
@@ -245,6 +268,9 @@ func TestProcesses(t *testing.T) {
 			}
 			if most := c.least + 4*time.Second; got.took < c.least || got.took > most {
 				t.Errorf("%s: took %s, want %s to %s:\n%s", c.reason, got.took, c.least, most, got.output)
+			}
+			if c.served && got.requests == 0 {
+				t.Errorf("%s: no requests at all", c.reason)
 			}
 			if !c.asks && got.requests > 0 {
 				t.Errorf("%s: %d requests before the startup has succeeded", c.reason, got.requests)

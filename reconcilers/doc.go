@@ -9,7 +9,8 @@
 //
 // SetupWithManager makes each registered handler a controller-runtime Reconciler of attempts (adapters.New), wrapped by
 // the adapters that adapters/chains.go lists for its family. It claims the kinds against other operators of the manager
-// (newClaim), and adds the operator to the manager. When that starts, orchestration.Orchestrator.Run asks
+// (newClaim), and adds the operator to the manager. When that starts, Options.Begin may wait, and change the options;
+// Options.End is called last of all. In between, orchestration.Orchestrator.Run asks
 // discovery.Inquiry.Resolve what each selector means now, again at every resync that the discovery.CRDWatcher or a
 // failing watch requests, and starts and stops controllers accordingly. controller.Run serves one resource: for each
 // namespace a Controller with an informer, a queue and passes.

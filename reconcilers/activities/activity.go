@@ -105,7 +105,9 @@ func (r *running) attempt(ctx context.Context, s *step) bool {
 	r.activity.progress.enter(s.id())
 	a := execution.New(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
 	a.Account, a.Limits.Backoff = s.account, r.activity.Backoff
-	if !r.wait(ctx, s.handler.Start(ctx, a)) {
+	ends, cancel := s.limited(ctx)
+	defer cancel()
+	if !r.wait(ends, s.handler.Start(ctx, a)) {
 		return false
 	}
 	s.conclude(a)
@@ -113,12 +115,22 @@ func (r *running) attempt(ctx context.Context, s *step) bool {
 	return true
 }
 
+// limited is a context that ends with the handler's timeout as well. What is called often is not abandoned for that:
+// the next run would call it again, while it is still running.
+func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	h := s.handler.Description
+	if h.Policy.Timeout == nil || h.Often {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, s.account.Started.Add(*h.Policy.Timeout))
+}
+
 // wait returns false if the function does not end in time once its context has ended.
-func (r *running) wait(ctx context.Context, done <-chan struct{}) bool {
+func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
-	case <-ctx.Done():
+	case <-ends.Done():
 	}
 	timer := time.NewTimer(max(0, r.grace()))
 	defer timer.Stop()

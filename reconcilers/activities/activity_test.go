@@ -58,6 +58,8 @@ func TestRun(t *testing.T) {
 		end    func(context.Context) (context.Context, context.CancelFunc)
 		want   string
 		after  time.Duration
+
+		abandoned bool
 	}{
 		"Panic": {
 			reason: "a panic is an error as any other, and limited as such", call: func(
@@ -95,6 +97,13 @@ func TestRun(t *testing.T) {
 			},
 			end: exitAt(500 * time.Millisecond), after: time.Second,
 			want: `startup: the operator is exiting; not finished: "two"`,
+		},
+		"TimeoutDeaf": {
+			reason: "who does not listen to its own timeout is abandoned, too", call: deaf,
+			policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, abandoned: true,
+			after: time.Minute + activities.DefaultGrace,
+			want: `startup: the handler has timed out; not finished: "one", "two"; handler "one" is abandoned: it ` +
+				`does not return though its context has ended`,
 		},
 		"NoTimeLeft": {
 			reason: "nobody waits for an attempt that will not be made", call: gives(nil, later{time.Minute}),
@@ -136,7 +145,7 @@ func TestRun(t *testing.T) {
 				}
 				time.Sleep(time.Hour) // until the deaf one has ended, too
 				var interrupted *activities.InterruptedError
-				if got := errors.As(err, &interrupted); got != (tc.end != nil) {
+				if got := errors.As(err, &interrupted); got != (tc.end != nil || tc.abandoned) {
 					t.Errorf("%s: interrupted: %t: %v", tc.reason, got, err)
 				}
 			})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // errNoTime is why nobody waits until the context ends.
@@ -47,7 +49,11 @@ func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
 		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.failure(), cause: context.Cause(ctx),
 	}
-	if err.cause == nil {
+	switch {
+	case err.cause != nil:
+	case abandoned != "":
+		err.cause = execution.ErrTimeout
+	default:
 		err.cause = errNoTime
 	}
 	for _, s := range r.unfinished() {
