@@ -62,7 +62,7 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 	}
 	own := c.op.settings.values
 	return commandline.Settings{
-		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads,
+		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
 	}, nil
 }

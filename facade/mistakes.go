@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -68,7 +69,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	found := false
 	_ = panics.Contain(func() error { found = errors.As(err, &temporary); return nil })
 	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
-		log.Info("Waiting a second after a temporary error: its delay is too short to be meant; logged once for the "+
-			"handler", "delay", tooShort(temporary.delay).Error())
+		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
+			"for the handler", "delay", tooShort(temporary.delay).Error())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -84,7 +85,8 @@ func (o *original[T]) contentOf(object T) (content map[string]any) {
 func (c *Change[T]) noteLost() {
 	fields := c.original.lost(c.call.Object)
 	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
-		c.log.Info("Handler changed its copy of the object, which is written nowhere; logged once for the handler",
+		logging.Warn(c.log,
+			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
 			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.original.object))
 	}
 }

@@ -3,6 +3,8 @@ package facade
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,7 @@ func (s *Settings) programOnly() (problems []error) {
 	}{
 		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0, "the process is the project's"},
 		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
+		{"LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"},
 		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
 		{"Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"},
 		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
@@ -28,6 +31,12 @@ func (s *Settings) programOnly() (problems []error) {
 		}
 	}
 	return problems
+}
+
+// sameHandler tells whether it is the same handler, as far as handlers can be compared.
+func sameHandler(one, other slog.Handler) bool {
+	kind := reflect.TypeOf(one)
+	return kind == reflect.TypeOf(other) && (kind == nil || !kind.Comparable() || one == other)
 }
 
 // checkCachedReads checks that each object names a kind.

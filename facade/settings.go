@@ -41,6 +41,12 @@ type Settings struct {
 	// to, no other ones. The operator must be allowed to list and watch the kind in all of these: otherwise, reads of
 	// it fail. Default: none, so each read is a request for what the API server has now.
 	CachedReads []client.Object
+	// LogHandler gets all lines of the log, with their values as attributes, such as slog.NewJSONHandler(os.Stderr,
+	// nil). Under [Main] only: in a manager that the project makes, give logr.FromSlogHandler(handler) to it as its
+	// Logger. The handler decides what is logged, and what lines look like; --quiet drops infos before it, and only
+	// with --debug it gets what the libraries below say of themselves. Warnings have the level Warn, and what is shown
+	// with --verbose has the level Debug. docs/logging.md has the keys. Default: stderr, as the flags say.
+	LogHandler slog.Handler
 
 	Process     ProcessSettings
 	Posting     PostingSettings

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
@@ -95,7 +96,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 		return err
 	}
 	if len(plan) == 0 {
-		m.GetLogger().Info("Operator has no handlers; it does nothing", "operator", op.name)
+		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
 	}
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err

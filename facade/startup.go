@@ -2,6 +2,7 @@ package facade
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -66,6 +67,10 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	defer op.mu.Unlock()
 	if err != nil {
 		return false, op.activityError(err)
+	}
+	if !sameHandler(op.given.LogHandler, changing.LogHandler) {
+		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
+			"already: give it to kopf.New", op.name)
 	}
 	op.given, op.started = changing.clone(), true
 	return true, nil

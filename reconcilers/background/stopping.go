@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // stop asks the handler to stop by itself; after the cancellation backoff, it cancels the context; after the
@@ -91,7 +92,7 @@ func (t *task) remind() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
 	}
-	t.log().Info("Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
+	logging.Warn(t.log(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
 		"reason", t.reason.String())
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
@@ -99,7 +100,7 @@ func (t *task) remind() {
 // abandon stops waiting for a handler that has not stopped in time. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
-	t.log().Info("Handler did not stop in time; abandoning it, though it may still be running",
+	logging.Warn(t.log(), "Handler did not stop in time; abandoning it, though it may still be running",
 		"reason", t.reason.String())
 	t.stopWaiting()
 	t.requestReconcile()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -58,9 +59,7 @@ func (t *task) background() *handlers.Background { return t.handler.Description.
 // log names the object and the handler.
 func (t *task) log() logr.Logger {
 	settings, _ := t.object.supervisor.current()
-	return settings.Log.WithValues(
-		"namespace", t.object.key.Namespace, "name", t.object.key.Name, "handler", t.id(),
-	)
+	return logging.OfObject(settings.Log, t.object.key, t.object.uid).WithValues("handler", t.id())
 }
 
 func (o *objectTasks) task(id string) *task {
@@ -178,5 +177,5 @@ func (t *task) requestReconcile() {
 func (t *task) withLogger(ctx context.Context) context.Context {
 	settings, _ := t.object.supervisor.current()
 	key := t.object.key
-	return logf.IntoContext(ctx, settings.Log.WithValues("namespace", key.Namespace, "name", key.Name))
+	return logf.IntoContext(ctx, logging.OfObject(settings.Log, key, t.object.uid))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -88,8 +89,8 @@ func (p *pass) logMissingFields(ctx context.Context) {
 	}
 	p.memory.missingFields = said
 	if said != "" {
-		logf.FromContext(ctx).Info("Object cannot have the field of a handler, as a value on its path is not a "+
-			"mapping; calling the other handlers", "fields", names, "handlers", p.handlersOf(fields))
+		logging.Warn(logf.FromContext(ctx), "Object cannot have the field of a handler, as a value on its path is not "+
+			"a mapping; calling the other handlers", "fields", names, "handlers", p.handlersOf(fields))
 	}
 }
 
@@ -111,8 +112,8 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
 	large, measured := lens.Redaction.Exceeded(handled)
 	if measured == nil && (large || size > annotationsLimit) {
-		logf.FromContext(ctx).Info("Object is too large to remember its last-handled state; storing a digest: "+
-			"handlers will see that the object changed, not what it was",
+		logging.Warn(logf.FromContext(ctx), "Object is too large to remember its last-handled state; storing a "+
+			"digest: handlers will see that the object changed, not what it was",
 			"handlers", o.handling.IDs(), "annotations", size, "limit", annotationsLimit)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -127,7 +128,7 @@ func (p *pass) logLongDelays(ctx context.Context) {
 	}
 	p.memory.longDelays = said
 	if said != "" {
-		logf.FromContext(ctx).Info("Handlers are delayed for more than a day", "handlers", ids, "first", until)
+		logging.Warn(logf.FromContext(ctx), "Handlers are delayed for more than a day", "handlers", ids, "first", until)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
@@ -91,7 +92,7 @@ func newController(
 	families := adapters.ByFamily(own)
 	c := &Controller{
 		deps: deps, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
-		log: deps.Log.WithValues("kind", r.Kind), handlers: families,
+		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
 		workers: w, objects: kept.Objects, background: kept.Background,
 		events:  newEventHandling(deps, r, families.Watching, w.occupation),
 		changes: newChanges(deps, r, own, w.occupation),

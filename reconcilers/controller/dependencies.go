@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -132,8 +133,8 @@ var _ patching.Observer = (*droppedFieldLogger)(nil)
 func (l *droppedFieldLogger) Dropped(ctx context.Context, fields []diff.Path) {
 	for _, field := range fields {
 		if _, known := l.logged.LoadOrStore(l.kind.String()+" "+field.String(), true); !known {
-			logf.FromContext(ctx).Info("API server dropped a field that the schema of its CRD does not have. Add it "+
-				"there, or set x-kubernetes-preserve-unknown-fields beside it; logged once",
+			logging.Warn(logf.FromContext(ctx), "API server dropped a field that the schema of its CRD does not have. "+
+				"Add it there, or set x-kubernetes-preserve-unknown-fields beside it; logged once",
 				"field", field.String(), "resource", l.kind.String())
 		}
 	}

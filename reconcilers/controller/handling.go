@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -12,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -88,7 +90,7 @@ func newEventHandling(
 			Handlers: watching, Place: place, Events: deps.Events, Writer: deps.writerFor(r),
 			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout,
 		},
-		log: deps.Log.WithValues("kind", r.Kind), dropped: deps.Metrics.Dropped(r.Kind),
+		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.Kind),
 	}
 }
 
@@ -98,6 +100,8 @@ func (e *eventHandling) add(eventType string, obj source.Object) {
 		return
 	}
 	e.dropped()
-	e.log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
-		"namespace", obj.GetNamespace(), "name", obj.GetName(), "limit", events.Limit)
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	log := logging.OfObject(e.log, key, obj.GetUID())
+	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
+		"limit", events.Limit)
 }

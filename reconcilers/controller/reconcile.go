@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -46,8 +47,8 @@ func (c *Controller) work(ctx context.Context, from *queue.Queue, request source
 	result, err := c.contained(ctx, request)
 	switch {
 	case err != nil:
-		logf.FromContext(ctx).Error(err, "Cannot handle the object now; retrying",
-			"namespace", request.Namespace, "name", request.Name)
+		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, "")
+		log.Error(err, "Cannot handle the object now; retrying")
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
 		from.Forget(request)
@@ -83,6 +84,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) reconci
 		return reconcile.Result{}
 	}
 	uid := cached.GetUID()
+	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
 	o := c.objects.Take(uid)
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return reconcile.Result{}
@@ -117,7 +119,7 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return
 	}
-	result := handling.Write(ctx, o.Newest(cached), patch)
+	result := handling.Write(logging.OfIncarnation(ctx, uid), o.Newest(cached), patch)
 	o.Wrote(result.Body, result.Released)
 	c.objects.Put(uid, o)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // workers are the places for the passes of one resource, in all its namespaces. There are only as many goroutines as
@@ -21,7 +22,7 @@ type workers struct {
 func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	w := &workers{
 		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.Kind)},
-		log:        deps.Log.WithValues("kind", r.Kind),
+		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
 	w.places = queue.NewPlaces(deps.Settings.Workers,
 		queue.Observer{Waiting: deps.Metrics.Waiting(r.Kind), Stalled: w.stalled})
@@ -44,9 +45,9 @@ func (w *workers) stalled(s queue.Stall) {
 			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
 		)
 	}
-	w.log.Info("Handlers occupy all workers, and other objects wait for them. Limit handlers with kopf.Timeout, let "+
-		"them end with their context, or allow more with Settings.Queueing.WorkerLimit; logged once until no object "+
-		"waits any more",
+	logging.Warn(w.log, "Handlers occupy all workers, and other objects wait for them. Limit handlers with "+
+		"kopf.Timeout, let them end with their context, or allow more with Settings.Queueing.WorkerLimit; logged once "+
+		"until no object waits any more",
 		"waiting", s.Waiting, "what", what, "since", time.Since(s.Since).Round(time.Second).String(),
 		"occupied", occupied)
 }

@@ -17,6 +17,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 const (
@@ -99,7 +100,8 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			logf.FromContext(ctx).Info("Cannot watch CRDs; new and removed kinds are found by periodic discovery",
+			logging.Warn(logf.FromContext(ctx),
+				"Cannot watch CRDs; new and removed kinds are found by periodic discovery",
 				"reason", said, "within", resync.Interval.String())
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -56,6 +57,7 @@ func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch 
 		if ctx.Err() != nil {
 			break
 		}
+		ctx := logging.OfIncarnation(ctx, e.Object.GetUID())
 		if e.Type == Deleted {
 			h.handle(ctx, e)
 			patch = patching.Patch{}

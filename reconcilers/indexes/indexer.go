@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -73,8 +74,8 @@ func (x *Indexer) Seen(eventType string, object *unstructured.Unstructured) {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
 	x.known[uid] = x.listing
-	log := x.log.WithValues("namespace", object.GetNamespace(), "name", object.GetName())
-	ctx := logf.IntoContext(context.Background(), log)
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	ctx := logf.IntoContext(context.Background(), logging.OfObject(x.log, key, uid))
 	c := &cause.Cause{Type: eventType, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
 	for _, h := range x.handlers {
 		x.index(ctx, h, c, uid)
@@ -109,7 +110,7 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 	began := time.Now()
 	h.Run(logf.IntoContext(ctx, log), a)
 	if took := time.Since(began); took > slow {
-		log.Info("Index function is slow; all events of its resource wait for it", "took", took.String())
+		logging.Warn(log, "Index function is slow; all events of its resource wait for it", "took", took.String())
 	}
 	x.conclude(log, a, began, uid)
 }

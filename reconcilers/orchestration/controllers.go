@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // controllers are those of one resource, which run, or did.
@@ -125,7 +126,7 @@ func (o *Orchestrator) report(
 		log.Error(err, "Cannot find the resource of a selector; its handlers wait for it. If it is a custom resource, "+
 			"install its CRD")
 	case reason != "":
-		log.Info("Not serving some of the selected resources", "reason", reason)
+		logging.Warn(log, "Not serving some of the selected resources", "reason", reason)
 	}
 }
 

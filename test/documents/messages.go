@@ -15,7 +15,7 @@ import (
 
 // Message is one log line of the product, as the sources have it.
 type Message struct {
-	// Level is error, info or debug: that of a line shown with more verbosity only.
+	// Level is error, warning, info or debug: that of a line shown with more verbosity only.
 	Level string
 	// Text is the constant message; Keys are those of the line itself, sorted, without those of its logger.
 	Text string
@@ -97,7 +97,13 @@ func messagesIn(sources fs.FS, name string) (all []Message, err error) {
 // that is or makes a logger.
 func logged(call *ast.CallExpr) (level string, message ast.Expr, rest []ast.Expr) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !isLogger(method.X) {
+	if !ok {
+		return "", nil, nil
+	}
+	if from, is := method.X.(*ast.Ident); is && from.Name == "logging" && method.Sel.Name == "Warn" {
+		return "warning", call.Args[1], call.Args[2:]
+	}
+	if !isLogger(method.X) {
 		return "", nil, nil
 	}
 	switch {

@@ -49,6 +49,7 @@ var House = Plan{
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
+	{Dir: "reconcilers/logging", Layer: 0},
 	{Dir: "reconcilers/panics", Layer: 0, Only: pure()},
 	{Dir: "reconcilers/discovery/discoverytest", Layer: 0, Kit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 0},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -43,6 +44,8 @@ type Settings struct {
 	StopProbes func()
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
+	// LogHandler gets the log; nil has it written to stderr.
+	LogHandler slog.Handler
 }
 
 // Program is an operator under the name that people know it by.

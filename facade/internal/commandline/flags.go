@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
@@ -25,10 +23,7 @@ type runner struct {
 	health        string
 	liveness      string
 	endpoint      liveness.Address
-	verbose       bool
-	debug         bool
-	quiet         bool
-	format        string
+	log           logFlags
 }
 
 // commonFlags are those of all commands. Kopf has the same, but --kubeconfig.
@@ -38,13 +33,7 @@ func (r *runner) commonFlags(flags *pflag.FlagSet) {
 		"the `file` that says which cluster; default: $KUBECONFIG, or the cluster around the process, or "+
 			"~/.kube/config",
 	)
-	flags.BoolVarP(&r.verbose, "verbose", "v", false, "log more: what is decided, and why")
-	flags.BoolVarP(&r.debug, "debug", "d", false, "log everything, the libraries below included")
-	flags.BoolVarP(&r.quiet, "quiet", "q", false, "log errors only")
-	flags.StringVar(
-		&r.format, "log-format", string(console.Full),
-		"the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)",
-	)
+	r.log.add(flags)
 }
 
 // runFlags are those of the commands that run the operator.
@@ -69,14 +58,11 @@ func (r *runner) runFlags(flags *pflag.FlagSet) {
 
 // checkFlags checks the flags one by one and against each other, and brings them into their shortest form.
 func (r *runner) checkFlags(cmd *cobra.Command) error {
-	r.format = strings.ToLower(r.format)
-	switch {
-	case r.allNamespaces && len(r.namespaces) > 0:
+	if r.allNamespaces && len(r.namespaces) > 0 {
 		return asUsage(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
-	case r.quiet && (r.verbose || r.debug):
-		return asUsage(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
-	case !console.Format(r.format).Valid():
-		return asUsage(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", r.format))
+	}
+	if err := r.log.check(cmd); err != nil {
+		return err
 	}
 	names, err := UniqueNamespaces(r.namespaces)
 	if err != nil {
@@ -105,32 +91,14 @@ func UniqueNamespaces(names []string) ([]string, error) {
 	return slices.Compact(unique), nil
 }
 
-// scope gives the namespaces to be served, none for the whole cluster, and a hint if nobody has said so.
-func (r *runner) scope(ofProgram []string) (names []string, hint string) {
+// scope gives the namespaces to be served, none for the whole cluster, and tells whether somebody has said so.
+func (r *runner) scope(ofProgram []string) (names []string, said bool) {
 	switch {
 	case r.allNamespaces:
-		return nil, ""
+		return nil, true
 	case len(r.namespaces) > 0:
-		return r.namespaces, ""
-	case len(ofProgram) > 0:
-		return ofProgram, ""
+		return r.namespaces, true
 	default:
-		return nil,
-			"Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or -n to choose " +
-				"namespaces."
+		return ofProgram, len(ofProgram) > 0
 	}
-}
-
-// logOptions say how the flags want the log.
-func (r *runner) logOptions() console.Options {
-	o := console.Options{Format: console.Format(r.format), Operator: r.program.Name}
-	switch {
-	case r.debug:
-		o.Verbosity = console.Debug
-	case r.verbose:
-		o.Verbosity = console.Verbose
-	case r.quiet:
-		o.Verbosity = console.Quiet
-	}
-	return o
 }

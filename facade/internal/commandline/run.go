@@ -15,8 +15,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // run is the command: it serves until its context ends. It checks all that needs no cluster before it looks for one.
@@ -31,25 +31,28 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	log := console.New(cmd.ErrOrStderr(), r.logOptions())
-	ctrl.SetLogger(log)
-	console.ForwardKlog(log, r.debug)
-	namespaces, hint := r.scope(settings.Namespaces)
+	log, err := r.log.logger(cmd, r.program.Name, settings.LogHandler)
+	if err != nil {
+		return err
+	}
+	r.log.use(log)
+	namespaces, said := r.scope(settings.Namespaces)
 	return r.program.Operator.Around(cmd.Context(), namespaces, func() error {
 		// The startup may have changed anything.
 		settings, err := r.program.Operator.Settings()
 		if err != nil {
 			return err
 		}
-		if len(settings.Namespaces) > 0 {
-			hint = ""
+		if !said && len(settings.Namespaces) == 0 {
+			logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
+				"-n to choose namespaces")
 		}
-		return r.connect(cmd, settings, hint, log)
+		return r.connect(cmd.Context(), settings, log)
 	})
 }
 
 // connect makes a manager for the cluster that is meant, and serves.
-func (r *runner) connect(cmd *cobra.Command, settings Settings, hint string, log logr.Logger) error {
+func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger) error {
 	if r.liveness != "" {
 		endpoint, err := liveness.Serve(r.endpoint, settings.Probe)
 		if err != nil {
@@ -69,12 +72,9 @@ func (r *runner) connect(cmd *cobra.Command, settings Settings, hint string, log
 		return err
 	}
 	settings.Connection.Apply(config)
-	if hint != "" {
-		cmd.PrintErrln(hint)
-	}
 	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
-	return r.serve(cmd.Context(), config, options)
+	return r.serve(ctx, config, options)
 }
 
 // serve runs the operator in a manager of its own.

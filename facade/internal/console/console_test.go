@@ -32,23 +32,23 @@ func TestLogForPeople(t *testing.T) {
 		log    func(log logr.Logger)
 		want   string
 	}{
-		"message": {"the least", func(log logr.Logger) { log.Info("Hello") }, "INFO  Hello\n"},
+		"message": {"the least", func(log logr.Logger) { log.Info("Hello") }, "Hello\n"},
 		"object first": {"it is what one looks for",
 			func(log logr.Logger) {
 				log.WithValues(
 					"kind", "Widget", "namespace", "ns", "name", "w1",
 				).WithValues("handler", "fn").Info("Handled", "after", "5s")
 			},
-			"INFO  [ns/w1] Handled after=5s kind=Widget handler=fn\n"},
+			"[ns/w1] Handled after=5s handler=fn\n"},
 		"object without a namespace": {"clusters have such objects",
-			func(log logr.Logger) { log.WithValues("name", "w1").Info("Handled") }, "INFO  [w1] Handled\n"},
+			func(log logr.Logger) { log.WithValues("name", "w1").Info("Handled") }, "[w1] Handled\n"},
 		"error": {
 			"it is a value like others", func(log logr.Logger) { log.Error(errors.New("it broke"), "Failed") },
-			"ERROR Failed error=\"it broke\"\n",
+			"Failed error=\"it broke\"\n",
 		},
 		"forged lines": {"values of objects must not look like lines of ours",
 			func(log logr.Logger) { log.Info("Got", "value", "x\n2024-01-01 INFO forged", "key with=signs", 1) },
-			"INFO  Got value=\"x\\n2024-01-01 INFO forged\" \"key with=signs\"=1\n"},
+			"Got value=\"x\\n2024-01-01 INFO forged\" \"key with=signs\"=1\n"},
 		"values": {"each in its shortest form",
 			func(log logr.Logger) {
 				log.Info(
@@ -56,44 +56,38 @@ func TestLogForPeople(t *testing.T) {
 					map[string]any{"a": []int{1}}, "nil", nil,
 				)
 			},
-			"INFO  Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
+			"Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
 		"values of HTML": {"differences and errors have such signs, and a log is no page",
 			func(log logr.Logger) { log.Info("Got", "changes", []string{"spec.nodes: 2 -> 3 & <b>"}) },
-			"INFO  Got changes=[\"spec.nodes: 2 -> 3 & <b>\"]\n"},
+			"Got changes=[\"spec.nodes: 2 -> 3 & <b>\"]\n"},
 		"stack": {"nobody can read one on a line", func(log logr.Logger) {
 			log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1)
 		},
-			"ERROR Panicked n=1\n\tone\n\t\ttwo\n"},
+			"Panicked n=1\n\tone\n\t\ttwo\n"},
 		"odd identity": {"some kinds may have any names, also those that look like the end of an identity",
 			func(log logr.Logger) { log.WithValues("name", "a] [kube-system/b\x1b[2J").Info("Handled") },
-			"INFO  [\"a] [kube-system/b\\x1b[2J\"] Handled\n"},
+			"[\"a] [kube-system/b\\x1b[2J\"] Handled\n"},
 		"identity is the framework's": {"what comes later is the handler's own word",
 			func(log logr.Logger) {
 				log = log.WithValues("kind", "Widget", "namespace", "ns", "name", "w1", "handler", "fn", "attempt", 1)
 				log.WithValues("name", "w2", "handler", "other").Info("Got", "namespace", "kube-system", "attempt", 9)
 			},
-			"INFO  [ns/w1] Got extra.namespace=kube-system extra.attempt=9 kind=Widget " +
+			"[ns/w1] Got extra.namespace=kube-system extra.attempt=9 " +
 				"handler=fn attempt=1 extra.name=w2 extra.handler=other\n"},
 		"identity without a namespace is the framework's": {"an empty namespace is one",
 			func(log logr.Logger) {
 				log.WithValues("namespace", "", "name", "w1").Info("Got", "namespace", "kube-system", "name", "w2")
 			},
-			"INFO  [w1] Got extra.namespace=kube-system extra.name=w2\n"},
+			"[w1] Got extra.namespace=kube-system extra.name=w2\n"},
 		"message with control characters": {"terminals obey them",
 			func(log logr.Logger) { log.Info("a\rb\x1b[31m\u009b2J\u202ec\u2028d\x85e\x7f\x00\xff\u200b\u2066") },
-			"INFO  a\\rb\\x1b[31m\\u009b2J\\u202ec\\u2028d\\x85e\\x7f\\x00\\xff\\u200b\\u2066\n"},
+			"a\\rb\\x1b[31m\\u009b2J\\u202ec\\u2028d\\x85e\\x7f\\x00\\xff\\u200b\\u2066\n"},
 		"message of many lines": {"none of them may look like the beginning of another message",
 			func(log logr.Logger) { log.Info("one\n2024-01-01 INFO two\n\tthree\r\nfour") },
-			"INFO  one\n\t2024-01-01 INFO two\n\t\tthree\n\tfour\n"},
+			"one\n\t2024-01-01 INFO two\n\t\tthree\n\tfour\n"},
 		"stack with control characters": {"it may be anybody's value",
 			func(log logr.Logger) { log.Error(nil, "Panicked", "stack", "one\x1b[2J\r\n2024-01-01\rtwo\u2029three") },
-			"ERROR Panicked\n\tone\\x1b[2J\n\t2024-01-01\\rtwo\\u2029three\n"},
-		"logger name": {"it may be made of an object's",
-			func(log logr.Logger) { log.WithName("test.example.org").WithName("a\nb c\x1b[0m").Info("Done") },
-			"INFO  Done logger=\"a\\nb c\\x1b[0m\"\n"},
-		"logger name that begins like the operator's": {"it is another one",
-			func(log logr.Logger) { log.WithName("test.example.organs").Info("Done") },
-			"INFO  Done logger=test.example.organs\n"},
+			"Panicked\n\tone\\x1b[2J\n\t2024-01-01\\rtwo\\u2029three\n"},
 		"values with control characters": {"however deep",
 			func(log logr.Logger) {
 				log.Info(
@@ -101,33 +95,69 @@ func TestLogForPeople(t *testing.T) {
 					"key\u202e\x9b", 1,
 				)
 			},
-			`INFO  Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` +
+			`Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` +
 				"\n"},
 		"letters of all kinds": {"are no danger",
 			func(log logr.Logger) {
 				log.WithValues("name", "größe").Info("über", "value", "日本", "tree", []string{"é"})
 			},
-			"INFO  [größe] über value=日本 tree=[\"é\"]\n"},
-		"named logger": {"the operator's own name is in every line, so it says nothing",
-			func(log logr.Logger) { log.WithName("test.example.org").WithName("backup").Info("Done") },
-			"INFO  Done logger=backup\n"},
+			"[größe] über value=日本 tree=[\"é\"]\n"},
 		"verbose message": {"not asked for", func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
 	}
-	stamp := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} `)
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var full, plain bytes.Buffer
 			c.log(newLogger(&full, console.Full))
 			c.log(newLogger(&plain, console.Plain))
-			if d := cmp.Diff(c.want, stamp.ReplaceAllString(full.String(), "")); d != "" {
+			if d := cmp.Diff(c.want, plain.String()); d != "" {
+				t.Errorf("%s\nplain: -want, +got:\n%s", c.reason, d)
+			}
+			if d := cmp.Diff(c.want, head.ReplaceAllString(full.String(), "")); d != "" {
 				t.Errorf("%s\nfull: -want, +got:\n%s", c.reason, d)
 			}
-			want := c.want
-			if len(want) > 6 {
-				want = want[6:] // the level
-			}
-			if d := cmp.Diff(want, plain.String()); d != "" {
-				t.Errorf("%s\nplain: -want, +got:\n%s", c.reason, d)
+		})
+	}
+}
+
+// head is what the format "full" has in front of what "plain" has.
+var head = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (.{20}) \[[A-Z]+ *\] `)
+
+func TestNamesOfLoggers(t *testing.T) {
+	const operator = "test.example.org"
+	cases := map[string]struct {
+		reason string
+		log    func(log logr.Logger) logr.Logger
+		want   string
+	}{
+		"operator": {"it is what speaks",
+			func(log logr.Logger) logr.Logger { return log.WithName(operator) }, "test.example.org"},
+		"object": {"as in Kopf",
+			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithValues("name", "w1") },
+			"kopf.objects"},
+		"own name": {"it says more",
+			func(log logr.Logger) logr.Logger {
+				return log.WithName(operator).WithName("backup").WithValues("name", "w1")
+			},
+			"backup"},
+		"activity": {"as in Kopf",
+			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithValues("activity", "cleanup") },
+			"kopf.activities.clea"},
+		"forged": {"it may be made of the name of an object",
+			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithName("a\nb c\x1b[0m") },
+			`a\nb c\x1b[0m`},
+		"alike": {"it only begins like the operator's",
+			func(log logr.Logger) logr.Logger { return log.WithName(operator + "x") }, "test.example.orgx"},
+		"long": {"the column has an end",
+			func(log logr.Logger) logr.Logger { return log.WithName("a.very.long.name.of.a.logger") },
+			"a.very.long.name.of."},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			c.log(newLogger(&out, console.Full)).Info("Done")
+			found := head.FindStringSubmatch(out.String())
+			if found == nil || strings.TrimSpace(found[1]) != c.want {
+				t.Errorf("%s: want %q, got %q", c.reason, c.want, out.String())
 			}
 		})
 	}
@@ -142,7 +172,7 @@ func TestLogForMachines(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %s", err, out.String())
 	}
-	if stamp, ok := got["timestamp"].(string); !ok || !strings.HasSuffix(stamp, "Z") {
+	if stamp, ok := got["timestamp"].(string); !ok || !strings.HasSuffix(stamp, "+00:00") {
 		t.Errorf("no time in UTC: %v", got["timestamp"])
 	}
 	delete(got, "timestamp")
@@ -180,8 +210,8 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	}
 	delete(got, "timestamp")
 	want := map[string]any{
-		"severity": "info", "message": "a\u009b2J\u202e\x7fé\U000e0041", "logger": "a\u202eb", "namespace": "ns",
-		"name": "w1", "handler": "fn",
+		"severity": "info", "message": "a\u009b2J\u202e\x7fé\U000e0041", "logger": "a\u202eb", "handler": "fn",
+		"object":     map[string]any{"apiVersion": nil, "kind": nil, "name": "w1", "uid": nil, "namespace": "ns"},
 		"extra.name": "w2", "extra.handler": "other", "extra.severity": "error", "extra.message": "forged",
 		"extra.timestamp": "never",
 		"extra.logger":    "none", "tree": map[string]any{"a\u2066": "\x7f\n"}, "key\u202e": "\ufffd",
@@ -189,7 +219,7 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
-	for _, key := range []string{"name", "handler", "severity", "message", "timestamp", "logger"} {
+	for _, key := range []string{"object", "handler", "severity", "message", "timestamp", "logger"} {
 		if n := strings.Count(line, `"`+key+`":`); n != 1 {
 			t.Errorf("%q stands %d times in %s", key, n, line)
 		}
@@ -245,17 +275,19 @@ func TestLogDropsNothing(t *testing.T) {
 }
 
 func TestLogOfClientLibraries(t *testing.T) {
-	const head = "0102 15:04:05.000000       1 file.go:1] "
-	for line, want := range map[string][2]string{ // usually, and when debugging
-		"I" + head + "chatter\n":  {"", "chatter\n"},
-		"W" + head + "watch out":  {"Warning: watch out\n", "Warning: watch out\n"},
-		"E" + head + "it [broke]": {"it [broke]\n", "it [broke]\n"},
+	const line = "0102 15:04:05.000000       1 file.go:1] "
+	verbosities := []console.Verbosity{console.Quiet, console.Normal, console.Debug}
+	for text, want := range map[string][3]string{
+		"I" + line + "chatter\n":  {"", "", "[DEBUG   ] chatter\n"},
+		"W" + line + "watch out":  {"[WARNING ] watch out\n", "[WARNING ] watch out\n", "[WARNING ] watch out\n"},
+		"E" + line + "it [broke]": {"[ERROR   ] it [broke]\n", "[ERROR   ] it [broke]\n", "[ERROR   ] it [broke]\n"},
 	} {
-		for i, debug := range []bool{false, true} {
+		for i, verbosity := range verbosities {
 			var out bytes.Buffer
-			console.ForwardLine(newLogger(&out, console.Plain), debug, line)
-			if d := cmp.Diff(want[i], out.String()); d != "" {
-				t.Errorf("debug %s: -want, +got:\n%s", fmt.Sprint(debug), d)
+			console.ForwardLine(console.New(&out, console.Options{Verbosity: verbosity}), text)
+			_, got, _ := strings.Cut(out.String(), strings.Repeat(" ", 20)+"  ")
+			if d := cmp.Diff(want[i], got); d != "" {
+				t.Errorf("verbosity %d: -want, +got:\n%s", verbosity, d)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,6 +20,15 @@ func quote(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// onOneLine gives a text without what could end a line or move the cursor.
+func onOneLine(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !printable(r) }) < 0 {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // quoteInBrackets gives a text that does not end the brackets around it.
@@ -71,20 +79,4 @@ func escapeJSON(data []byte) []byte {
 		}
 	}
 	return safe
-}
-
-// jsonWriter escapes lines of JSON on their way, as people look at them in terminals, too.
-type jsonWriter struct{ out io.Writer }
-
-// Write writes one line by one call.
-func (w jsonWriter) Write(line []byte) (int, error) {
-	text, ended := strings.CutSuffix(string(line), "\n")
-	safe := escapeJSON([]byte(text))
-	if ended {
-		safe = append(safe, '\n')
-	}
-	if _, err := w.out.Write(safe); err != nil {
-		return 0, err
-	}
-	return len(line), nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -51,7 +53,7 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reaso
 	select {
 	case p.queue <- event:
 	default:
-		logf.FromContext(ctx).Info("Dropped a Kubernetes event: too many wait to be posted",
+		logging.Warn(logf.FromContext(ctx), "Dropped a Kubernetes event: too many wait to be posted",
 			"reason", reason, "message", message)
 	}
 }
@@ -99,7 +101,8 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
 		p.logFailure(ctx, event, p.client.Create(ctx, event))
 	}
 	if left := len(p.queue); left > 0 {
-		logf.FromContext(ctx).Info("Dropped Kubernetes events: operator exits before they are posted", "count", left)
+		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
+			"count", left)
 	}
 }
 
@@ -107,8 +110,11 @@ func (p *Poster) logFailure(ctx context.Context, event *corev1.Event, err error)
 	if err == nil {
 		return
 	}
-	logf.FromContext(ctx).Info("Failed to post a Kubernetes event; dropping it", "object", event.InvolvedObject.Name,
-		"namespace", event.Namespace, "reason", event.Reason, "message", event.Message, "error", err.Error())
+	about := event.InvolvedObject
+	log := logging.OfKind(logf.FromContext(ctx), about.GroupVersionKind())
+	log = logging.OfObject(log, types.NamespacedName{Namespace: about.Namespace, Name: about.Name}, about.UID)
+	logging.Warn(log, "Failed to post a Kubernetes event; dropping it",
+		"reason", event.Reason, "message", event.Message, "error", err.Error())
 }
 
 func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {

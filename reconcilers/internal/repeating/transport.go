@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -45,7 +46,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return withoutRetryAfter(response), exhausted(attempt+1, err)
 		}
 		delay := t.delay(attempt, response)
-		logf.FromContext(request.Context()).Info("Request to the API server failed; repeating it",
+		logging.Warn(logf.FromContext(request.Context()), "Request to the API server failed; repeating it",
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
 		if !wait(request, delay) {

@@ -1,0 +1,109 @@
+package commandline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+)
+
+// logFlags are the flags of the log. Kopf has the same.
+type logFlags struct {
+	verbose      bool
+	debug        bool
+	quiet        bool
+	format       string
+	referenceKey string
+	prefix       bool
+	noPrefix     bool
+}
+
+// formFlags say what lines look like, which a handler of the program's decides for itself.
+var formFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
+
+func (l *logFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&l.verbose, "verbose", "v", false, "log more: what is decided, and why")
+	flags.BoolVarP(&l.debug, "debug", "d", false, "log everything, the libraries below included")
+	flags.BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
+	flags.StringVar(
+		&l.format, "log-format", string(console.Full),
+		"the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)",
+	)
+	flags.StringVar(
+		&l.referenceKey, "log-refkey", "",
+		"the `key` by which lines of --log-format=json have the object that they are about; default: object",
+	)
+	flags.BoolVar(
+		&l.prefix, "log-prefix", false, "begin messages with the object, as [namespace/name]; default: not in json",
+	)
+	flags.BoolVar(&l.noPrefix, "no-log-prefix", false, "do not begin messages with the object")
+}
+
+// check checks the flags, and brings the format into its usual form.
+func (l *logFlags) check(cmd *cobra.Command) error {
+	l.format = strings.ToLower(l.format)
+	switch {
+	case l.quiet && (l.verbose || l.debug):
+		return asUsage(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
+	case !console.Format(l.format).Valid():
+		return asUsage(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
+	case slices.Contains(console.KeysOfLines(), l.referenceKey):
+		return asUsage(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line", l.referenceKey))
+	case l.prefix && l.noPrefix:
+		return asUsage(cmd, errors.New("--log-prefix and --no-log-prefix exclude each other"))
+	}
+	return nil
+}
+
+// logger is the one that the flags ask for: it writes to out, or to the handler if there is one.
+func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Handler) (logr.Logger, error) {
+	out := cmd.ErrOrStderr()
+	if handler == nil {
+		return console.New(out, l.options(cmd, operator, out)), nil
+	}
+	for _, name := range formFlags {
+		if cmd.Flags().Changed(name) {
+			return logr.Logger{}, asUsage(cmd, fmt.Errorf(
+				"--%s has no effect: the program has a handler of its own for the log, which decides what lines look "+
+					"like", name,
+			))
+		}
+	}
+	return console.NewFor(handler, l.options(cmd, operator, out)), nil
+}
+
+// options say how the flags want the log.
+func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) console.Options {
+	o := console.Options{
+		Format: console.Format(l.format), Operator: operator, ReferenceKey: l.referenceKey,
+		Colours: console.OnTerminal(out),
+	}
+	if cmd.Flags().Changed("log-prefix") || cmd.Flags().Changed("no-log-prefix") {
+		prefixed := l.prefix || !l.noPrefix && !cmd.Flags().Changed("log-prefix")
+		o.Prefix = &prefixed
+	}
+	switch {
+	case l.debug:
+		o.Verbosity = console.Debug
+	case l.verbose:
+		o.Verbosity = console.Verbose
+	case l.quiet:
+		o.Verbosity = console.Quiet
+	}
+	return o
+}
+
+// use has all libraries log there.
+func (l *logFlags) use(log logr.Logger) {
+	ctrl.SetLogger(log)
+	console.ForwardKlog(log, l.debug)
+}

@@ -1,0 +1,46 @@
+package logging
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// OfKind gives a logger with the kind in its lines, under "apiVersion" and "kind".
+func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
+	return log.WithValues("apiVersion", kind.GroupVersion().String(), "kind", kind.Kind)
+}
+
+// OfObject gives a logger of a kind, of [OfKind], with an object in its lines, under "namespace", "name" and "uid". The
+// namespace is empty for those without one. Of an object that may have been replaced by another one of the same name,
+// the uid is empty, and not in the lines: see [OfIncarnation].
+func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Logger {
+	if uid == "" {
+		return log.WithValues("namespace", key.Namespace, "name", key.Name)
+	}
+	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid))
+}
+
+// OfIncarnation gives a context of which the logger, made by [OfObject] without an uid, has this one.
+func OfIncarnation(ctx context.Context, uid types.UID) context.Context {
+	return logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
+}
+
+// Warn logs a warning. Loggers that do not know about log/slog have it as an info.
+func Warn(log logr.Logger, message string, keysAndValues ...any) {
+	ctx, handler := context.Background(), logr.ToSlogHandler(log)
+	if !handler.Enabled(ctx, slog.LevelWarn) {
+		return
+	}
+	var callers [1]uintptr
+	runtime.Callers(2, callers[:])
+	record := slog.NewRecord(time.Now(), slog.LevelWarn, message, callers[0])
+	record.Add(keysAndValues...)
+	_ = handler.Handle(ctx, record) // as with logr, there is nobody to tell
+}
