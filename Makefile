@@ -144,6 +144,10 @@ soak: ## Play STORMS random histories of one object, on virtual time: edits, kil
 explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.
 	@COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
 
+.PHONY: deafness
+deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.
+	@DEAFNESS=long $(GO) test -count=1 -v -timeout 10m ./test/deafness
+
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime '$(BENCHTIME)' $(PACKAGES)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -42,12 +43,14 @@ type Transport struct {
 	next   http.RoundTripper
 	limits Limits
 	ends   ends
+	ways   connections
 }
 
 // New makes a Transport that sends its requests by next.
 func New(next http.RoundTripper, limits Limits) *Transport {
 	return &Transport{
-		next: next, ends: ends{at: map[string]time.Time{}}, limits: Limits{
+		next: next, ends: ends{at: map[string]time.Time{}}, ways: connections{heard: map[net.Conn]time.Time{}},
+		limits: Limits{
 			Request: effective(limits.Request, DefaultRequest), Server: limits.Server,
 			Client:     effective(limits.Client, 0),
 			Inactivity: effective(limits.Inactivity, DefaultInactivity), Pause: effective(limits.Pause, DefaultPause),
@@ -72,11 +75,13 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(r)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
-	response, err := t.next.RoundTrip(r.WithContext(ctx))
+	traced, way := t.ways.trace(ctx)
+	response, err := t.next.RoundTrip(r.WithContext(traced))
 	if err != nil {
 		defer cancel()
 		return nil, t.explained(r.Context(), ctx, err)
 	}
+	way.hear()
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
 		return t.explained(r.Context(), ctx, err)
 	}, release: cancel}

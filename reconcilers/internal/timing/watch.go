@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,10 +33,16 @@ func (t *Transport) watch(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		t.ends.note(key, t.limits.Pause)
 	}
-	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end}
-	s.silence = timer(s.inactivity, func() { cancel(errSilent) })
+	traced, way := t.ways.trace(ctx)
+	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way}
+	s.silence = timer(s.inactivity, func() {
+		cancel(errSilent)
+		if !s.answered.Load() {
+			way.drop(ctx, s.inactivity)
+		}
+	})
 	s.life = timer(t.limits.Client, func() { cancel(errLong) })
-	request := t.requested(r.WithContext(ctx))
+	request := t.requested(r.WithContext(traced))
 	response, err := t.next.RoundTrip(request)
 	s.silence.Stop()
 	if err != nil {
@@ -45,6 +52,8 @@ func (t *Transport) watch(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	s.answered.Store(true)
+	way.hear()
 	s.source, s.path = response.Body, key
 	response.Body = s
 	return response, nil
@@ -85,6 +94,8 @@ type stream struct {
 	silence, life *time.Timer
 	end           func()
 	once          sync.Once
+	way           *used
+	answered      atomic.Bool
 }
 
 // reason is why the watch was ended on this side; nil if it was not.
@@ -103,6 +114,9 @@ func (s *stream) Read(p []byte) (int, error) {
 		defer s.silence.Stop()
 	}
 	n, err := s.source.Read(p)
+	if n > 0 {
+		s.way.hear()
+	}
 	if err == nil {
 		return n, nil
 	}

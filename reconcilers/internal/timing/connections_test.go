@@ -1,0 +1,76 @@
+package timing_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+)
+
+// shared is a connection that all requests get.
+type shared struct {
+	net.Conn
+
+	next   http.RoundTripper
+	closed time.Time
+}
+
+func (s *shared) Close() error {
+	s.closed = time.Now()
+	return nil
+}
+
+func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
+	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: s})
+	return s.next.RoundTrip(r)
+}
+
+func TestDeadConnections(t *testing.T) {
+	const minute = time.Minute
+	pods := func(next http.RoundTripper) sending { // the server does not answer for nodes
+		return func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "nodes") {
+				return deaf(r)
+			}
+			return next.RoundTrip(r)
+		}
+	}
+	tests := map[string]struct {
+		reason string
+		server http.RoundTripper
+		closed time.Duration
+	}{
+		"NothingComes": {"each attempt would get it anew", pods(sending(deaf)), minute},
+		"SilentLong":   {"it died with the watch of the others", pods(&telling{}), minute},
+		"OthersGoOn": {"the server may have a reason not to answer one", pods(&telling{
+			every: 20 * time.Second, times: 9,
+		}), 0},
+		"OnlyOneSilent": {"a silent watch has been answered", &telling{}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way, began := &shared{next: tc.server}, time.Now()
+				transport := timing.New(way, timing.Limits{Inactivity: minute})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _, _ = get(ctx, t, transport, watching) }()
+				_, _ = get(ctx, t, transport, strings.Replace(watching, "pods", "nodes", 1))
+				synctest.Wait()
+				var closed time.Duration
+				if !way.closed.IsZero() {
+					closed = way.closed.Sub(began)
+				}
+				if closed != tc.closed {
+					t.Errorf("%s: closed after %s, want %s", tc.reason, closed, tc.closed)
+				}
+			})
+		})
+	}
+}
