@@ -146,7 +146,7 @@ explore: gotest ## Kill an operator at every point of every scenario, beside eve
 
 .PHONY: deafness
 deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.
-	@DEAFNESS=long $(GO) test -count=1 -v -timeout 10m ./test/deafness
+	@DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -116,4 +120,40 @@ func (a *answer) Read(p []byte) (int, error) {
 func (a *answer) Close() error {
 	defer a.release()
 	return a.source.Close()
+}
+
+// forgetting is after what time without any word a connection is forgotten; most of those are closed by then.
+const forgetting = time.Hour
+
+// connections know when something was heard by each of them, of whatever request. Requests of HTTP/2 share connections:
+// one by which nothing comes any more would get each attempt anew.
+type connections struct {
+	mu    sync.Mutex
+	heard map[net.Conn]time.Time
+}
+
+// used is the connection of one request; empty until it has one. Transports that have no connections leave it so.
+type used struct {
+	of   *connections
+	conn atomic.Pointer[net.Conn]
+}
+
+// trace finds out which connection the request gets.
+func (c *connections) trace(ctx context.Context) (context.Context, *used) {
+	u := &used{of: c}
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { u.conn.Store(&got.Conn) },
+	}), u
+}
+
+// hear notes that something was heard.
+func (u *used) hear() {
+	conn := u.conn.Load()
+	if conn == nil {
+		return
+	}
+	u.of.mu.Lock()
+	defer u.of.mu.Unlock()
+	maps.DeleteFunc(u.of.heard, func(_ net.Conn, at time.Time) bool { return time.Since(at) > forgetting })
+	u.of.heard[*conn] = time.Now()
 }
