@@ -66,7 +66,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 		return
 	}
 	if h.Background.Sharp && interval == 0 {
-		s.kind.addError(fmt.Errorf("Timer(%q): Sharp needs an interval", id))
+		s.kind.addError(fmt.Errorf("Timer(%q): Sharp needs an interval: give one, or leave Sharp out", id))
 		return
 	}
 	s.spawn("Timer", h, fn)
@@ -159,4 +159,4 @@ func (r *Run[T]) Info(reason, message string) { r.change.Info(reason, message) }
 func (r *Run[T]) Warn(reason, message string) { r.change.Warn(reason, message) }
 
 // Event posts a Kubernetes event of any type about the object, see [Change.Event].
-func (r *Run[T]) Event(kind, reason, message string) { r.change.Event(kind, reason, message) }
+func (r *Run[T]) Event(eventType, reason, message string) { r.change.Event(eventType, reason, message) }

@@ -22,7 +22,7 @@ type TimerOption interface {
 	timerOption()
 }
 
-// BackgroundOption is an option of both.
+// BackgroundOption is an option of both Daemon and Timer.
 type BackgroundOption interface {
 	DaemonOption
 	TimerOption
@@ -90,7 +90,7 @@ func Sharp() TimerOption {
 func Jitter(share float64) TimerOption {
 	var err error
 	if !(share > 0 && share <= 1) {
-		err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1", share)
+		err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1: 0.1 is a tenth", share)
 	}
 	return optionOf[TimerOption]("Jitter", err, func(h *handlers.Handler) { h.Background.Jitter = share })
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,7 +50,8 @@ func At[V any](object Dynamic, path string) (V, error) {
 }
 
 // AtOr is [At] with a value for objects that do not have the field, or have something else there:
-// kopf.AtOr(c.Object, "spec.size", 1). So it is for a path that is none: try it out, or use At.
+// kopf.AtOr(c.Object, "spec.size", 1). A path that is
+// no path gives the fallback, too, and nothing tells: where that matters, use At.
 func AtOr[V any](object Dynamic, path string, fallback V) V {
 	value, err := At[V](object, path)
 	if err != nil {
@@ -88,7 +88,7 @@ func valueOf(object Dynamic, text string) (any, error) {
 
 // noMapping is for paths that lead into something that has no keys.
 func noMapping(path diff.Path, value any) error {
-	return fmt.Errorf("%s is %s: it has no keys", strings.Join(path, "."), describe(value))
+	return fmt.Errorf("%s is %s: it has no keys", codec.FormatPath(path), describe(value))
 }
 
 // describe says what a value is, without any text of it.

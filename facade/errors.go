@@ -42,13 +42,13 @@ const (
 )
 
 // ErrNoResult says that a handler has left no result on the object: see [Result].
-var ErrNoResult = errors.New("there is no such result on the object")
+var ErrNoResult = errors.New("there is no such result on the object: its handler has not succeeded yet, or sets none")
 
 // errNoReason stands for a nil error: the handler asked for a failure, and gets one.
-var errNoReason = errors.New("no reason is given")
+var errNoReason = errors.New("no reason is given: the error was nil")
 
 // Temporary makes an error one after which the handler is called again when the delay is over, at once if that is zero
-// or less. It wraps the error, and is never nil: for a nil one, its text is "no reason is given".
+// or less. It wraps the error, and is never nil: for a nil one, its text says that no reason is given.
 //
 // A delay above zero and below a millisecond is a number without a unit, such as 30 for 30*time.Second: one second is
 // taken in its place, and the log says so once for each handler.
@@ -67,8 +67,8 @@ func Temporaryf(delay time.Duration, format string, args ...any) error {
 }
 
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
-// It wraps the error, and is never nil: for a nil one, its text is "no reason is given". The change counts as handled
-// nevertheless: see [Change].Old. Kopf: PermanentError.
+// It wraps the error, and is never nil: for a nil one, its text says that no reason is given. The change counts as
+// handled nevertheless: see [Change].Old. Kopf: PermanentError.
 func Permanent(err error) error {
 	return &permanentError{orNoReason(err)}
 }

@@ -44,7 +44,7 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 			handlers.Policy{}, verdict{false, ptr.To(time.Second), "more: base"}},
 		"temporary without a reason": {"the handler asked for another attempt",
 			kopf.Temporary(nil, time.Second), handlers.Policy{},
-			verdict{false, ptr.To(time.Second), "no reason is given"}},
+			verdict{false, ptr.To(time.Second), "no reason is given: the error was nil"}},
 		"temporary with format": {"the text is the user's",
 			kopf.Temporaryf(5*time.Second, "volume %d: %w", 7, base), handlers.Policy{},
 			verdict{false, ptr.To(5 * time.Second), "volume 7: base"}},
@@ -60,7 +60,7 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 			errors.Join(errors.New("other"), fmt.Errorf("more: %w", kopf.Permanent(base))),
 			handlers.Policy{}, verdict{true, nil, "other\nmore: base"}},
 		"permanent without a reason": {"a failure was asked for, and a silent success would be worse",
-			kopf.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given"}},
+			kopf.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given: the error was nil"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -105,4 +105,6 @@ func (e *Event[T]) Info(reason, message string) { e.change.Info(reason, message)
 func (e *Event[T]) Warn(reason, message string) { e.change.Warn(reason, message) }
 
 // Event posts a Kubernetes event of any type about the object, see [Change.Event].
-func (e *Event[T]) Event(kind, reason, message string) { e.change.Event(kind, reason, message) }
+func (e *Event[T]) Event(eventType, reason, message string) {
+	e.change.Event(eventType, reason, message)
+}

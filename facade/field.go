@@ -75,7 +75,7 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 	field, err := codec.ParsePath(path)
 	var problems []error
 	if err != nil {
-		problems = append(problems, fmt.Errorf("OnField(%q): %w", path, err))
+		problems = append(problems, err)
 	}
 	registerField(s, function[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
 }
@@ -100,7 +100,9 @@ func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
 			after, err = valueAt[V](c.call.Cause.New, h.Field)
 		}
 		if err != nil {
-			return fmt.Errorf("reading field %s of object %s for handler %q: %w", h.Field, c.name(), c.ID, err)
+			return fmt.Errorf(
+				"reading field %s of object %s for handler %q: %w", codec.FormatPath(h.Field), c.name(), c.ID, err,
+			)
 		}
 		return nil
 	})
@@ -145,7 +147,8 @@ func fieldProblems(h *handlers.Handler) []error {
 		)
 	}
 	if h.Value != nil && (h.From != nil || h.To != nil) {
-		problems = append(problems, errors.New("Value cannot stand together with OldValue or NewValue"))
+		problems = append(problems, errors.New("Value cannot stand together with OldValue or NewValue: "+
+			"it is for both sides of a change, so leave it or them out"))
 	}
 	return problems
 }

@@ -50,7 +50,7 @@ type EventPoster interface {
 	// Warn posts one of the type Warning.
 	Warn(reason, message string)
 	// Event posts one of any type.
-	Event(kind, reason, message string)
+	Event(eventType, reason, message string)
 }
 
 var (

@@ -68,7 +68,7 @@ func (o *original[T]) lost(body map[string]any) (fields []string) {
 		was, _ := diff.Resolve(have, path)
 		is, _ := diff.Resolve(want, path)
 		if !o.failed && !diff.Equal(was, is) {
-			fields = append(fields, path.String())
+			fields = append(fields, codec.FormatPath(path))
 		}
 	}
 	return fields

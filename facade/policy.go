@@ -53,7 +53,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)
 		case !slices.ContainsFunc(c.takes, o.isFor):
-			problems = append(problems, fmt.Errorf("%s is no option of %s", o.name, c.whose))
+			problems = append(problems, fmt.Errorf("%s is no option of %s: leave it out", o.name, c.whose))
 		default:
 			own = append(own, o)
 		}
@@ -63,7 +63,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		case o.err != nil:
 			problems = append(problems, o.err)
 		case slices.ContainsFunc(own[:i], func(other option) bool { return other.name == o.name }):
-			problems = append(problems, fmt.Errorf("%s is given twice", o.name))
+			problems = append(problems, fmt.Errorf("%s is given twice: keep one", o.name))
 		default:
 			chosen = append(chosen, o)
 		}

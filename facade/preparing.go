@@ -77,8 +77,10 @@ func prepare[T client.Object](
 	given := h.Field
 	for _, o := range chosen {
 		if o.set(h); o.name == inField && given != nil {
-			problems = append(problems, fmt.Errorf("InField(%s): the handler has its field already: %s",
-				codec.FormatPath(h.Field), codec.FormatPath(given)))
+			problems = append(problems, fmt.Errorf(
+				"InField(%s): the handler has its field already: %s; leave InField out",
+				codec.FormatPath(h.Field), codec.FormatPath(given),
+			))
 			h.Field = given
 		}
 	}
@@ -103,7 +105,7 @@ func checkHandler(id string, missing bool) []error {
 		problems = append(problems, err)
 	}
 	if missing {
-		problems = append(problems, errors.New("the function is nil"))
+		problems = append(problems, errors.New("the function is nil: set it before the handler is registered"))
 	}
 	return problems
 }

@@ -73,12 +73,14 @@ var families = map[Reason]reflect.Type{
 func checkReasons(reasons []Reason) []error {
 	var problems []error
 	if len(reasons) == 0 {
-		problems = append(problems, errors.New("no reasons are given"))
+		problems = append(problems, errors.New("no reasons are given: give kopf.CreateUpdateResume(), or others"))
 	}
 	for i, reason := range reasons {
 		switch {
 		case verbs[reason] == "" || reason == fieldChange:
-			problems = append(problems, fmt.Errorf("there are no handlers for the reason %q", reason))
+			problems = append(problems, fmt.Errorf(
+				"there are no handlers for the reason %q: take kopf.ReasonCreate, Update, Delete or Resume", reason,
+			))
 		case slices.Contains(reasons[:i], reason):
 			problems = append(problems, fmt.Errorf("the reason %q is given twice", reason))
 		}

@@ -98,7 +98,9 @@ func (s ChangeSelection[T]) bySelector(
 ) ChangeSelection[T] {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		s.kind.addError(fmt.Errorf("%s(%q): invalid selector: %w", method, text, err))
+		s.kind.addError(fmt.Errorf(
+			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
+		))
 		return s
 	}
 	return s.narrowed(filter(selector))
@@ -107,7 +109,7 @@ func (s ChangeSelection[T]) bySelector(
 // When is [Selection.When].
 func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) bool) ChangeSelection[T] {
 	if matches == nil {
-		s.kind.addError(errors.New("When: the function is nil"))
+		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, c *cause.Cause) (bool, error) {
@@ -124,7 +126,7 @@ func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) boo
 // [Selection.When]; if it is false, the object is as good as not selected. Kopf: when=, with old, new and diff.
 func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Change[T]) bool) ChangeSelection[T] {
 	if matches == nil {
-		s.kind.addError(errors.New("WhenChange: the function is nil"))
+		s.kind.addError(errors.New("WhenChange: the function is nil: without a condition, leave WhenChange out"))
 		return s
 	}
 	return s.narrowed(func(ctx context.Context, what *cause.Cause) (bool, error) {

@@ -134,13 +134,20 @@ func (s *Settings) resolveNumbers() (problems []error) {
 		}
 		*n.value = cmp.Or(*n.value, n.fallback)
 	}
-	if !s.Execution.Lifecycle.Valid() {
-		problems = append(problems, fmt.Errorf(
-			"Execution.Lifecycle: %d: there is no such lifecycle; it is one of kopf.InOrder, ASAP, OneByOne, "+
-				"AllAtOnce, Randomized, Shuffled", s.Execution.Lifecycle,
-		))
+	if err := checkLifecycle(s.Execution.Lifecycle); err != nil {
+		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
 	}
 	return problems
+}
+
+// checkLifecycle tells whether there is such a lifecycle.
+func checkLifecycle(l Lifecycle) error {
+	if l.Valid() {
+		return nil
+	}
+	return fmt.Errorf(
+		"%d: there is no such lifecycle: it is one of kopf.InOrder, ASAP, OneByOne, AllAtOnce, Randomized, Shuffled", l,
+	)
 }
 
 // checkServed refuses what is set but has no effect yet: nobody is to rely on it.

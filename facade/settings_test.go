@@ -165,7 +165,7 @@ func TestWrongSettings(t *testing.T) {
 		"kopf.New: Watching.ServerTimeout: -1s: it must be positive, or zero for the default, or kopf.Never",
 		"kopf.New: Watching.InactivityTimeout: 70ns: did you mean 70*time.Second?",
 		"kopf.New: Execution.Checkpoint: kopf.Never: it must be positive, or zero for the default of 1s",
-		"kopf.New: Execution.Lifecycle: 99: there is no such lifecycle; it is one of kopf.InOrder",
+		"kopf.New: Execution.Lifecycle: 99: there is no such lifecycle: it is one of kopf.InOrder",
 		"kopf.New: Background.CancellationPolling: -1s: it must be positive, or zero for the default of 1m0s, or " +
 			"kopf.Never",
 		"kopf.New: Background.InstantExitTimeout: -1s: it must be positive, or zero for the default of 10ms",

@@ -81,15 +81,16 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 	if c.call.Subs == nil {
 		return errNoSubs
 	}
-	switch {
-	case len(lifecycle) == 0:
+	switch len(lifecycle) {
+	case 0:
 		return c.call.Subs.Run(ctx, nil)
-	case len(lifecycle) > 1:
-		return Permanent(fmt.Errorf("RunSubs of handler %q: %d lifecycles are given", c.ID, len(lifecycle)))
-	case !lifecycle[0].Valid():
-		return Permanent(fmt.Errorf("RunSubs of handler %q: there is no lifecycle %d", c.ID, lifecycle[0]))
-	default:
+	case 1:
+		if err := checkLifecycle(lifecycle[0]); err != nil {
+			return Permanent(fmt.Errorf("RunSubs of handler %q: %w", c.ID, err))
+		}
 		return c.call.Subs.Run(ctx, &lifecycle[0])
+	default:
+		return Permanent(fmt.Errorf("RunSubs of handler %q: %d lifecycles are given: give one", c.ID, len(lifecycle)))
 	}
 }
 

@@ -100,7 +100,7 @@ func TestRunSubsLifecycle(t *testing.T) {
 		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(kopf.ASAP)},
 		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(kopf.InOrder)},
 		"two":      {"nobody can tell which is meant", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
-		"unknown":  {"there is none such", []kopf.Lifecycle{77}, `handler "fn": there is no lifecycle 77`, nil},
+		"unknown":  {"there is none such", []kopf.Lifecycle{77}, `handler "fn": 77: there is no such lifecycle`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}

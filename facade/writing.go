@@ -99,7 +99,9 @@ func (c *Change[T]) SetResult(value any) {
 		// The value is encoded here and now: later, the handler may have changed it.
 		result, err := codec.EncodeValue(value)
 		if err != nil {
-			return Permanent(fmt.Errorf("result of handler %q is not a JSON value: %w", c.ID, err))
+			return Permanent(fmt.Errorf(
+				"result of handler %q is not a JSON value: %w; give SetResult what encodes to JSON", c.ID, err,
+			))
 		}
 		if err := c.call.Writes.SetResult(result); err != nil {
 			return fmt.Errorf("setting the result of handler %q: %w", c.ID, err)
@@ -129,10 +131,10 @@ func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, me
 // Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
 // camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
 // nor fails: an event that cannot be posted is a line in the log. Kopf: event.
-func (c *Change[T]) Event(kind, reason, message string) {
+func (c *Change[T]) Event(eventType, reason, message string) {
 	if c.call.Events == nil {
 		c.do(func() error { return errOnlyReading })
 		return
 	}
-	c.call.Events.Post(logf.IntoContext(context.Background(), c.log), c.call.Cause.Body, kind, reason, message)
+	c.call.Events.Post(logf.IntoContext(context.Background(), c.log), c.call.Cause.Body, eventType, reason, message)
 }

@@ -50,7 +50,9 @@ var _ handlers.Subs = (*subHandlers)(nil)
 type duplicateError struct{ id string }
 
 // Error names the sub-handler.
-func (e *duplicateError) Error() string { return fmt.Sprintf("sub-handler %q is declared twice", e.id) }
+func (e *duplicateError) Error() string {
+	return fmt.Sprintf("sub-handler %q is declared twice: give each an id of its own", e.id)
+}
 
 // Permanent is true.
 func (e *duplicateError) Permanent() bool { return true }

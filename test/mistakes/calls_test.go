@@ -54,6 +54,10 @@ var calls = []call{
 		c.Patch(func(d *deployment) { d.Spec.Template.Labels["a"] = "b" })
 		return nil
 	}},
+	{"An outcome inside of a patch", func(_ context.Context, c *Change) error {
+		c.Patch(func(d *deployment) { d.Labels = map[string]string{"step": string(c.Outcome("step").State)} })
+		return nil
+	}},
 	{"A permanent error of nothing", func(_ context.Context, c *Change) error {
 		return kopf.Permanent(nil)
 	}},

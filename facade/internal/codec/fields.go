@@ -75,13 +75,17 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 	holder := FormatPath(field[:at])
 	switch {
 	case list:
-		return fmt.Errorf("field %s: %s has no keys: its type is %s; lists are compared as a whole",
-			FormatPath(field), holder, typ)
+		return fmt.Errorf(
+			"field %s: %s has no keys: its type is %s; lists are compared as a whole, so end the path there",
+			FormatPath(field), holder, typ,
+		)
 	case mapping >= 0 && at == mapping+1:
 		return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
 			FormatPath(field), holder, typ, quoteKey(field, mapping))
 	default:
-		return fmt.Errorf("field %s: %s has no keys: its type is %s", FormatPath(field), holder, typ)
+		return fmt.Errorf(
+			"field %s: %s has no keys: its type is %s; end the path there", FormatPath(field), holder, typ,
+		)
 	}
 }
 
