@@ -47,7 +47,12 @@ func setAt(object Dynamic, text string, value any) error {
 	if object.Object == nil {
 		object.Object = map[string]any{}
 	}
-	at := object.Object
+	put(object.Object, path, encoded)
+	return nil
+}
+
+// put makes the mappings on the way where there is nothing. That nothing else is there was checked before.
+func put(at map[string]any, path diff.Path, value any) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := at[key].(map[string]any)
 		if !ok || next == nil {
@@ -56,8 +61,7 @@ func setAt(object Dynamic, text string, value any) error {
 		}
 		at = next
 	}
-	at[path[len(path)-1]] = encoded
-	return nil
+	at[path[len(path)-1]] = value
 }
 
 // encodeField gives the JSON form of a value.

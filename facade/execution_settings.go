@@ -40,7 +40,7 @@ type QueueingSettings struct {
 	ErrorDelays []time.Duration
 }
 
-// ExecutionSettings are those of calls of handlers. Kopf: settings.handlers.
+// ExecutionSettings are those of calls of handlers. Kopf: settings.execution.
 type ExecutionSettings struct {
 	// DefaultBackoff is the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
 	// seconds; [Immediately] is none. Kopf: default_backoff.

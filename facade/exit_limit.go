@@ -58,7 +58,7 @@ func (l *exitLimit) begin() {
 	})
 }
 
-// stop is when the operator has ended.
+// stop is called when the operator has ended: nothing is left to be killed.
 func (l *exitLimit) stop() {
 	l.unwatch()
 	l.mu.Lock()

@@ -35,7 +35,7 @@ type Watching struct {
 	ReconnectBackoff time.Duration
 }
 
-// unlimited is for what needs a limit.
+// unlimited stands for no limit: code that sets a deadline for each request needs some number.
 const unlimited = 365 * 24 * time.Hour
 
 // requestTimeout is the limit of one attempt of a request whose default this is.

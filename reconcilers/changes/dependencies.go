@@ -21,14 +21,14 @@ type dependencies struct {
 	met        map[int]int                        // how many of those that one comes after were found finished
 }
 
-// dependencyError is one of the parent function: it would be one for ever.
-type dependencyError struct{ text string }
+// declarationError says that a function declares its sub-handlers wrongly. It fails for good, as it would do so again.
+type declarationError struct{ text string }
 
 // Error says what is wrong with the dependencies.
-func (e *dependencyError) Error() string { return e.text }
+func (e *declarationError) Error() string { return e.text }
 
 // Permanent is true.
-func (e *dependencyError) Permanent() bool { return true }
+func (e *declarationError) Permanent() bool { return true }
 
 // restoreDependencies finds out who comes after whom, and who has to wait.
 func (r *subRun) restoreDependencies(ctx context.Context, declared []*adapters.Handler) error {
@@ -73,7 +73,7 @@ func (s *subHandlers) restoreOthers(ctx context.Context, d *dependencies, h *ada
 			return err
 		}
 		if !state.Finished() && !s.isDeclared(id) {
-			return &dependencyError{fmt.Sprintf(
+			return &declarationError{fmt.Sprintf(
 				"sub-handler %q of handler %q comes after %q, which is not declared: declare it before they are run",
 				s.own(h), s.handler.Description.ID, id,
 			)}
@@ -91,7 +91,7 @@ func (s *subHandlers) checkCycles(declared []*adapters.Handler) error {
 	}
 	for _, h := range declared {
 		if !g.follow(s.own(h)) {
-			return &dependencyError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
+			return &declarationError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
 				s.handler.Description.ID, strings.Join(g.way, " after "))}
 		}
 	}
