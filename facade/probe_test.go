@@ -41,6 +41,32 @@ func TestWrongLiveness(t *testing.T) {
 	}
 }
 
+// begin runs the operator without a cluster, until there is an answer at the URL.
+func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body string, end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	cmd := kopf.NewCommand(op)
+	cmd.SetArgs(append(flags, "-A", "--kubeconfig", nowhere, "-q"))
+	cmd.SetErr(&stderr)
+	done := make(chan int, 1)
+	go func() { done <- kopf.ExitCode(cmd.ExecuteContext(ctx)) }()
+	for body == "" {
+		select {
+		case code := <-done:
+			t.Fatalf("exit code %d: %s", code, stderr.String())
+		default:
+			body = get(t, url)
+		}
+	}
+	return body, func() {
+		cancel()
+		if code := <-done; code != 0 {
+			t.Errorf("exit code %d: %s", code, stderr.String())
+		}
+	}
+}
+
 // The endpoint is there for as long as the operator runs, whether or not there is a cluster.
 func TestLiveness(t *testing.T) {
 	withoutCluster(t)
@@ -50,32 +76,37 @@ func TestLiveness(t *testing.T) {
 	op.OnProbe("a", func(_ context.Context, a *kopf.Activity) (any, error) { return a.ID, nil })
 	op.OnProbe("none", func(context.Context, *kopf.Activity) (any, error) { return nil, nil })
 	letGo()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var stderr bytes.Buffer
-	cmd := kopf.NewCommand(op)
-	cmd.SetArgs([]string{"-A", "--kubeconfig", nowhere, "-q", "--liveness", url})
-	cmd.SetErr(&stderr)
-	done := make(chan int)
-	go func() { done <- kopf.ExitCode(cmd.ExecuteContext(ctx)) }()
-	body := ""
-	for body == "" && t.Context().Err() == nil {
-		select {
-		case code := <-done:
-			t.Fatalf("exit code %d: %s", code, stderr.String())
-		default:
-			body = get(t, url)
-		}
-	}
+	body, end := begin(t, op, url, "--liveness", url)
 	if want := `{"a":"a","b":{"size":3}}`; body != want {
 		t.Errorf("want %s, got %s", want, body)
 	}
-	cancel()
-	if code := <-done; code != 0 {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
+	end()
 	if body := get(t, url); body != "" {
 		t.Errorf("it has ended, and the endpoint answers: %s", body)
+	}
+}
+
+// The manager's own endpoints know of the operator, and of its probes.
+func TestHealthOfPrograms(t *testing.T) {
+	withoutCluster(t)
+	url, letGo := taken(t)
+	op := scheming()
+	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanentf("it is down") })
+	letGo()
+	where := strings.TrimSuffix(url, "/healthz")
+	_, end := begin(t, op, url, "--health-probe-bind-address", strings.TrimPrefix(where, "http://"))
+	defer end()
+	for path, want := range map[string]string{
+		"/healthz":                              "[+]test.example.org/workers ok",
+		"/healthz/test.example.org/workers":     "ok",
+		"/healthz/test.example.org/probes":      `handler "db" failed: it is down`,
+		"/readyz":                               "[-]test.example.org/",
+		"/readyz/test.example.org/caches?why":   "ok",
+		"/readyz/test.example.org/nothing/here": "not found",
+	} {
+		if body := get(t, where+path); !strings.Contains(body, want) {
+			t.Errorf("%s: want %q, got %q", path, want, body)
+		}
 	}
 }
 
