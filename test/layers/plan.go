@@ -44,6 +44,7 @@ var House = Plan{
 	{Dir: "storage/keys", Layer: 0, Only: pure(
 		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
 	)},
+	{Dir: "facade/internal/credentials", Layer: 0},
 	{Dir: "facade/internal/deepcopy", Layer: 0},
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},

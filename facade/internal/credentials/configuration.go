@@ -1,0 +1,141 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// check finds what could not work, before it is taken for an error of the connection.
+func (i *Info) check() error {
+	return errors.Join(
+		i.checkServer(),
+		exclude("CAPath", i.CAPath != "", "CAData", len(i.CAData) > 0),
+		exclude("CAPath or CAData", i.CAPath != "" || len(i.CAData) > 0, "Insecure", i.Insecure),
+		exclude("CertificatePath", i.CertificatePath != "", "CertificateData", len(i.CertificateData) > 0),
+		exclude("PrivateKeyPath", i.PrivateKeyPath != "", "PrivateKeyData", len(i.PrivateKeyData) > 0),
+		exclude("Username", i.Username != "", "Token", i.Token != ""),
+		checkPEM("CAData", i.CAData), i.checkPair(),
+		checkHeader("Token", i.Token), checkHeader("Scheme", i.Scheme),
+	)
+}
+
+func (i *Info) checkServer() error {
+	if i.Server == "" {
+		return nil // it may be that of the configuration
+	}
+	server, err := url.Parse(i.Server)
+	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return fmt.Errorf("Server: %q is no URL of an API server, such as https://host:6443", i.Server)
+	}
+	return nil
+}
+
+// exclude is an error if both are set.
+func exclude(one string, set bool, other string, also bool) error {
+	if set && also {
+		return fmt.Errorf("%s and %s exclude each other", one, other)
+	}
+	return nil
+}
+
+func checkPEM(field string, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if block, _ := pem.Decode(data); block == nil {
+		return fmt.Errorf("%s: it is not PEM; a kubeconfig has it in base64, which is to be decoded", field)
+	}
+	return nil
+}
+
+func (i *Info) checkPair() error {
+	certified, keyed := i.CertificatePath != "" || len(i.CertificateData) > 0,
+		i.PrivateKeyPath != "" || len(i.PrivateKeyData) > 0
+	switch {
+	case certified != keyed:
+		return errors.New("a certificate needs its private key, and vice versa: one of them is missing")
+	case len(i.CertificateData) == 0 || len(i.PrivateKeyData) == 0:
+		return nil // files are read later
+	}
+	err := errors.Join(checkPEM("CertificateData", i.CertificateData), checkPEM("PrivateKeyData", i.PrivateKeyData))
+	if err != nil {
+		return err
+	}
+	if _, err := tls.X509KeyPair(i.CertificateData, i.PrivateKeyData); err != nil {
+		return fmt.Errorf("CertificateData and PrivateKeyData: %w", err)
+	}
+	return nil
+}
+
+// checkHeader does not show the value: it is a secret.
+func checkHeader(field, value string) error {
+	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%s: it has white space or other characters that no header can have: trim it", field)
+	}
+	return nil
+}
+
+// trust says whom to take for the API server.
+func (i *Info) trust(c *rest.Config) {
+	switch {
+	case i.Insecure:
+		c.Insecure, c.CAFile, c.CAData = true, "", nil
+	case i.CAPath != "" || len(i.CAData) > 0:
+		c.Insecure, c.CAFile, c.CAData = false, i.CAPath, i.CAData
+	}
+}
+
+// identifies tells whether the fields say who the operator is.
+func (i *Info) identifies() bool {
+	return i.Username != "" || i.Token != "" || i.Scheme != "" || i.CertificatePath != "" || len(i.CertificateData) > 0
+}
+
+// identify says who the operator is, with the fields alone.
+func (i *Info) identify(c *rest.Config) {
+	c.ExecProvider, c.AuthProvider, c.BearerToken, c.BearerTokenFile = nil, nil, "", ""
+	c.Username, c.Password = i.Username, i.Password
+	c.CertFile, c.CertData = i.CertificatePath, i.CertificateData
+	c.KeyFile, c.KeyData = i.PrivateKeyPath, i.PrivateKeyData
+	if i.Scheme == "" || strings.EqualFold(i.Scheme, "Bearer") && i.Token != "" {
+		c.BearerToken = i.Token
+		return
+	}
+	value := strings.TrimSpace(i.Scheme + " " + i.Token)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return authorizing{value, next} })
+}
+
+// authorizing sends requests with the header of a scheme that client-go does not know.
+type authorizing struct {
+	value string
+	next  http.RoundTripper
+}
+
+// RoundTrip sends the request.
+func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") == "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", a.value)
+	}
+	return a.next.RoundTrip(r)
+}
+
+func (i *Info) proxies(c *rest.Config) error {
+	switch {
+	case i.ProxyURL != "":
+		proxy, err := url.Parse(i.ProxyURL)
+		if err != nil || proxy.Host == "" {
+			return fmt.Errorf("ProxyURL: %q is no URL of a proxy, such as http://host:3128", i.ProxyURL)
+		}
+		c.Proxy = http.ProxyURL(proxy)
+	case i.TrustEnv && c.Proxy == nil:
+		c.Proxy = http.ProxyFromEnvironment
+	}
+	return nil
+}

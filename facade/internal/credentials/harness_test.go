@@ -1,0 +1,129 @@
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+)
+
+// server is an API server that knows some tokens. It takes a second for each answer.
+type server struct {
+	mu     sync.Mutex
+	tokens map[string]bool
+	odd    string // a path that is refused whatever the token is
+	seen   []string
+	down   error
+}
+
+func knowing(tokens ...string) *server {
+	s := &server{tokens: map[string]bool{}}
+	s.allow(tokens...)
+	return s
+}
+
+func (s *server) allow(tokens ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tokens)
+	for _, token := range tokens {
+		s.tokens[token] = true
+	}
+}
+
+// RoundTrip answers with what was sent, or with 401.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := ""
+	if r.Body != nil {
+		data, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = string(data)
+	}
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	s.seen = append(s.seen, r.URL.Host+r.URL.Path+" "+token)
+	if s.down != nil {
+		return nil, s.down
+	}
+	code := http.StatusOK
+	if !s.tokens[token] || s.odd == r.URL.Path {
+		code = http.StatusUnauthorized
+	}
+	return &http.Response{
+		StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+func (s *server) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.seen...)
+}
+
+// info are credentials for the server.
+func (s *server) info(token string) *credentials.Info {
+	return &credentials.Info{Server: "http://api", Token: token, Config: &rest.Config{Transport: s}}
+}
+
+// program is what uses the connection.
+type program struct {
+	t      *testing.T
+	client *http.Client
+	host   string
+	logins int
+	failed error
+}
+
+// start logs in with what the function gives for the n-th login.
+func start(
+	ctx context.Context, t *testing.T, give func(n int) (map[string]*credentials.Info, error),
+) (*program, error) {
+	t.Helper()
+	p := &program{t: t}
+	config, _, err := credentials.Connect(ctx, credentials.Options{
+		Login: func(context.Context) (map[string]*credentials.Info, error) {
+			p.logins++
+			return give(p.logins)
+		},
+		Prepare: func(*rest.Config) {}, Fail: func(err error) { p.failed = err },
+	})
+	if err != nil {
+		return p, err
+	}
+	p.host = config.Host
+	p.client, err = rest.HTTPClientFor(config)
+	return p, err
+}
+
+// one gives one token after another, and the last one again.
+func one(s *server, tokens ...string) func(int) (map[string]*credentials.Info, error) {
+	return func(n int) (map[string]*credentials.Info, error) {
+		return map[string]*credentials.Info{"fn": s.info(tokens[min(n, len(tokens))-1])}, nil
+	}
+}
+
+// send gives the code of the answer and its body.
+func (p *program) send(ctx context.Context, path, body string) (int, string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, p.host+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	data, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(data), errors.Join(err, answer.Body.Close())
+}

@@ -1,0 +1,121 @@
+package credentials
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// maxUnproven is how many logins in a row may give credentials that the API server refuses. New ones may need a moment
+// until it knows them.
+const maxUnproven = 4
+
+// login fills the vault, or gives up for good.
+func (v *Vault) login() {
+	found, err := v.attempt()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case err != nil:
+		v.fail(err)
+	default:
+		v.current, v.rest = found[0], found[1:]
+		v.logins++
+		logf.FromContext(v.ctx).V(verbosity(v.logins)).Info("Logged in",
+			"handler", v.current.handler, "server", v.current.server.Host, "login", v.logins)
+	}
+	close(v.running)
+	v.running = nil
+}
+
+// verbosity is that of the message of a login: the first one is a matter of course.
+func verbosity(login int) int {
+	if login == 1 {
+		return 1
+	}
+	return 0
+}
+
+// attempt calls the handlers. What they give is in the order of use, and at least one.
+func (v *Vault) attempt() ([]*session, error) {
+	if err := v.pause(); err != nil {
+		return nil, err
+	}
+	infos, err := v.options.Login(v.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var good []*session
+	var problems []error
+	for _, id := range slices.Sorted(maps.Keys(infos)) {
+		s, err := v.accept(id, infos[id])
+		if err != nil {
+			problems = append(problems, fmt.Errorf("handler %q: %w", id, err))
+			continue
+		}
+		good = append(good, s)
+	}
+	if len(good) == 0 {
+		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNothing))
+	}
+	for _, err := range problems {
+		logf.FromContext(v.ctx).Error(err, "Ignored credentials")
+	}
+	rand.Shuffle(len(good), func(i, j int) { good[i], good[j] = good[j], good[i] })
+	slices.SortStableFunc(good, func(a, b *session) int { return cmp.Compare(b.info.Priority, a.info.Priority) })
+	return good, nil
+}
+
+// pause gives the API server time to know new credentials, but not for ever.
+func (v *Vault) pause() error {
+	v.mu.Lock()
+	unproven := v.unproven
+	v.mu.Unlock()
+	if unproven >= maxUnproven {
+		return fmt.Errorf("logging in: the API server has refused the credentials of %d logins in a row", unproven)
+	}
+	if unproven > 0 {
+		select {
+		case <-v.ctx.Done():
+		case <-time.After(time.Second << (unproven - 1)):
+		}
+	}
+	if v.ctx.Err() != nil {
+		return fmt.Errorf("logging in: %w", v.ctx.Err())
+	}
+	return nil
+}
+
+// accept checks the credentials of one handler.
+func (v *Vault) accept(handler string, info *Info) (*session, error) {
+	switch {
+	case info == nil:
+		return nil, errNothing
+	case info.expired():
+		return nil, fmt.Errorf("the credentials have expired at %s", info.Expiration.Format(time.RFC3339))
+	}
+	identity := info.identity()
+	if v.known(handler, identity) {
+		return nil, errors.New("the credentials are those that the API server has refused, or that have expired")
+	}
+	s, err := open(handler, info, v.options.Prepare)
+	if err != nil {
+		return nil, fmt.Errorf("the credentials make no sense: %w", err)
+	}
+	s.identity = identity
+	return s, nil
+}
+
+// known tells whether the credentials were invalidated before.
+func (v *Vault) known(handler string, identity [sha256.Size]byte) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Contains(v.refused[handler], identity)
+}

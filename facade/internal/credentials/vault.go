@@ -1,0 +1,167 @@
+package credentials
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Remembered is how many invalidated credentials of each handler are not accepted again. Kopf has the same.
+const Remembered = 3
+
+// Login gives the credentials that there are, by the ids of the handlers.
+type Login func(ctx context.Context) (map[string]*Info, error)
+
+// Options say where credentials come from.
+type Options struct {
+	// Login is called when there are no credentials that are good, once at a time.
+	Login Login
+	// Prepare puts the settings of the connection into each configuration.
+	Prepare func(*rest.Config)
+	// Fail is called, once, when there are no credentials any more, and never will be: nothing can be sent then. It is
+	// not called for the first login, nor when the context has ended.
+	Fail func(error)
+}
+
+// Vault has the credentials. It may be used concurrently.
+type Vault struct {
+	ctx     context.Context //nolint:containedctx // the program's: a login is not that of one request
+	options Options
+
+	mu       sync.Mutex
+	current  *session
+	rest     []*session // those of the other handlers, the best one first
+	refused  map[string][][sha256.Size]byte
+	logins   int
+	unproven int           // logins in a row whose credentials the API server has refused at once
+	running  chan struct{} // closed when the login that is running has ended; nil if none is
+	err      error         // why there will be no credentials any more
+}
+
+// Connect logs in, and makes a configuration whose requests always have the credentials that are good at their time. No
+// login begins when the context has ended.
+func Connect(ctx context.Context, o Options) (*rest.Config, *Vault, error) {
+	v := &Vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
+	first, err := v.session(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := rest.AnonymousClientConfig(first.config)
+	config.Host, config.QPS = first.server.String(), -1 // the server's own fairness is better than a limit on this side
+	base := *first.server
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
+	return config, v, nil
+}
+
+// DefaultNamespace is what the credentials say of it; empty if they say nothing.
+func (v *Vault) DefaultNamespace() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current == nil {
+		return ""
+	}
+	return v.current.info.DefaultNamespace
+}
+
+// session waits for credentials that are good, as far as one knows.
+func (v *Vault) session(ctx context.Context) (*session, error) {
+	for {
+		s, running, err := v.look()
+		if s != nil || err != nil {
+			return s, err
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			if ctx == v.ctx {
+				<-running // it knows more about the end
+				continue
+			}
+			return nil, fmt.Errorf("waiting for new credentials: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// look begins a login if it has to be.
+func (v *Vault) look() (s *session, running chan struct{}, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for v.current != nil && v.current.info.expired() {
+		v.invalidate(v.current, "they have expired")
+	}
+	if v.current != nil || v.err != nil {
+		return v.current, nil, v.err
+	}
+	if v.running == nil {
+		v.running = make(chan struct{})
+		go v.login()
+	}
+	return nil, v.running, nil
+}
+
+// proven takes note of what the API server has taken.
+func (v *Vault) proven(s *session) {
+	if s.works.Swap(true) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unproven = 0
+}
+
+// doubt finds out about credentials that were refused. It returns false if they are good nevertheless.
+func (v *Vault) doubt(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
+	if v.replaced(s) {
+		return true, nil
+	}
+	good, err := s.good(ctx, sent)
+	if good || err != nil {
+		return false, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != s {
+		return true, nil
+	}
+	if !s.works.Load() && len(v.rest) == 0 {
+		v.unproven++
+	}
+	v.invalidate(s, "the API server refuses them")
+	return true, nil
+}
+
+func (v *Vault) replaced(s *session) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.current != s
+}
+
+// invalidate goes on with the credentials of another handler, if there are any. The caller holds the lock.
+func (v *Vault) invalidate(s *session, reason string) {
+	logf.FromContext(v.ctx).Info("Dropped credentials", "handler", s.handler, "reason", reason)
+	known := append(v.refused[s.handler], s.identity)
+	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
+	s.close()
+	v.current = nil
+	if len(v.rest) > 0 {
+		v.current, v.rest = v.rest[0], v.rest[1:]
+		logf.FromContext(v.ctx).Info("Went on with other credentials", "handler", v.current.handler)
+	}
+}
+
+// fail ends all that needs credentials. The caller holds the lock.
+func (v *Vault) fail(err error) {
+	v.err = err
+	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {
+		go v.options.Fail(err)
+	}
+}
+
+var errNothing = errors.New("no credentials were given")

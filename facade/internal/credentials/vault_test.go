@@ -1,0 +1,235 @@
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+)
+
+func TestRequestsOutliveTheirToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		p, err := start(t.Context(), t, one(s, "a", "b", "c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round, token := range []string{"a", "b", "c"} {
+			s.allow(token)
+			var all sync.WaitGroup
+			for i := range 50 {
+				all.Go(func() {
+					body := fmt.Sprintf("%d of round %d", i, round)
+					if code, got, err := p.send(t.Context(), "/apis", body); code != 200 || got != body || err != nil {
+						t.Errorf("want the body again, got %d, %q, error %v", code, got, err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		if p.logins != 3 || p.failed != nil {
+			t.Errorf("%d logins, want one for each token; failed: %v", p.logins, p.failed)
+		}
+		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/version") })
+		if want := []string{"api/version a", "api/version b"}; !slices.Equal(want, checks) {
+			t.Errorf("tokens are checked once: %v", checks)
+		}
+	})
+}
+
+func TestCredentialsThatNeverWork(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		give   func(s *server) func(n int) (map[string]*credentials.Info, error)
+		want   string
+		logins int
+	}{
+		"Same": {
+			"a token in a file does not get better", func(s *server) func(int) (map[string]*credentials.Info, error) {
+				return one(s, "x")
+			}, `handler "fn": the credentials are those that the API server has refused`, 2,
+		},
+		"AlwaysOthers": {
+			"who makes tokens may make wrong ones for ever", func(
+				s *server,
+			) func(int) (map[string]*credentials.Info, error) {
+				return func(n int) (map[string]*credentials.Info, error) {
+					return map[string]*credentials.Info{"fn": s.info(fmt.Sprint("x", n))}, nil
+				}
+			}, "has refused the credentials of 4 logins in a row", 4,
+		},
+		"TheLastThree": {
+			"they are taken in turns", func(s *server) func(int) (map[string]*credentials.Info, error) {
+				return one(s, "x", "y", "z", "x")
+			}, `handler "fn": the credentials are those that the API server has refused`, 4,
+		},
+		"Failing": {
+			"the second login fails", func(s *server) func(int) (map[string]*credentials.Info, error) {
+				return func(n int) (map[string]*credentials.Info, error) {
+					if n > 1 {
+						return nil, errors.New("boo")
+					}
+					return map[string]*credentials.Info{"fn": s.info("x")}, nil
+				}
+			}, "boo", 2,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := knowing("good")
+				p, err := start(t.Context(), t, tc.give(s))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _, err = p.send(t.Context(), "/apis", "")
+				synctest.Wait()
+				for _, err := range []error{err, p.failed} {
+					if err == nil || !strings.Contains(err.Error(), tc.want) {
+						t.Errorf("%s: want %q, got: %v", tc.reason, tc.want, err)
+					}
+				}
+				if p.logins != tc.logins {
+					t.Errorf("%s: %d logins, want %d", tc.reason, p.logins, tc.logins)
+				}
+				before := len(s.requests())
+				if _, _, err := p.send(t.Context(), "/apis", ""); err == nil || len(s.requests()) != before {
+					t.Errorf("%s: nothing can be sent any more, got error %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}
+
+// A refusal that is not for the credentials is an answer as any other.
+func TestRefusalsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		s.odd = "/apis/odd"
+		p, err := start(t.Context(), t, one(s, "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, _, err := p.send(t.Context(), "/apis/odd", "")
+		if code != http.StatusUnauthorized || err != nil || p.logins != 1 || p.failed != nil {
+			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.logins, p.failed)
+		}
+		want := []string{"api/apis/odd a", "api/version a", "api/apis/odd a", "api/version a"}
+		if d := cmp.Diff(want, s.requests()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+func TestExpiration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a", "b")
+		expired := func(n int) (map[string]*credentials.Info, error) {
+			info := s.info([]string{"a", "b", "b"}[n-1])
+			info.Expiration = time.Now().Add(time.Minute)
+			return map[string]*credentials.Info{"fn": info}, nil
+		}
+		p, err := start(t.Context(), t, expired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // the last token is the same, but lives longer
+			if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil {
+				t.Fatal(code, err)
+			}
+			time.Sleep(time.Minute)
+		}
+		want := []string{"api/apis a", "api/apis b", "api/apis b"}
+		if d := cmp.Diff(want, s.requests()); d != "" || p.logins != 3 {
+			t.Errorf("%d logins; nobody has to be refused, -want, +got:\n%s", p.logins, d)
+		}
+	})
+}
+
+// A server that cannot be reached says nothing about credentials, however often they expire meanwhile.
+func TestExpirationWhileTheServerIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		s.down = errors.New("down")
+		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
+			info := s.info("a")
+			info.Expiration = time.Now().Add(time.Minute)
+			return map[string]*credentials.Info{"fn": info}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if _, _, err := p.send(t.Context(), "/apis", ""); !errors.Is(err, s.down) {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		if p.failed != nil {
+			t.Error(p.failed)
+		}
+	})
+}
+
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("low")
+		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
+			high, low := s.info("high"), s.info("low")
+			high.Priority, low.Priority, low.Server = 20, 10, "http://other/path"
+			return map[string]*credentials.Info{"a": low, "b": high, "none": nil}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.logins != 1 {
+			t.Errorf("got %d, error %v, %d logins", code, err, p.logins)
+		}
+		want := []string{"api/apis high", "api/version high", "other/path/apis low"}
+		if d := cmp.Diff(want, s.requests()); d != "" {
+			t.Errorf("what else there is comes before a login, at its own server; -want, +got:\n%s", d)
+		}
+	})
+}
+
+// A request waits as long as it may, a login as long as the program runs.
+func TestEndsWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		ctx, exit := context.WithCancel(t.Context())
+		p, err := start(ctx, t, func(n int) (map[string]*credentials.Info, error) {
+			if n > 1 {
+				<-ctx.Done()
+				return nil, fmt.Errorf("exiting: %w", ctx.Err())
+			}
+			return map[string]*credentials.Info{"fn": s.info("a")}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.allow()
+		asked, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, _, err := p.send(asked, "/apis", ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the request has an end of its own: %v", err)
+		}
+		time.AfterFunc(time.Minute, exit)
+		if _, _, err := p.send(t.Context(), "/apis", ""); !errors.Is(err, context.Canceled) {
+			t.Errorf("the program exits: %v", err)
+		}
+		synctest.Wait()
+		if p.logins != 2 || p.failed != nil {
+			t.Errorf("%d logins; an exit is no failure: %v", p.logins, p.failed)
+		}
+	})
+}
