@@ -31,6 +31,8 @@ type Activity struct {
 	Retry int
 	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
+
+	kubeconfig string // the file of the flag
 }
 
 func activityOf(call *handlers.Call) *Activity {

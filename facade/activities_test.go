@@ -42,12 +42,12 @@ func TestMistakesInActivities(t *testing.T) {
 				return above()
 			},
 			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is no option of this verb"}},
-		"login": {"nobody is to rely on it yet",
+		"login": {"nobody could log in",
 			func(op *kopf.Operator) int {
-				op.OnLogin("a", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) { return nil, nil })
+				op.OnLogin("a", nil)
 				return above()
 			},
-			[]string{`OnLogin("a"): it is not served yet`}},
+			[]string{`OnLogin("a"): the function is nil`}},
 		"nil operator": {"it is easy to forget to make one",
 			func(*kopf.Operator) int {
 				(*kopf.Operator)(nil).OnStartup("a", start)

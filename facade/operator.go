@@ -36,6 +36,7 @@ type Operator struct {
 	filled        *runtime.Scheme // the last one that the types were added to
 	clients       clients
 	managed       []managed
+	kubeconfig    string // the file of the flag
 }
 
 // stage is how far the operator is: what is registered too late would never be called.

@@ -155,6 +155,13 @@ func (op *Operator) checkProgramOnly() error {
 	for _, err := range op.given.programOnly() {
 		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
+	for _, h := range op.activities {
+		if h.Activity == activities.Login {
+			wrong.add(h.Location, fmt.Errorf(
+				"OnLogin(%q): only kopf.Main logs in: the connection is the manager's, so give it a rest.Config", h.ID,
+			))
+		}
+	}
 	return wrong.report(op.name)
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
@@ -42,6 +43,9 @@ type Settings struct {
 	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
 	Probe      liveness.Probe
 	StopProbes func()
+	// Login gives the credentials for the cluster, by the ids of the handlers that have them. The file is that of the
+	// flag, or empty.
+	Login func(ctx context.Context, kubeconfig string) (map[string]*credentials.Info, error)
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
 	// LogHandler gets the log; nil has it written to stderr.

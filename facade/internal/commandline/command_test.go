@@ -12,6 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 var errSetUp = errors.New("it is set up")
@@ -23,7 +25,11 @@ type fakeOperator struct {
 }
 
 func (f *fakeOperator) Settings() (commandline.Settings, error) {
-	return commandline.Settings{Scheme: runtime.NewScheme(), Namespaces: f.own}, nil
+	login := func(_ context.Context, path string) (map[string]*credentials.Info, error) {
+		info, err := connection.Login(path)
+		return map[string]*credentials.Info{"login": info}, err
+	}
+	return commandline.Settings{Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login}, nil
 }
 
 func (f *fakeOperator) Around(_ context.Context, namespaces []string, serve func() error) error {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
@@ -67,14 +67,12 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 	if err != nil {
 		return err
 	}
-	config, err := connection.Load(r.kubeconfig)
-	if err != nil {
-		return err
-	}
-	settings.Connection.Apply(config)
 	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
-	return r.serve(ctx, config, options)
+	ctx = logf.IntoContext(ctx, log.WithName(r.program.Name))
+	return r.authorized(ctx, settings, func(ctx context.Context, config *rest.Config) error {
+		return r.serve(ctx, config, options)
+	})
 }
 
 // serve runs the operator in a manager of its own.

@@ -92,7 +92,7 @@ func start(
 ) (*program, error) {
 	t.Helper()
 	p := &program{t: t}
-	config, _, err := credentials.Connect(ctx, credentials.Options{
+	config, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(context.Context) (map[string]*credentials.Info, error) {
 			p.logins++
 			return give(p.logins)

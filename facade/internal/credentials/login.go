@@ -18,7 +18,7 @@ import (
 const maxUnproven = 4
 
 // login fills the vault, or gives up for good.
-func (v *Vault) login() {
+func (v *vault) login() {
 	found, err := v.attempt()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,7 +44,7 @@ func verbosity(login int) int {
 }
 
 // attempt calls the handlers. What they give is in the order of use, and at least one.
-func (v *Vault) attempt() ([]*session, error) {
+func (v *vault) attempt() ([]*session, error) {
 	if err := v.pause(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (v *Vault) attempt() ([]*session, error) {
 }
 
 // pause gives the API server time to know new credentials, but not for ever.
-func (v *Vault) pause() error {
+func (v *vault) pause() error {
 	v.mu.Lock()
 	unproven := v.unproven
 	v.mu.Unlock()
@@ -94,7 +94,7 @@ func (v *Vault) pause() error {
 }
 
 // accept checks the credentials of one handler.
-func (v *Vault) accept(handler string, info *Info) (*session, error) {
+func (v *vault) accept(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:
 		return nil, errNothing
@@ -114,7 +114,7 @@ func (v *Vault) accept(handler string, info *Info) (*session, error) {
 }
 
 // known tells whether the credentials were invalidated before.
-func (v *Vault) known(handler string, identity [sha256.Size]byte) bool {
+func (v *vault) known(handler string, identity [sha256.Size]byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Contains(v.refused[handler], identity)

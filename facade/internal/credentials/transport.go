@@ -11,7 +11,7 @@ import (
 
 // transport sends each request with the credentials that are good now.
 type transport struct {
-	vault *Vault
+	vault *vault
 	base  *url.URL // of the requests, whatever the server is by now
 }
 
@@ -59,7 +59,7 @@ func (t *transport) send(r *http.Request, s *session) (*http.Response, error) {
 
 // around is a transport of client-go with the credentials that are good now. One that makes connections for streams,
 // as for commands in pods, needs its own connection.
-func (v *Vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper {
+func (v *vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if _, ordinary := next.(*http.Transport); ordinary {
 		return &transport{v, base}
 	}
@@ -68,7 +68,7 @@ func (v *Vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper 
 
 // streaming puts the credentials on requests of another transport. It repeats nothing.
 type streaming struct {
-	vault *Vault
+	vault *vault
 	next  http.RoundTripper
 }
 

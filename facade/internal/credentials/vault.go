@@ -30,8 +30,8 @@ type Options struct {
 	Fail func(error)
 }
 
-// Vault has the credentials. It may be used concurrently.
-type Vault struct {
+// vault has the credentials. It may be used concurrently.
+type vault struct {
 	ctx     context.Context //nolint:containedctx // the program's: a login is not that of one request
 	options Options
 
@@ -47,31 +47,21 @@ type Vault struct {
 
 // Connect logs in, and makes a configuration whose requests always have the credentials that are good at their time. No
 // login begins when the context has ended.
-func Connect(ctx context.Context, o Options) (*rest.Config, *Vault, error) {
-	v := &Vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
+func Connect(ctx context.Context, o Options) (*rest.Config, error) {
+	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
 	first, err := v.session(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	config := rest.AnonymousClientConfig(first.config)
 	config.Host, config.QPS = first.server.String(), -1 // the server's own fairness is better than a limit on this side
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
-	return config, v, nil
-}
-
-// DefaultNamespace is what the credentials say of it; empty if they say nothing.
-func (v *Vault) DefaultNamespace() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.current == nil {
-		return ""
-	}
-	return v.current.info.DefaultNamespace
+	return config, nil
 }
 
 // session waits for credentials that are good, as far as one knows.
-func (v *Vault) session(ctx context.Context) (*session, error) {
+func (v *vault) session(ctx context.Context) (*session, error) {
 	for {
 		s, running, err := v.look()
 		if s != nil || err != nil {
@@ -90,7 +80,7 @@ func (v *Vault) session(ctx context.Context) (*session, error) {
 }
 
 // look begins a login if it has to be.
-func (v *Vault) look() (s *session, running chan struct{}, err error) {
+func (v *vault) look() (s *session, running chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for v.current != nil && v.current.info.expired() {
@@ -107,7 +97,7 @@ func (v *Vault) look() (s *session, running chan struct{}, err error) {
 }
 
 // proven takes note of what the API server has taken.
-func (v *Vault) proven(s *session) {
+func (v *vault) proven(s *session) {
 	if s.works.Swap(true) {
 		return
 	}
@@ -117,7 +107,7 @@ func (v *Vault) proven(s *session) {
 }
 
 // doubt finds out about credentials that were refused. It returns false if they are good nevertheless.
-func (v *Vault) doubt(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
+func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
 	if v.replaced(s) {
 		return true, nil
 	}
@@ -137,14 +127,14 @@ func (v *Vault) doubt(ctx context.Context, s *session, sent time.Time) (changed 
 	return true, nil
 }
 
-func (v *Vault) replaced(s *session) bool {
+func (v *vault) replaced(s *session) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.current != s
 }
 
 // invalidate goes on with the credentials of another handler, if there are any. The caller holds the lock.
-func (v *Vault) invalidate(s *session, reason string) {
+func (v *vault) invalidate(s *session, reason string) {
 	logf.FromContext(v.ctx).Info("Dropped credentials", "handler", s.handler, "reason", reason)
 	known := append(v.refused[s.handler], s.identity)
 	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
@@ -157,7 +147,7 @@ func (v *Vault) invalidate(s *session, reason string) {
 }
 
 // fail ends all that needs credentials. The caller holds the lock.
-func (v *Vault) fail(err error) {
+func (v *vault) fail(err error) {
 	v.err = err
 	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {
 		go v.options.Fail(err)

@@ -1,0 +1,55 @@
+package commandline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+)
+
+// authorized calls serve with a connection to the cluster. When there are no credentials for it any more, the context
+// ends, and the error is the reason.
+func (r *runner) authorized(
+	ctx context.Context, settings Settings, serve func(ctx context.Context, config *rest.Config) error,
+) error {
+	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	config, err := credentials.Connect(ctx, credentials.Options{
+		Login: func(ctx context.Context) (map[string]*credentials.Info, error) {
+			return settings.Login(ctx, r.kubeconfig)
+		},
+		Prepare: func(config *rest.Config) {
+			settings.Connection.Apply(rest.AddUserAgent(config, r.program.Name))
+		},
+		Fail: func(err error) { end(&unauthorizedError{r.program.Name, err}) },
+	})
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // it is told to stop before it has begun
+		}
+		return err
+	}
+	err = serve(serving, config)
+	var failed *unauthorizedError
+	if errors.As(context.Cause(serving), &failed) {
+		return failed
+	}
+	return err
+}
+
+// unauthorizedError is why an operator ends that has no credentials any more.
+type unauthorizedError struct {
+	name  string
+	cause error
+}
+
+// Error names the operator.
+func (e *unauthorizedError) Error() string {
+	return fmt.Sprintf("running operator %q: there are no credentials any more: %v", e.name, e.cause)
+}
+
+// Unwrap gives the error of the login.
+func (e *unauthorizedError) Unwrap() error { return e.cause }

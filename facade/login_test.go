@@ -1,0 +1,247 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// guard lets those requests through to a server that have the token of the day.
+type guard struct {
+	server http.RoundTripper
+	mu     sync.Mutex
+	token  string
+	denied int
+}
+
+func (g *guard) change(token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.token = token
+}
+
+// RoundTrip asks the server, or refuses.
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	g.mu.Lock()
+	welcome := r.Header.Get("Authorization") == "Bearer "+g.token
+	if !welcome {
+		g.denied++
+	}
+	g.mu.Unlock()
+	if !welcome {
+		return &http.Response{
+			StatusCode: http.StatusUnauthorized, Request: r, Header: http.Header{}, Body: http.NoBody,
+		}, nil
+	}
+	return g.server.RoundTrip(r)
+}
+
+// info are credentials with the token.
+func (g *guard) info(token string) *kopf.ConnectionInfo {
+	return &kopf.ConnectionInfo{Token: token, Config: memapi.Config(g)}
+}
+
+// commanded runs the operator as Main does, until it is stopped.
+func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := kopf.NewCommand(op)
+	cmd.SetArgs([]string{"-A", "--verbose"})
+	cmd.SetErr(&stderr)
+	ctx, cancel := context.WithCancel(t.Context())
+	code, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		code = kopf.ExitCode(cmd.ExecuteContext(ctx))
+	}()
+	return func() (int, string) {
+		cancel()
+		<-done
+		return code, stderr.String()
+	}
+}
+
+// calls counts them by handler and object.
+type calls struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (c *calls) add(id, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count == nil {
+		c.count = map[string]int{}
+	}
+	c.count[id+" "+name]++
+}
+
+// A token expires, twice, while 50 handlers run, which read and write with their clients, and 500 objects change.
+func TestTokenExpiresAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
+		op := kopf.New("test.example.org", kopf.Settings{
+			AddToScheme: runtime.SchemeBuilder{addWidgets}, Queueing: kopf.QueueingSettings{WorkerLimit: 50},
+		})
+		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			time.Sleep(5 * time.Second) // somebody has to be asked
+			logins++
+			return g.info(fmt.Sprint(logins)), nil
+		})
+		widgets := kopf.For(op, &Widget{})
+		widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
+			called.add("create", c.Object.Name)
+			time.Sleep(10 * time.Second)
+			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{}) // no request of a handler fails, either
+		})
+		widgets.OnUpdate("update", func(_ context.Context, c *Change) error {
+			called.add("update", c.Object.Name)
+			time.Sleep(time.Second)
+			return nil
+		})
+		stop := commanded(t, op)
+		want := map[string]int{"create w500": 1}
+		server.Put(served, numbered(500)) // clients learn of kinds under locks, which time in a bubble cannot wait for
+		time.Sleep(time.Minute)
+		for i := range 50 {
+			server.Put(served, numbered(i))
+			want["create "+fmt.Sprint("w", i)] = 1
+		}
+		time.Sleep(10 * time.Second) // 5 of them for the login
+		g.change("2")                // while all of them run
+		time.Sleep(5 * time.Minute)
+		for i := range 500 {
+			if i >= 50 {
+				server.Put(served, numbered(i))
+				want["create "+fmt.Sprint("w", i)] = 1
+				continue
+			}
+			if !server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+				w["spec"] = map[string]any{"size": int64(2)}
+			}) {
+				t.Fatal(i)
+			}
+			want["update "+fmt.Sprint("w", i)] = 1
+		}
+		time.Sleep(time.Second)
+		g.change("3")
+		time.Sleep(10 * time.Minute)
+		code, stderr := stop()
+		if d := cmp.Diff(want, called.count); d != "" {
+			t.Errorf("each handler is called once; -want, +got:\n%s", d)
+		}
+		if code != 0 || logins != 3 || g.denied == 0 {
+			t.Errorf("exit code %d, %d logins, %d requests denied", code, logins, g.denied)
+		}
+		if n := strings.Count(stderr, "Logged in"); n != 3 || strings.Contains(stderr, "error") {
+			t.Errorf("want 3 logins and no error in the log:\n%s", stderr)
+		}
+	})
+}
+
+func numbered(i int) map[string]any {
+	object := body(map[string]any{"size": int64(1)})
+	object["metadata"] = map[string]any{"namespace": "ns", "name": fmt.Sprint("w", i), "uid": fmt.Sprint("uid-", i)}
+	return object
+}
+
+// Credentials that are of no use end the program with a message.
+func TestLoginsThatFail(t *testing.T) {
+	server := memapi.New()
+	server.Install(served)
+	g := &guard{server: server, token: "good"}
+	cases := map[string]struct {
+		reason string
+		login  func(ctx context.Context) (*kopf.ConnectionInfo, error)
+		want   string
+		took   time.Duration
+	}{
+		"garbage": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Server: "://"}, nil
+		}, `handler "fn": the credentials make no sense: Server: "://" is no URL`, 0},
+		"nothing": {"nobody else logs in", func(context.Context) (*kopf.ConnectionInfo, error) { return nil, nil },
+			"logging in: no credentials were given", 0},
+		"for good": {"as any handler", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return nil, kopf.Permanentf("no ticket")
+		}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
+		"refused": {"they will never work", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return g.info("bad"), nil
+		}, `there are no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
+		"hanging": {"who does not return is abandoned", func(context.Context) (*kopf.ConnectionInfo, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		}, `handler "fn" is abandoned`, 35 * time.Second},
+		"obeying": {"an exit during the login is graceful", func(ctx context.Context) (*kopf.ConnectionInfo, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, "", 30 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				op, began := scheming(), time.Now()
+				op.OnLogin("fn", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+					return c.login(ctx)
+				})
+				stop := commanded(t, op)
+				time.Sleep(30 * time.Second)
+				code, stderr := stop()
+				if wrong := c.want != ""; !strings.Contains(stderr, c.want) || (code == 1) != wrong {
+					t.Errorf("%s: exit code %d, want %q, got:\n%s", c.reason, code, c.want, stderr)
+				}
+				if took := time.Since(began); took > max(c.took, 30*time.Second) {
+					t.Errorf("%s: it took %s", c.reason, took)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+func TestNoLoginInAManager(t *testing.T) {
+	op := one(succeed)
+	op.OnLogin("fn", kopf.LoginWithKubeconfig)
+	err := op.SetupWithManager(newManager(t, newScheme(t)))
+	if err == nil || !strings.Contains(err.Error(), `OnLogin("fn"): only kopf.Main logs in`) {
+		t.Errorf("the connection is not ours: %v", err)
+	}
+}
+
+// The functions for logins are handlers, and can be called by handlers.
+func TestLoginFunctions(t *testing.T) {
+	withoutCluster(t)
+	for _, login := range []func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error){
+		kopf.LoginWithKubeconfig, kopf.LoginWithServiceAccount,
+	} {
+		if info, err := login(t.Context(), nil); info != nil || err != nil {
+			t.Errorf("there is nothing, which is no error: %v, %v", info, err)
+		}
+	}
+	t.Setenv("KUBECONFIG", filepath.Join("internal", "commandline", "testdata", "nowhere.yaml"))
+	info, err := kopf.LoginWithKubeconfig(t.Context(), nil)
+	if err != nil || info == nil || info.Server != "http://127.0.0.1:1" || info.Priority != 10 {
+		t.Errorf("got %+v, error %v", info, err)
+	}
+	op := scheming()
+	op.OnLogin("file", kopf.LoginWithKubeconfig, kopf.Retries(1))
+	missing := filepath.Join(t.TempDir(), "missing")
+	if code, _, errs := execute(t, op, "-A", "--kubeconfig", missing); code != 1 || !strings.Contains(errs, missing) {
+		t.Errorf("the flag counts, exit code %d: %s", code, errs)
+	}
+}
