@@ -108,7 +108,8 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
 			called.add("create", c.Object.Name)
 			time.Sleep(10 * time.Second)
-			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{}) // no request of a handler fails, either
+			// No request of a handler fails, either.
+			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
 		widgets.OnUpdate("update", func(_ context.Context, c *Change) error {
 			called.add("update", c.Object.Name)
@@ -182,7 +183,7 @@ func TestLoginsThatFail(t *testing.T) {
 		}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
 		"refused": {"they will never work", func(context.Context) (*kopf.ConnectionInfo, error) {
 			return g.info("bad"), nil
-		}, `there are no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
+		}, `no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
 		"hanging": {"who does not return is abandoned", func(context.Context) (*kopf.ConnectionInfo, error) {
 			time.Sleep(time.Hour)
 			return nil, nil

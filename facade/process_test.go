@@ -64,6 +64,7 @@ var programs = map[string]func(op *kopf.Operator){
 			}))
 		})
 	},
+	"login hangs": func(op *kopf.Operator) { op.OnLogin("a", hangingLogin) },
 	"cleanup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)
 		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return kopf.Permanentf("still in use") })
@@ -92,6 +93,10 @@ var programs = map[string]func(op *kopf.Operator){
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
 	},
+}
+
+func hangingLogin(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
+	return nil, hanging(ctx, a)
 }
 
 func here() { fmt.Println("here") }
@@ -212,6 +217,13 @@ func TestProcesses(t *testing.T) {
 		},
 		"hanging startup, two signals": {
 			reason: "the second one is not to be argued with", program: "startup hangs", signals: 2, code: 1,
+		},
+		"hanging login": {
+			reason: "it is given some time, and named", program: "login hangs", signals: 1, code: 1,
+			least: 5 * time.Second, want: []string{`login: the operator is exiting`, `handler "a" is abandoned`},
+		},
+		"hanging login, two signals": {
+			reason: "the second one is not to be argued with", program: "login hangs", signals: 2, code: 1,
 		},
 		"failing startup": {
 			reason: "its reason is what the program ends with", program: "startup fails", code: 1,
