@@ -28,8 +28,8 @@ const (
 // field of which the feature is not served yet.
 type Settings struct {
 	// Namespaces restrict the operator to objects in these namespaces, by their exact names; objects outside of any
-	// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it. Kopf:
-	// the argument namespaces of kopf.operator.
+	// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it, and
+	// handlers of [Operator.OnStartup] have the last word. Kopf: the argument namespaces of kopf.operator.
 	Namespaces []string
 	// AddToScheme makes Go types known, so that [For] finds their kinds: it has the AddToScheme of every API package
 	// that is handled or read through clients, such as runtime.SchemeBuilder{v1.AddToScheme}. The types of client-go
