@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
@@ -24,7 +25,7 @@ import (
 // operator is one operator inside a manager: the Runnable that owns its controllers.
 type operator struct {
 	manager      manager.Manager
-	fence        *fence
+	fence        *fence.Fence
 	options      Options
 	log          logr.Logger
 	claim        *claim
@@ -54,7 +55,7 @@ func (o *operator) Start(ctx context.Context) error {
 	}
 	defer own.claim.end()
 	own.run(ctx)
-	if own.options.End == nil || !own.fence.holds() {
+	if own.options.End == nil || !own.fence.Holds() {
 		return nil
 	}
 	return own.options.End(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
@@ -24,15 +25,15 @@ import (
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
 func SetupWithManager(m manager.Manager, o Options) error {
-	fence := newFence(m)
-	own, err := newOperator(m, o, health.New(), fence)
+	guard := fence.New(m)
+	own, err := newOperator(m, o, health.New(), guard)
 	if err != nil {
 		return err
 	}
 	if own.claim, err = newClaim(m, o); err != nil {
 		return err
 	}
-	err = errors.Join(m.Add(fence), m.Add(own))
+	err = errors.Join(m.Add(guard), m.Add(own))
 	if err == nil {
 		err = own.addChecks(m)
 	}
@@ -42,8 +43,8 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	return err
 }
 
-func newOperator(m manager.Manager, o Options, state *health.Health, f *fence) (*operator, error) {
-	config, connection := m.GetConfig(), through(o.timed(m.GetHTTPClient()), f.around)
+func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fence) (*operator, error) {
+	config, connection := m.GetConfig(), through(o.timed(m.GetHTTPClient()), f.Around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -77,7 +78,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence) (
 		Metrics: metrics,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Health: own.health,
-		Resync: own.orchestrator, Abandoned: f.down,
+		Resync: own.orchestrator, Abandoned: f.Down(),
 	}
 	return own, nil
 }

@@ -49,13 +49,13 @@ func Summarize(calls []record.Call) Summary {
 	return s
 }
 
-// transport carries bytes below the clients: it is on the way of requests, not of objects.
-const transport = "reconcilers/internal/timing"
+// transports carry bytes below the clients: they are on the way of requests, not of objects.
+var transports = []string{"reconcilers/internal/fence", "reconcilers/internal/timing"}
 
-// Files is how many files under the folder have a function that was called, but for the transport.
+// Files is how many files under the folder have a function that was called, but for the transports.
 func (s Summary) Files(under string) (files int) {
 	for folder, inside := range s.Functions {
-		if folder != transport && (folder == under || strings.HasPrefix(folder, under+"/")) {
+		if !slices.Contains(transports, folder) && (folder == under || strings.HasPrefix(folder, under+"/")) {
 			files += len(inside)
 		}
 	}

@@ -70,6 +70,7 @@ var House = Plan{
 	{Dir: "reconcilers/discovery", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
 	{Dir: "reconcilers/internal/repeating", Layer: 2},
+	{Dir: "reconcilers/internal/fence", Layer: 2},
 	{Dir: "reconcilers/internal/timing", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/health", Layer: 2, Only: pure()},

@@ -1,4 +1,4 @@
-package reconcilers
+package fence
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// fence tells when the manager does not wait for the operator any more: because the lease of the leader is lost, or
+// Fence tells when the manager does not wait for the operator any more: because the lease of the leader is lost, or
 // because its time for the exit is over. From then on, the operator must not do anything: another process may lead, and
 // this one is about to be gone. A manager ends its caches when all that needs a leader has ended, or when it does not
 // wait for that. So the fence passes for a cache: it stands until it is told to end.
-type fence struct {
+type Fence struct {
 	manager manager.Manager
 	down    chan struct{}
 }
 
-var _ manager.Runnable = (*fence)(nil)
+var _ manager.Runnable = (*Fence)(nil)
 
 // errFenced is that of requests that are not sent.
 var errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
@@ -28,20 +28,21 @@ var errFenced = errors.New("the manager does not wait for the operator any more,
 // contexts one after another.
 const moment = 100 * time.Millisecond
 
-func newFence(m manager.Manager) *fence { return &fence{manager: m, down: make(chan struct{})} }
+// New makes the fence of an operator. Add it to the manager.
+func New(m manager.Manager) *Fence { return &Fence{manager: m, down: make(chan struct{})} }
 
 // Start stands until the context ends.
-func (f *fence) Start(ctx context.Context) error {
+func (f *Fence) Start(ctx context.Context) error {
 	<-ctx.Done()
 	close(f.down)
 	return nil
 }
 
 // GetCache makes it one of the caches of the manager, and is ready when the manager's own is.
-func (f *fence) GetCache() cache.Cache { return f.manager.GetCache() }
+func (f *Fence) GetCache() cache.Cache { return f.manager.GetCache() }
 
-// holds tells, when the operator has ended, whether the manager has waited for that.
-func (f *fence) holds() bool {
+// Holds tells, when the operator has ended, whether the manager has waited for that.
+func (f *Fence) Holds() bool {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
 	select {
@@ -52,13 +53,16 @@ func (f *fence) holds() bool {
 	}
 }
 
-// around refuses requests when the fence is down.
-func (f *fence) around(next http.RoundTripper) http.RoundTripper {
+// Down is closed when the manager does not wait any more.
+func (f *Fence) Down() <-chan struct{} { return f.down }
+
+// Around refuses requests when the fence is down.
+func (f *Fence) Around(next http.RoundTripper) http.RoundTripper {
 	return fenced{fence: f, next: next}
 }
 
 type fenced struct {
-	fence *fence
+	fence *Fence
 	next  http.RoundTripper
 }
 
