@@ -185,11 +185,11 @@ func TestReadyWhileWatched(t *testing.T) {
 		m.want("it died, and was renewed", m.ready)
 		dead.die()
 		watches.code.Store(http.StatusInternalServerError)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		m.want("it died, and is not renewed", m.ready, "watches: configmaps: not watched for ")
 		m.want("a restart would not help", m.alive)
 		watches.code.Store(0)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		m.want("it is renewed", m.ready)
 	})
 }

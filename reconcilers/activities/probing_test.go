@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,10 @@ import (
 )
 
 // probing is one of a handler that counts its calls.
-func probing(t *testing.T, policy handlers.Policy, calls *int, call function) *activities.Probing {
+func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call function) *activities.Probing {
 	t.Helper()
 	h := acting(activities.Probe, "one", policy, func(ctx context.Context, c *handlers.Call) (any, error) {
-		*calls++
+		calls.Add(1)
 		return call(ctx, c)
 	})
 	p := activities.NewProbing(t.Context(), func() activities.Activity {
@@ -32,15 +33,15 @@ func probing(t *testing.T, policy handlers.Policy, calls *int, call function) *a
 
 func TestProbingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		p := probing(t, handlers.Policy{Errors: handlers.ErrorsPermanent}, &calls, gives(nil, errBoo))
 		for range 2 {
 			if results, err := p.Ask(t.Context()); !errors.Is(err, errBoo) || results != nil {
 				t.Errorf("got %v, error %v", results, err)
 			}
 		}
-		if calls != 2 {
-			t.Errorf("a failure is not kept: %d calls", calls)
+		if calls.Load() != 2 {
+			t.Errorf("a failure is not kept: %d calls", calls.Load())
 		}
 	})
 }
@@ -59,7 +60,8 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls, began := 0, time.Now()
+				var calls atomic.Int64
+				began := time.Now()
 				p := probing(t, tc.policy, &calls, tc.call)
 				_, err := p.Ask(t.Context())
 				want := "the probes are not finished after 10s: " + tc.want
@@ -67,8 +69,9 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 					t.Errorf("%s: want %q, got %v after %s", tc.reason, want, err, time.Since(began))
 				}
 				began = time.Now()
-				if _, err := p.Ask(t.Context()); err == nil || time.Since(began) != 0 || calls != 1 {
-					t.Errorf("the next one need not wait: got %v after %s; %d calls", err, time.Since(began), calls)
+				if _, err := p.Ask(t.Context()); err == nil || time.Since(began) != 0 || calls.Load() != 1 {
+					t.Errorf("the next one need not wait: got %v after %s; %d calls", err, time.Since(began),
+						calls.Load())
 				}
 				p.Stop()
 				time.Sleep(2 * time.Hour) // until the deaf one has ended
@@ -80,7 +83,7 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 // Who hangs up ends nothing: others may wait, too.
 func TestProbingOutlivesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		p := probing(t, handlers.Policy{}, &calls, func(ctx context.Context, _ *handlers.Call) (any, error) {
 			select {
 			case <-ctx.Done():
@@ -94,24 +97,24 @@ func TestProbingOutlivesRequests(t *testing.T) {
 		if _, err := p.Ask(impatient); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if got, err := p.Ask(t.Context()); err != nil || got["one"] != "fine" || calls != 1 {
-			t.Errorf("got %v, error %v, %d calls", got, err, calls)
+		if got, err := p.Ask(t.Context()); err != nil || got["one"] != "fine" || calls.Load() != 1 {
+			t.Errorf("got %v, error %v, %d calls", got, err, calls.Load())
 		}
 	})
 }
 
 func TestProbingOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		p := probing(t, handlers.Policy{Retries: ptr.To(5)}, &calls, func(
 			_ context.Context, c *handlers.Call,
 		) (any, error) {
 			if c.Retry == 0 {
 				return nil, later{2 * time.Second}
 			}
-			return calls, nil
+			return calls.Load(), nil
 		})
-		ask := func(want int) {
+		ask := func(want int64) {
 			t.Helper()
 			got, err := p.Ask(t.Context())
 			if d := cmp.Diff(map[string]any{"one": want}, got); d != "" || err != nil {
