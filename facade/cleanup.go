@@ -43,7 +43,7 @@ func (op *Operator) cleanUp(ctx context.Context) error {
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), logf.Log.WithName(op.name))
 	if limit != Never {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, cleanupTimeout(limit))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, cleanupTimeoutError(limit))
 		defer cancel()
 	}
 	_, err := op.activity(activities.Cleanup).Run(ctx)
@@ -53,12 +53,12 @@ func (op *Operator) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// cleanupTimeout is why functions of the cleanup are cancelled.
-type cleanupTimeout time.Duration
+// cleanupTimeoutError is why functions of the cleanup are cancelled.
+type cleanupTimeoutError time.Duration
 
-func (t cleanupTimeout) Error() string {
+func (t cleanupTimeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %s (Process.CleanupTimeout)", time.Duration(t))
 }
 
 // Unwrap tells the engine that the attempt does not count.
-func (cleanupTimeout) Unwrap() error { return ErrExiting }
+func (cleanupTimeoutError) Unwrap() error { return ErrExiting }

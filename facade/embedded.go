@@ -7,9 +7,10 @@ import (
 	"reflect"
 	"slices"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.

@@ -48,7 +48,7 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 func (s *Settings) checkScope() (problems []error) {
 	names, err := commandline.UniqueNamespaces(s.Namespaces)
 	if err != nil {
-		problems = append(problems, fmt.Errorf("Namespaces: %w", err))
+		problems = append(problems, fmt.Errorf("%s: %w", "Namespaces", err))
 	}
 	s.Namespaces = names
 	for i, add := range s.AddToScheme {

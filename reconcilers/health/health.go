@@ -43,7 +43,7 @@ type Stage int
 const (
 	// Waiting is for what comes before the operator in its process.
 	Waiting Stage = iota
-	// Standing by is for its turn: another process is the leader.
+	// StandingBy is for its turn: another process is the leader.
 	StandingBy
 	// Starting is for its startup handlers.
 	Starting

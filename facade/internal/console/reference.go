@@ -25,11 +25,11 @@ func (r *reference) take(f field) bool {
 	}
 	text, isText := f.value.(string)
 	if !isText {
-		if stringer, ok := f.value.(fmt.Stringer); ok {
-			text = valueText(stringer)
-		} else {
+		stringer, ok := f.value.(fmt.Stringer)
+		if !ok {
 			return false
 		}
+		text = valueText(stringer)
 	}
 	r.values[at], r.known[at] = text, true
 	return true

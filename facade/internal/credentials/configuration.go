@@ -32,7 +32,7 @@ func (i *Info) checkServer() error {
 	}
 	server, err := url.Parse(i.Server)
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
-		return fmt.Errorf("Server: %q is no URL of an API server, such as https://host:6443", i.Server)
+		return fmt.Errorf("field Server: %q is no URL of an API server, such as https://host:6443", i.Server)
 	}
 	return nil
 }

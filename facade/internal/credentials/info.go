@@ -90,7 +90,7 @@ func (i *Info) configuration() (*rest.Config, error) {
 		return nil, err
 	}
 	if c.Host == "" {
-		return nil, errors.New("Server: it is missing")
+		return nil, errors.New("field Server: it is missing")
 	}
 	return c, nil
 }

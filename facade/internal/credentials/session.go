@@ -42,7 +42,7 @@ func open(handler string, info *Info, prepare func(*rest.Config)) (*session, err
 	prepare(config)
 	s := &session{handler: handler, info: info, config: config, gate: make(chan struct{}, 1)}
 	if s.server, _, err = rest.DefaultServerUrlFor(config); err != nil {
-		return nil, fmt.Errorf("Server: %w", err)
+		return nil, fmt.Errorf("field Server: %w", err)
 	}
 	if s.send, err = rest.TransportFor(config); err != nil {
 		return nil, err

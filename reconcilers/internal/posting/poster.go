@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // backlog is how many events may wait. Poster drops and logs further ones, so that a handler never waits.

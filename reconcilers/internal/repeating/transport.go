@@ -11,9 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // maxRetryAfter limits the delay that a server can ask for.
