@@ -1,7 +1,6 @@
 package facade_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -58,7 +57,7 @@ func (g *guard) info(token string) *kopf.ConnectionInfo {
 // commanded runs the operator as Main does, until it is stopped.
 func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
 	t.Helper()
-	var stderr bytes.Buffer
+	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
 	cmd := kopf.NewCommand(op)
 	cmd.SetArgs([]string{"-A", "--verbose"})
 	cmd.SetErr(&stderr)
@@ -73,6 +72,26 @@ func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr s
 		<-done
 		return code, stderr.String()
 	}
+}
+
+// lockedBuffer may be written to while it is read.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds to the text.
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+// String is the text so far.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // calls counts them by handler and object.
@@ -175,7 +194,7 @@ func TestLoginsThatFail(t *testing.T) {
 	}{
 		"garbage": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
 			return &kopf.ConnectionInfo{Server: "://"}, nil
-		}, `handler "fn": the credentials make no sense: Server: "://" is no URL`, 0},
+		}, `handler "fn": the credentials make no sense: field Server: "://" is no URL`, 0},
 		"nothing": {"nobody else logs in", func(context.Context) (*kopf.ConnectionInfo, error) { return nil, nil },
 			"logging in: no credentials were given", 0},
 		"for good": {"as any handler", func(context.Context) (*kopf.ConnectionInfo, error) {

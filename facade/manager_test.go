@@ -34,10 +34,12 @@ func TestWithManager(t *testing.T) {
 	if err := prepare().SetupWithManager(newManager(t, newScheme(t))); err != nil || !slices.Equal(called, want) {
 		t.Errorf("want %q, got %q, error %v", want, called, err)
 	}
-	cmd := kopf.NewCommand(prepare())
-	cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	defer cancel()
+	program := prepare()
+	program.WithManager(func(ctrl.Manager) error { cancel(); return nil })
+	cmd := kopf.NewCommand(program)
+	cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
 	if err := cmd.ExecuteContext(ctx); err != nil || !slices.Equal(called, want) {
 		t.Errorf("as a program: want %q, got %q, error %v", want, called, err)
 	}

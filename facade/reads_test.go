@@ -79,6 +79,8 @@ func TestClientsOfAManager(t *testing.T) {
 		time.Sleep(time.Second)
 		server.Put(served, body(map[string]any{"size": int64(1)}))
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if slices.Sort(done); !slices.Equal(done, []string{"change", "daemon", "event", "sub"}) {
 			t.Errorf("handlers that have read: %q", done)
 		}
@@ -199,14 +201,15 @@ func TestConnectionOfMain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op, got := kopf.New("test.example.org", c.given), &rest.Config{}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			op.WithManager(func(m ctrl.Manager) error {
 				got = m.GetConfig()
+				cancel()
 				return nil
 			})
 			cmd := kopf.NewCommand(op)
 			cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
 			if err := cmd.ExecuteContext(ctx); err != nil {
 				t.Fatal(err)
 			}

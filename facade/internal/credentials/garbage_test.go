@@ -18,9 +18,9 @@ func TestGarbage(t *testing.T) {
 		want   string
 	}{
 		"Nothing": {"nobody has credentials", nil, "no credentials were given"},
-		"Empty":   {"there is nothing to connect to", &credentials.Info{}, "Server: it is missing"},
+		"Empty":   {"there is nothing to connect to", &credentials.Info{}, "field Server: it is missing"},
 		"NoURL": {
-			"a host alone is ambiguous", &credentials.Info{Server: "api:6443"}, "Server: \"api:6443\" is no URL",
+			"a host alone is ambiguous", &credentials.Info{Server: "api:6443"}, "field Server: \"api:6443\" is no URL",
 		},
 		"NewLine": {
 			"files end with one", &credentials.Info{Server: api, Token: "secret\n"}, "Token: it has white space",
