@@ -64,6 +64,6 @@ func text(value *string) string {
 }
 
 func note(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
-	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "apiVersion", e.Object.GetAPIVersion())
+	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "version", e.Object.GetAPIVersion())
 	return nil
 }
