@@ -37,9 +37,19 @@ func find(path string) (*rest.Config, error) {
 			return config, nil
 		}
 	}
+	return loader(path).ClientConfig()
+}
+
+// loader reads a kubeconfig file, or those of the environment if there is none.
+func loader(path string) clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules(path), &clientcmd.ConfigOverrides{})
+}
+
+// rules say which files these are.
+func rules(path string) *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error names them
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	return rules
 }
 
 // missing names the files of $KUBECONFIG that do not exist; nil if there are none. A file that is given has been read,

@@ -20,9 +20,7 @@ const (
 // Kubeconfig gives the credentials of the file, else of those in $KUBECONFIG, else of ~/.kube/config; nil if none of
 // them exists. Of several, the first mention of a name wins.
 func Kubeconfig(path string) (*credentials.Info, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = path, false
-	merged, err := rules.Load()
+	merged, err := rules(path).Load()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)

@@ -4,8 +4,6 @@ import (
 	"os"
 	"strings"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -20,10 +18,7 @@ func Login(path string) (*credentials.Info, error) {
 		return nil, err
 	}
 	info := &credentials.Info{Config: config}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = path, false
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
-	if namespace, _, err := loader.Namespace(); err == nil {
+	if namespace, _, err := loader(path).Namespace(); err == nil {
 		info.DefaultNamespace = namespace
 	}
 	return info, nil
