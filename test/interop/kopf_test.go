@@ -66,8 +66,8 @@ func (k *pythonKopf) stop() {
 	_ = process.Wait()
 }
 
-// calls reads what there is while Kopf may be writing. A line may be there in part, for a write shows page by page: such a
-// line is left for the next time.
+// calls reads what there is while Kopf may be writing. A line may be there in part, for a write shows page by page:
+// such a line is left for the next time.
 func (k *pythonKopf) calls() (all []call) {
 	GinkgoHelper()
 	text, err := os.ReadFile(k.file)
