@@ -1,0 +1,29 @@
+package review
+
+import (
+	"errors"
+	"net/http"
+)
+
+// Error is a review that cannot be answered.
+type Error struct {
+	// Status is the HTTP status to answer with: 400 for a bad request, 404 for a resource that no handler reviews, 409
+	// for one that is served more than once, 500 for the rest.
+	Status int
+	err    error
+}
+
+// Error says what is wrong.
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap gives the error below.
+func (e *Error) Unwrap() error { return e.err }
+
+// StatusOf is the HTTP status of an error of a review.
+func StatusOf(err error) int {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Status
+	}
+	return http.StatusInternalServerError
+}
