@@ -13,6 +13,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -63,9 +64,9 @@ type Change[T client.Object] struct {
 	mistakes *mistakes // of the handler, so that each is told once
 
 	mu       sync.Mutex
-	original *original[T] // what Object was like; nil if that is not looked at
-	errs     []error      // of the calls of the handler
-	returned atomic.Bool  // the handler has
+	original *inplace.Object[T] // what Object was like; nil if that is not looked at
+	errs     []error            // of the calls of the handler
+	returned atomic.Bool        // the handler has
 }
 
 // call is the function as the engine calls it.
@@ -113,7 +114,7 @@ func newChange[T client.Object](
 		)
 	}
 	if said.looks() {
-		c.original = newOriginal(codec, object)
+		c.original = inplace.New(codec, object)
 	}
 	return c, nil
 }

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -70,8 +73,8 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 
 // Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.
 func (c commandOperator) Around(ctx context.Context, namespaces []string, serve func() error) error {
-	limit := c.op.limitExit(ctx)
-	defer limit.stop()
+	limit := exitlimit.Watch(ctx, logf.Log.WithName(c.op.name), c.op.exitLimit)
+	defer limit.Stop()
 	c.op.mu.Lock()
 	c.op.given.Namespaces = namespaces
 	c.op.mu.Unlock()
@@ -80,9 +83,16 @@ func (c commandOperator) Around(ctx context.Context, namespaces []string, serve 
 		return err
 	}
 	err = serve()
-	limit.begin()
+	limit.Begin()
 	return errors.Join(err, c.op.cleanUp(ctx))
 }
 
 // SetupWithManager adds the operator to the manager of the command line.
 func (c commandOperator) SetupWithManager(m ctrl.Manager) error { return c.op.setUp(m, true) }
+
+// exitLimit is how long the exit may take by the settings as they are by now: a startup may have changed them.
+func (op *Operator) exitLimit() time.Duration {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.settings.values.Process.UltimateExitingTimeout
+}

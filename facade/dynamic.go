@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/nested"
 )
 
 // Dynamic is an object without a Go type, such as those of [ForResource]. Its fields are read by [At] and [AtOr], and
@@ -18,8 +17,10 @@ import (
 //	type Change = kopf.Change[kopf.Dynamic]
 type Dynamic = *unstructured.Unstructured
 
+var errNilObject = errors.New("the object is nil")
+
 // ErrNoValue says that an object has nothing at a path: see [At].
-var ErrNoValue = errors.New("there is no value")
+var ErrNoValue = nested.ErrNoValue
 
 // At reads a field of an object: kopf.At[int](c.Object, "spec.size"). The path is keys with dots between them; a key
 // with dots of its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. There are no paths into
@@ -36,11 +37,7 @@ var ErrNoValue = errors.New("there is no value")
 // mapping is another error, which names the path, V and what is there, but no text that is there: it may be secret.
 func At[V any](object Dynamic, path string) (V, error) {
 	var into V
-	value, err := valueOf(object, path)
-	if err == nil {
-		err = decodeInto(value, &into)
-	}
-	if err != nil {
+	if err := nested.Read(contentOf(object), path, &into); err != nil {
 		var none V
 		return none, fmt.Errorf(
 			"reading %s of object %s as %s: %w", path, nameOf(object), reflect.TypeFor[V](), err,
@@ -60,83 +57,44 @@ func AtOr[V any](object Dynamic, path string, fallback V) V {
 	return value
 }
 
-// valueOf finds the value at a path; it is a part of the object.
-func valueOf(object Dynamic, text string) (any, error) {
-	path, err := codec.ParsePath(text)
+// SetAt sets a field of an object to any value that encodes to JSON, which is copied; a time.Duration becomes a string
+// such as "5m0s", and nil removes the field. For paths, see [At]. Mappings on the way are made where there is nothing.
+// To last, it has to be done in a Patch:
+//
+//	c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.phase", "Ready") })
+//
+// It is an error, and nothing is set, if the path leads through something else than a mapping, or if the value has no
+// JSON form.
+func SetAt(object Dynamic, path string, value any) error {
+	err := errNilObject
+	if object != nil {
+		var content map[string]any
+		if content, err = nested.Set(object.Object, path, value); err == nil {
+			object.Object = content
+			return nil
+		}
+	}
+	return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
+}
+
+// RemoveAt removes a field of an object; it need not be there. For paths, see [At]; for the rest, [SetAt].
+func RemoveAt(object Dynamic, path string) error {
+	err := errNilObject
+	if object != nil {
+		err = nested.Remove(object.Object, path)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if object == nil {
-		return nil, ErrNoValue
-	}
-	var value any = object.Object
-	for i, key := range path {
-		mapping, ok := value.(map[string]any)
-		switch {
-		case !ok && value == nil:
-			return nil, ErrNoValue
-		case !ok:
-			return nil, noMapping(path[:i], value)
-		}
-		value = mapping[key]
-	}
-	if value == nil {
-		return nil, ErrNoValue
-	}
-	return value, nil
-}
-
-// noMapping is for paths that lead into something that has no keys.
-func noMapping(path diff.Path, value any) error {
-	return fmt.Errorf("%s is %s: it has no keys", codec.FormatPath(path), describe(value))
-}
-
-// describe says what a value is, without any text of it.
-func describe(value any) string {
-	switch value := value.(type) {
-	case string:
-		return "a string"
-	case bool:
-		return fmt.Sprintf("the bool %t", value)
-	case []any:
-		return fmt.Sprintf("a list of %d items", len(value))
-	case map[string]any:
-		return fmt.Sprintf("a mapping of %d keys", len(value))
-	case int64, float64, int, int32:
-		return fmt.Sprintf("the number %v", value)
-	default:
-		return fmt.Sprintf("a %T", value)
-	}
-}
-
-// decodeInto decodes a value of an object.
-func decodeInto(value, into any) error {
-	if duration, ok := into.(*time.Duration); ok {
-		return decodeDuration(value, duration)
-	}
-	err := codec.DecodeValue(value, into)
-	if err == nil {
-		return nil
-	}
-	var inside *codec.MismatchError
-	switch value.(type) {
-	case []any, map[string]any: // the mismatch may be within; other errors may have texts of the object in them
-		if errors.As(err, &inside) {
-			return fmt.Errorf("it is %s: %w", describe(value), inside)
-		}
-	}
-	return fmt.Errorf("it is %s", describe(value))
-}
-
-func decodeDuration(value any, into *time.Duration) (err error) {
-	text, ok := value.(string)
-	if !ok {
-		return fmt.Errorf(`it is %s: a duration is a string with a unit, such as "5m"`, describe(value))
-	}
-	if *into, err = time.ParseDuration(text); err != nil {
-		return errors.New(`it is a string, but not a duration such as "5m" or "1h30m"`)
+		return fmt.Errorf("removing %s of object %s: %w", path, nameOf(object), err)
 	}
 	return nil
+}
+
+// contentOf gives what there is to read.
+func contentOf(object Dynamic) map[string]any {
+	if object == nil {
+		return nil
+	}
+	return object.Object
 }
 
 // nameOf is the object's name, for messages.

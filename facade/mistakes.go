@@ -3,6 +3,7 @@ package facade
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -71,5 +72,15 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
 			"for the handler", "delay", tooShort(temporary.delay).Error())
+	}
+}
+
+// noteLost tells of changes in place that are lost now that the handler has succeeded.
+func (c *Change[T]) noteLost() {
+	fields := c.original.Lost(c.call.Object)
+	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
+		logging.Warn(c.log,
+			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
+			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.Object))
 	}
 }

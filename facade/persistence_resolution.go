@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/persistence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -47,7 +48,7 @@ func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
 	}
 	// The operator's name is checked on its own.
 	if p.AnnotationPrefix != "" || p.KopfFormats {
-		if err := checkPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
+		if err := persistence.CheckPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
 			problems = append(problems, fmt.Errorf("Persistence.AnnotationPrefix: %w", err))
 		}
 	}
@@ -76,7 +77,7 @@ func (s *settings) resolveDiffbase() error {
 		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
 	}
 	given = storages.Diffbase(given)
-	if err := checkDiffbase(given); err != nil {
+	if err := persistence.CheckDiffbase(given); err != nil {
 		return fmt.Errorf("Persistence.DiffbaseStorage: %w", err)
 	}
 	p.DiffbaseStorage = given
@@ -96,7 +97,7 @@ func (s *settings) resolveProgress() error {
 		return nil
 	}
 	given = storages.Progress(given)
-	if err := checkProgress(given); err != nil {
+	if err := persistence.CheckProgress(given); err != nil {
 		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
 	}
 	p.ProgressStorage = given
@@ -123,20 +124,5 @@ func (s *settings) resolveDigests() error {
 		}
 	}
 	s.digests.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
-	return nil
-}
-
-// checkPrefix tells whether the operator's own annotations can be written.
-func checkPrefix(prefix string, legacy bool) error {
-	if err := keys.ValidatePrefix(prefix); err != nil {
-		return err
-	}
-	for _, key := range []string{keys.LastHandled, keys.Touch} {
-		for _, name := range keys.Names(prefix, key, legacy) {
-			if err := keys.ValidateKey(name); err != nil {
-				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
-			}
-		}
-	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/persistence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -86,7 +87,7 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 				"%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb,
 				taken.Location,
 			)
-		case taken.ID != id && op.sharePlace(taken.ID, id):
+		case taken.ID != id && persistence.SharePlace(op.settings.values.Persistence.ProgressStorage, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.verb, id, taken.ID, other.verb, taken.Location)
 		}
@@ -122,4 +123,26 @@ func (op *Operator) missing(field diff.Path) (missing []error) {
 		}
 	}
 	return missing
+}
+
+// checkRecordPlace tells whether a handler's record would overwrite what else the operator keeps on objects.
+func (op *Operator) checkRecordPlace(one resolved) error {
+	id := one.handler.ID
+	places, err := persistence.RecordPlaces(op.settings.values.Persistence.ProgressStorage, id)
+	if err != nil {
+		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
+	}
+	taken, err := op.engineOptions(nil).Places()
+	if err != nil {
+		return fmt.Errorf("%s(%q): asking the storages for their places: %w", one.verb, id, err)
+	}
+	for _, place := range places {
+		if slices.Contains(taken, place) {
+			return fmt.Errorf(
+				"%s(%q): the record would be at %s, which the operator needs for itself; choose another id", one.verb,
+				id, place,
+			)
+		}
+	}
+	return nil
 }

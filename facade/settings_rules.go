@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -25,7 +26,7 @@ type durationSetting struct {
 
 func (s *Settings) durations() []durationSetting {
 	return []durationSetting{
-		{"Process.UltimateExitingTimeout", &s.Process.UltimateExitingTimeout, defaultExitLimit, Never},
+		{"Process.UltimateExitingTimeout", &s.Process.UltimateExitingTimeout, exitlimit.Default, Never},
 		{"Process.CleanupTimeout", &s.Process.CleanupTimeout, defaultCleanup, Never},
 		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},

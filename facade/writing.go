@@ -39,9 +39,9 @@ func (c *Change[T]) Patch(change func(object T)) {
 		err := c.call.Writes.Remember(c.codec.Transform(change))
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
-			c.original.look()
+			c.original.Look()
 			err = codec.Call(func() error { change(c.Object); return nil })
-			c.original.take()
+			c.original.Take()
 		}
 		return c.patchError(err)
 	})
@@ -60,7 +60,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		c.original.look()
+		c.original.Look()
 		// What the function has changed before it fails must not show: so it gets a copy of the handler's object.
 		var tried T
 		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
@@ -69,7 +69,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		}
 		if err == nil {
 			c.codec.Replace(c.Object, tried)
-			c.original.take()
+			c.original.Take()
 		}
 		return c.patchError(err)
 	})

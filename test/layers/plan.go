@@ -46,6 +46,7 @@ var House = Plan{
 	)},
 	{Dir: "facade/internal/credentials", Layer: 0},
 	{Dir: "facade/internal/deepcopy", Layer: 0},
+	{Dir: "facade/internal/exitlimit", Layer: 0, Only: pure("github.com/go-logr/logr")},
 	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
@@ -78,9 +79,12 @@ var House = Plan{
 
 	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 3},
+	{Dir: "facade/internal/persistence", Layer: 3},
 	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/internal/queue", Layer: 3},
 
+	{Dir: "facade/internal/inplace", Layer: 4},
+	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 4},

@@ -1,4 +1,4 @@
-package facade
+package persistence
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -21,8 +20,8 @@ var (
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
 )
 
-// checkDiffbase tells what is wrong with a storage, as far as that can be seen.
-func checkDiffbase(kept diffbase.Storage) error {
+// CheckDiffbase tells what is wrong with a storage of last-handled configurations, as far as that can be seen.
+func CheckDiffbase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
@@ -31,7 +30,7 @@ func checkDiffbase(kept diffbase.Storage) error {
 			return errEmptyMulti
 		}
 		for _, one := range multi {
-			if err := checkDiffbase(one); err != nil {
+			if err := CheckDiffbase(one); err != nil {
 				return err
 			}
 		}
@@ -44,8 +43,8 @@ func checkDiffbase(kept diffbase.Storage) error {
 	return checkPlaces(patch)
 }
 
-// checkProgress tells what is wrong with a storage, as far as that can be seen.
-func checkProgress(kept progress.Storage) error {
+// CheckProgress tells what is wrong with a storage of progress, as far as that can be seen.
+func CheckProgress(kept progress.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
@@ -54,7 +53,7 @@ func checkProgress(kept progress.Storage) error {
 	} else if ok {
 		writes := false
 		for _, one := range multi {
-			err := checkProgress(one)
+			err := CheckProgress(one)
 			if err != nil && !errors.Is(err, errNeverWrites) {
 				return err
 			}
@@ -73,15 +72,6 @@ func checkProgress(kept progress.Storage) error {
 		return err
 	}
 	return checkPlaces(patch)
-}
-
-// recordPatch gives what a storage writes for a record of the handler.
-func recordPatch(kept progress.Storage, id string) (map[string]any, error) {
-	patch := map[string]any{}
-	if err := storages.ProbeProgress(patch, kept, id); err != nil {
-		return nil, err
-	}
-	return patch, nil
 }
 
 // checkPlaces tells whether the API server would take what a storage writes.
@@ -104,42 +94,16 @@ func checkPlaces(patch map[string]any) error {
 	return nil
 }
 
-// sharePlace tells whether the records of two ids are at one place. Every storage has its own rules, so it is asked.
-func (op *Operator) sharePlace(a, b string) bool {
-	first, err := recordPatch(op.settings.values.Persistence.ProgressStorage, a)
-	if err != nil {
-		return false // checkRecordPlace reports the error
+// CheckPrefix tells whether the operator's own annotations can be written.
+func CheckPrefix(prefix string, legacy bool) error {
+	if err := keys.ValidatePrefix(prefix); err != nil {
+		return err
 	}
-	second, err := recordPatch(op.settings.values.Persistence.ProgressStorage, b)
-	if err != nil {
-		return false
-	}
-	places := storage.Leaves(first)
-	for place, value := range storage.Leaves(second) {
-		if held, both := places[place]; both && !diff.Equal(held, value) {
-			return true
-		}
-	}
-	return false
-}
-
-// checkRecordPlace tells whether a handler's record would overwrite what else the operator keeps on objects.
-func (op *Operator) checkRecordPlace(one resolved) error {
-	id := one.handler.ID
-	patch, err := recordPatch(op.settings.values.Persistence.ProgressStorage, id)
-	if err != nil {
-		return fmt.Errorf("%s(%q): %w", one.verb, id, err)
-	}
-	taken, err := op.engineOptions(nil).Places()
-	if err != nil {
-		return fmt.Errorf("%s(%q): asking the storages for their places: %w", one.verb, id, err)
-	}
-	for place := range storage.Leaves(patch) {
-		if slices.Contains(taken, place) {
-			return fmt.Errorf(
-				"%s(%q): the record would be at %s, which the operator needs for itself; choose another id", one.verb,
-				id, place,
-			)
+	for _, key := range []string{keys.LastHandled, keys.Touch} {
+		for _, name := range keys.Names(prefix, key, legacy) {
+			if err := keys.ValidateKey(name); err != nil {
+				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
+			}
 		}
 	}
 	return nil

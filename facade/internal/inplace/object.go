@@ -1,19 +1,17 @@
-package facade
+package inplace
 
 import (
-	"fmt"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// original is what the object of a handler was like, to tell what the handler changes in it without Patch.
-type original[T client.Object] struct {
+// Object is what the object of a handler was like, to tell what the handler changes in it without Patch.
+type Object[T client.Object] struct {
 	codec   *codec.Codec[T]
 	object  T // the handler may put another one into its field
 	version string
@@ -22,22 +20,23 @@ type original[T client.Object] struct {
 	failed  bool           // it does not encode: nothing can be told
 }
 
-func newOriginal[T client.Object](codec *codec.Codec[T], object T) *original[T] {
-	o := &original[T]{codec: codec, object: object, version: object.GetResourceVersion()}
-	o.take()
+// New takes the object as it is now for the original.
+func New[T client.Object](codec *codec.Codec[T], object T) *Object[T] {
+	o := &Object[T]{codec: codec, object: object, version: object.GetResourceVersion()}
+	o.Take()
 	return o
 }
 
-// take takes the object as it is now for the original.
-func (o *original[T]) take() {
+// Take takes the object as it is now for the original. For nil, it does nothing.
+func (o *Object[T]) Take() {
 	if o == nil || o.failed {
 		return
 	}
 	o.content = o.contentOf(o.object)
 }
 
-// look finds what has changed since the object was taken.
-func (o *original[T]) look() {
+// Look finds what has changed since the object was taken. For nil, it does nothing.
+func (o *Object[T]) Look() {
 	if o == nil || o.failed {
 		return
 	}
@@ -52,10 +51,10 @@ func (o *original[T]) look() {
 	}
 }
 
-// lost are the fields that the handler has changed in place and that are not written: what it had also put into a
+// Lost are the fields that the handler has changed in place and that are not written: what it had also put into a
 // Patch, or undone, or written by a client, is as it should be. The body is the object as it will be written.
-func (o *original[T]) lost(body map[string]any) (fields []string) {
-	o.look()
+func (o *Object[T]) Lost(body map[string]any) (fields []string) {
+	o.Look()
 	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
 		return nil
 	}
@@ -75,18 +74,8 @@ func (o *original[T]) lost(body map[string]any) (fields []string) {
 }
 
 // contentOf encodes an object. Encoders are users' code, too.
-func (o *original[T]) contentOf(object T) (content map[string]any) {
+func (o *Object[T]) contentOf(object T) (content map[string]any) {
 	err := panics.Contain(func() (err error) { content, err = o.codec.Content(object); return err })
 	o.failed = o.failed || err != nil
 	return content
-}
-
-// noteLost tells of changes in place that are lost now that the handler has succeeded.
-func (c *Change[T]) noteLost() {
-	fields := c.original.lost(c.call.Object)
-	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
-		logging.Warn(c.log,
-			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
-			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.original.object))
-	}
 }
