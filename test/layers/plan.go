@@ -89,6 +89,7 @@ var House = Plan{
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 4},
 	{Dir: "webhooks", Layer: 4},
+	{Dir: "webhooks/configurations", Layer: 4},
 
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},

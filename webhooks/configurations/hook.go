@@ -1,0 +1,91 @@
+package configurations
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+)
+
+// Hook is one handler of admission requests, as far as the cluster has to know it.
+type Hook struct {
+	// ID is the full id of the handler.
+	ID string
+	// Endpoint is what requests for the handler are sent to, below the path of the server, not escaped, and what the
+	// entry is named after; empty is the id. Where an id stands for handlers of several kinds, they need other ones.
+	Endpoint string
+	// Mutating tells in which of the two objects the entry stands.
+	Mutating bool
+	// Resources are all those that the handler's selector matches; none makes an entry that no request fits. Unlike for
+	// objects that are watched, those of the core group have no priority over others.
+	Resources []discovery.Resource
+	// Operations are CREATE, UPDATE, DELETE, CONNECT; none is all. Kopf: operations.
+	Operations []string
+	// Subresource is empty for the objects as a whole; "*" is any, and them. Kopf: subresource.
+	Subresource string
+	// Labels are what the objects must have, as far as it can be said so. See [Requirements].
+	Labels []metav1.LabelSelectorRequirement
+	// Conditions are what else can be said of the requests, in CEL. Kopf has none.
+	Conditions []admissionregistrationv1.MatchCondition
+	// SideEffects tells that the handler changes something elsewhere, though not for requests of a dry run. Kopf:
+	// side_effects.
+	SideEffects bool
+	// IgnoreFailures lets requests pass while the server does not answer. Kopf: ignore_failures.
+	IgnoreFailures bool
+	// Persistent keeps the entry when the operator exits. Kopf: persistent.
+	Persistent bool
+}
+
+// path is what the handler's requests are sent to.
+func (h Hook) path() string {
+	if h.Endpoint != "" {
+		return h.Endpoint
+	}
+	return h.ID
+}
+
+// operations are those of the rules. Kopf sends deletions to mutating handlers, too, which do not get them: an endpoint
+// that is down would hold deletions up for nothing.
+func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
+	given := h.Operations
+	if len(given) == 0 && h.Mutating && !f.AsKopf {
+		given = []string{"CREATE", "UPDATE", "CONNECT"}
+	}
+	if len(given) == 0 {
+		return []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	}
+	var all []admissionregistrationv1.OperationType
+	for _, operation := range given {
+		all = append(all, admissionregistrationv1.OperationType(operation))
+	}
+	return all
+}
+
+// rules are one for each resource.
+func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
+	scope := admissionregistrationv1.AllScopes
+	var all []admissionregistrationv1.RuleWithOperations
+	for _, resource := range h.Resources {
+		all = append(all, admissionregistrationv1.RuleWithOperations{
+			Operations: h.operations(f),
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{resource.Group}, APIVersions: []string{resource.Version},
+				Resources: h.resources(resource.Plural), Scope: &scope,
+			},
+		})
+	}
+	return all
+}
+
+// resources are what the rules have for a resource: "plural/*" alone would leave the objects as a whole out, which the
+// handler takes.
+func (h Hook) resources(plural string) []string {
+	switch h.Subresource {
+	case "":
+		return []string{plural}
+	case "*":
+		return []string{plural, plural + "/*"}
+	default:
+		return []string{plural + "/" + h.Subresource}
+	}
+}

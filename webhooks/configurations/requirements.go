@@ -1,0 +1,33 @@
+package configurations
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+var operators = map[selection.Operator]metav1.LabelSelectorOperator{
+	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn,
+	selection.In: metav1.LabelSelectorOpIn, selection.NotEquals: metav1.LabelSelectorOpNotIn,
+	selection.NotIn: metav1.LabelSelectorOpNotIn, selection.Exists: metav1.LabelSelectorOpExists,
+	selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
+}
+
+// Requirements are those of the selector that an object selector can have, for [Hook.Labels]. Comparisons of numbers
+// are left out: then requests come that the handler is not called for, which its own filters take care of.
+func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
+	given, _ := selector.Requirements()
+	var all []metav1.LabelSelectorRequirement
+	for _, one := range given {
+		operator, known := operators[one.Operator()]
+		if !known {
+			continue
+		}
+		requirement := metav1.LabelSelectorRequirement{Key: one.Key(), Operator: operator}
+		if one.Values().Len() > 0 {
+			requirement.Values = one.Values().List()
+		}
+		all = append(all, requirement)
+	}
+	return all
+}
