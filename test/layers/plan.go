@@ -47,7 +47,6 @@ var House = Plan{
 	{Dir: "facade/internal/credentials", Layer: 0},
 	{Dir: "facade/internal/deepcopy", Layer: 0},
 	{Dir: "facade/internal/exitlimit", Layer: 0, Only: pure("github.com/go-logr/logr")},
-	{Dir: "peering", Layer: 0},
 	{Dir: "webhooks/certs", Layer: 0},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
@@ -66,6 +65,7 @@ var House = Plan{
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
 	{Dir: "facade/internal/commandline", Layer: 2},
+	{Dir: "peering", Layer: 2},
 	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
 	{Dir: "reconcilers/discovery", Layer: 2},

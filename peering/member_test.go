@@ -1,0 +1,190 @@
+package peering_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// record is a live one of a priority.
+func record(priority int, runtime string) peering.Record {
+	return peering.Record{Priority: priority, Lifetime: time.Minute, LastSeen: now.Add(-time.Second), Runtime: runtime}
+}
+
+func TestJudgeAmongEquals(t *testing.T) {
+	t.Parallel()
+	const ours = "kopf-runtime"
+	for name, c := range map[string]struct {
+		elects bool
+		others map[string]peering.Record
+		want   []string
+	}{
+		"all pause, as in Kopf": {
+			false, map[string]peering.Record{"z": record(0, ours)}, []string{"z"},
+		},
+		"the smallest identity acts": {
+			true, map[string]peering.Record{"z": record(0, ours)}, nil,
+		},
+		"the others wait for the smallest": {
+			true, map[string]peering.Record{"a": record(0, ours), "z": record(0, ours)}, []string{"a"},
+		},
+		"a peer of Kopf pauses for us, so we do for it": {
+			true, map[string]peering.Record{"z": record(0, "")}, []string{"z"},
+		},
+		"a higher priority acts, whatever its identity": {
+			true, map[string]peering.Record{"z": record(1, ours)}, []string{"z"},
+		},
+		"a lower priority does not, whatever its identity": {
+			true, map[string]peering.Record{"a": record(-1, ours)}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			verdict := peering.Judge(peering.Self{Identity: "m", Elects: c.elects}, c.others, now)
+			if delta := cmp.Diff(c.want, verdict.Blockers); delta != "" {
+				t.Errorf("the operator m has other blockers, -want, +got:\n%s", delta)
+			}
+		})
+	}
+}
+
+// TestOneOfOursActs goes through all operators of one status: exactly one of them may act, and all know who.
+func TestOneOfOursActs(t *testing.T) {
+	t.Parallel()
+	records := map[string]peering.Record{
+		"b": record(5, "x"), "a": record(5, "x"), "c": record(5, "x"), "d": record(3, "x"),
+	}
+	var acting []string
+	for identity, own := range records {
+		self := peering.Self{Identity: identity, Priority: own.Priority, Elects: true}
+		if !peering.Judge(self, records, now).Paused() {
+			acting = append(acting, identity)
+		}
+	}
+	if delta := cmp.Diff([]string{"a"}, acting); delta != "" {
+		t.Errorf("others act than the smallest of the highest, -want, +got:\n%s", delta)
+	}
+}
+
+func TestDecodeMalformed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record any
+		want   string // a part of the error
+	}{
+		"null":                      {nil, `record of "him": it is a <nil>`},
+		"text":                      {"x", `record of "him": it is a string`},
+		"a priority as a text":      {map[string]any{"priority": "1"}, `"him": field priority: 1 is not a whole`},
+		"a fraction of a priority":  {map[string]any{"priority": 1.5}, `"him": field priority`},
+		"a lifetime of words":       {map[string]any{"lifetime": "long"}, `"him": field lifetime: "long"`},
+		"a lifetime that is a list": {map[string]any{"lifetime": []any{}}, `"him": field lifetime`},
+		"a time that is a number":   {map[string]any{"lastseen": int64(5)}, `"him": field lastseen: it is a int64`},
+		"a time of words":           {map[string]any{"lastseen": "now"}, `"him": field lastseen`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := map[string]any{"status": map[string]any{"him": c.record, "her": map[string]any{}}}
+			records, err := peering.Decode(object, now)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, without %s", err, c.want)
+			}
+			if _, ok := records["her"]; !ok || len(records) != 1 {
+				t.Errorf("of the two records, these were read: %v", records)
+			}
+		})
+	}
+	if _, err := peering.Decode(map[string]any{"status": "x"}, now); err == nil {
+		t.Error("a status that is a text is no error")
+	}
+}
+
+func TestDecodeLifetimes(t *testing.T) {
+	t.Parallel()
+	century := 100 * 365 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		value any
+		want  time.Duration
+	}{
+		"a number":        {int64(30), 30 * time.Second},
+		"a fraction":      {30.9, 30 * time.Second},
+		"a text":          {" 30 ", 30 * time.Second},
+		"below zero":      {int64(-1), -time.Second},
+		"beyond all time": {1e300, century},
+		"the longest int": {int64(1<<63 - 1), century},
+	} {
+		object := map[string]any{"status": map[string]any{"him": map[string]any{"lifetime": c.value}}}
+		records, err := peering.Decode(object, now)
+		if err != nil || records["him"].Lifetime != c.want {
+			t.Errorf("%s: %v gives %s, %v", name, c.value, records["him"].Lifetime, err)
+		}
+	}
+}
+
+// TestReactionGoesOnAfterErrors has a peering object that is gone: what must be paused is paused all the same.
+func TestReactionGoesOnAfterErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, vectors.Fields{}, peering.Member{Self: peering.Self{Identity: "me"}})
+		b.connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(404) }
+		object := map[string]any{
+			"metadata": map[string]any{"name": "default"},
+			"status": map[string]any{
+				"dead": map[string]any{"lifetime": int64(0)}, "broken": nil,
+				"him": map[string]any{"priority": int64(9)},
+			},
+		}
+		began := time.Now()
+		err := b.member.React(t.Context(), object)
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, "dead records") || !strings.Contains(text, `record of "me"`) {
+			t.Errorf("the error is %v, not of both writes", err)
+		}
+		if !b.gate.closed.Load() {
+			t.Error("the operator does not pause for its peer")
+		}
+		if took := time.Since(began); took != peering.DefaultLifetime {
+			t.Errorf("it waited %s for the peer", took)
+		}
+	})
+}
+
+// TestKeepAliveGoesOnAfterErrors has an API server that refuses every second record.
+func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, vectors.Fields{}, peering.Member{
+			Self: peering.Self{Identity: "me"}, Runtime: "x", Busy: func() int { return 2 },
+		})
+		count := 0
+		b.connection.Before = func(context.Context, memapi.Request) error {
+			if count++; count%2 == 1 {
+				return memapi.Refusal(500)
+			}
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		time.AfterFunc(4*time.Minute, func() {
+			status, _ := b.server.Object(b.resource, "", "default")["status"].(map[string]any)
+			own, _ := status["me"].(map[string]any)
+			if own["runtime"] != "x" || own["busy"] != int64(2) {
+				t.Errorf("the record is %v", own)
+			}
+		})
+		b.member.KeepAlive(ctx)
+		if count < 6 {
+			t.Errorf("there were %d requests in 5 minutes", count)
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package peering_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// firstMoment is when the clocks of the cases begin.
+const firstMoment = "2024-05-06T07:08:09.123456+00:00"
+
+// gate is closed or open; it is told at once.
+type gate struct{ closed atomic.Bool }
+
+func (g *gate) Set(closed bool) { g.closed.Store(closed) }
+
+// bench is one member beside an API server in memory.
+type bench struct {
+	server     *memapi.Server
+	resource   memapi.Resource
+	connection *memapi.Connection
+	began      time.Time
+	sent       []any // with the times since it began
+	gate       gate
+	member     *peering.Member
+}
+
+// newBench waits for the time of the case, which virtual time allows.
+func newBench(t *testing.T, input vectors.Fields, m peering.Member) *bench {
+	t.Helper()
+	began, err := progress.ParseTimestamp(input.Text("now", firstMoment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(began))
+	b := &bench{server: memapi.New(), resource: resourceOf(t, input), began: began}
+	b.gate.Set(input.Flag("paused_before"))
+	b.server.Install(b.resource)
+	b.connection = b.server.Connect()
+	b.connection.Before = func(_ context.Context, r memapi.Request) error { b.send(t, r); return nil }
+	api, err := memapi.NewClient(b.connection, b.resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Name = input.Mapping("settings").Text("peering.name", "default")
+	b.member = m.Join(b.stored(api, input.Text("namespace", ""), m.Name), &b.gate)
+	return b
+}
+
+func (b *bench) stored(api client.Client, namespace, name string) peering.Stored {
+	body := map[string]any{"metadata": map[string]any{"name": name}}
+	if b.resource.Namespaced {
+		body["metadata"] = map[string]any{"name": name, "namespace": namespace}
+	}
+	b.server.Put(b.resource, body)
+	return peering.Stored{
+		Client: api, Namespace: namespace, Name: name, Subresource: b.resource.StatusSubresource,
+		Kind: schema.GroupVersionKind{Group: b.resource.Group, Version: b.resource.Version, Kind: b.resource.Kind},
+	}
+}
+
+func (b *bench) send(t *testing.T, r memapi.Request) {
+	var payload any
+	if err := json.Unmarshal(r.Body, &payload); err != nil {
+		t.Errorf("a request without JSON: %v", err)
+	}
+	b.sent = append(b.sent, map[string]any{
+		"t": b.since(), "url": r.Path, "type": r.ContentType, "payload": payload,
+	})
+}
+
+func (b *bench) since() float64 { return time.Since(b.began).Round(time.Microsecond).Seconds() }
+
+// resourceOf is the kind of peering objects of a case.
+func resourceOf(t *testing.T, input vectors.Fields) memapi.Resource {
+	r := memapi.Resource{
+		Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
+	}
+	if input["resource"] == nil {
+		return r
+	}
+	own := vectors.Known(t, input["resource"], "group", "version", "plural", "namespaced", "subresources")
+	r.Group, r.Version = own.Text("group", r.Group), own.Text("version", r.Version)
+	r.Plural = own.Text("plural", r.Plural)
+	r.Namespaced = own.Flag("namespaced")
+	for _, name := range own.List("subresources") {
+		r.StatusSubresource = r.StatusSubresource || name == "status"
+	}
+	return r
+}
+
+func TestVectorsPeering(t *testing.T) {
+	vectors.Run(t, "peering", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "identity", "namespace", "object", "paused_before", "priority", "resource", "settings",
+			"type", "wakeup_at")
+		vectors.Bubble(t, func(t *testing.T) {
+			self := peering.Self{Identity: input.Text("identity", "me"), Priority: number(t, input, "priority", 0)}
+			b := newBench(t, input, peering.Member{Self: self})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if at := vectors.Number(t, input, "wakeup_at"); at != nil {
+				time.AfterFunc(time.Duration(*at*float64(time.Second)), cancel)
+			}
+			var atOnce atomic.Bool
+			time.AfterFunc(time.Millisecond, func() { atOnce.Store(b.gate.closed.Load()) })
+			if err := b.member.React(ctx, input.Object("object")); err != nil {
+				t.Fatal(err)
+			}
+			ended := b.since()
+			time.Sleep(time.Second)
+			got := map[string]any{
+				"paused": b.gate.closed.Load(), "paused_immediately": atOnce.Load(), "requests": b.requests(),
+				"finished_at": ended,
+			}
+			if delta := cmp.Diff(plain(t, want.Value), plain(t, got)); delta != "" {
+				t.Errorf("-want, +got:\n%s", delta)
+			}
+		})
+	})
+}
+
+func (b *bench) requests() []any { return append([]any{}, b.sent...) }
+
+func TestVectorsPeeringRecord(t *testing.T) {
+	vectors.Run(t, "peering_record", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "identity", "lifetime", "namespace", "now", "resource", "settings")
+		vectors.Bubble(t, func(t *testing.T) {
+			settings := input.Mapping("settings")
+			lifetime := number(t, input, "lifetime", number(t, settings, "peering.lifetime", 60))
+			m := peering.Member{
+				Self: peering.Self{
+					Identity: input.Text("identity", "me"), Priority: number(t, settings, "peering.priority", 0),
+				},
+				Lifetime: time.Duration(lifetime) * time.Second,
+			}
+			b := newBench(t, input, m)
+			act := b.member.Touch
+			if lifetime == 0 {
+				act = b.member.Leave
+			}
+			if err := act(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			requests := b.requests()
+			for _, one := range requests {
+				delete(one.(map[string]any), "t")
+			}
+			if delta := cmp.Diff(plain(t, want.Value), plain(t, map[string]any{"requests": requests})); delta != "" {
+				t.Errorf("-want, +got:\n%s", delta)
+			}
+		})
+	})
+}
+
+func TestVectorsPeeringKeepalive(t *testing.T) {
+	vectors.Run(t, "peering_keepalive", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "jitter", "lifetime", "run_for")
+		vectors.Bubble(t, func(t *testing.T) {
+			jitter, lifetime := number(t, input, "jitter", 0), number(t, input, "lifetime", 0)
+			b := newBench(t, input, peering.Member{
+				Self: peering.Self{Identity: "me"}, Lifetime: time.Duration(lifetime) * time.Second,
+				Jitter: func() time.Duration { return time.Duration(jitter) * time.Second },
+			})
+			runs := time.Duration(*vectors.Number(t, input, "run_for") * float64(time.Second))
+			// An end at the time of a touch comes before it.
+			ctx, cancel := context.WithTimeout(t.Context(), runs-time.Nanosecond)
+			defer cancel()
+			b.member.KeepAlive(ctx)
+			touches := []any{}
+			for _, one := range b.sent {
+				sent, _ := one.(map[string]any)
+				status := sent["payload"].(map[string]any)["status"].(map[string]any)
+				touch := map[string]any{"t": sent["t"], "lifetime": nil}
+				if status["me"] == nil {
+					touch["lifetime"] = 0
+				}
+				touches = append(touches, touch)
+			}
+			if delta := cmp.Diff(plain(t, want.Value), plain(t, map[string]any{"touches": touches})); delta != "" {
+				t.Errorf("-want, +got:\n%s", delta)
+			}
+		})
+	})
+}
+
+func TestVectorsPeeringIdentity(t *testing.T) {
+	vectors.Run(t, "peering_identity", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "host", "hostname", "lookup", "manual", "now", "pod", "random", "user")
+		got := map[string]any{}
+		if name := input.Text("hostname", ""); name != "" {
+			got["hostname"] = peering.Hostname(name, known(input.List("lookup")))
+		} else {
+			started, err := progress.ParseTimestamp(input.Text("now", "2020-12-31T23:59:59+00:00"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			person := peering.Person{
+				User: input.Text("user", ""), Host: input.Text("host", ""), Random: input.Text("random", ""),
+				Started: started,
+			}
+			got["identity"] = peering.Identity(input.Text("pod", ""), person, input.Flag("manual"))
+		}
+		if delta := cmp.Diff(want.Value, any(got)); delta != "" {
+			t.Errorf("-want, +got:\n%s", delta)
+		}
+	})
+}
+
+// known are the names of a host in a lookup: that which was asked for, and the others.
+func known(lookup []any) (names []string) {
+	if len(lookup) == 0 {
+		return nil
+	}
+	aliases, _ := lookup[1].([]any)
+	for _, one := range append([]any{lookup[0]}, aliases...) {
+		name, _ := one.(string)
+		names = append(names, name)
+	}
+	return names
+}
+
+// number is a whole one.
+func number(t *testing.T, f vectors.Fields, key string, otherwise int) int {
+	t.Helper()
+	if value := vectors.Number(t, f, key); value != nil {
+		return int(*value)
+	}
+	return otherwise
+}
+
+// plain gives a value as JSON has it.
+func plain(t *testing.T, value any) (decoded any) {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
