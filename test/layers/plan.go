@@ -100,6 +100,7 @@ var House = Plan{
 	{Dir: "reconcilers/events", Layer: 6},
 	{Dir: "reconcilers/indexes", Layer: 6},
 	{Dir: "webhooks/review", Layer: 6},
+	{Dir: "webhooks/server", Layer: 7},
 
 	{Dir: "reconcilers/memory", Layer: 7},
 	{Dir: "reconcilers/controller", Layer: 8},

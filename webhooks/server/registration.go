@@ -1,0 +1,30 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+)
+
+// Register puts the server on a webhook server, such as that of a manager, for its path and all below of it. A path
+// that others have is an error, where the webhook server itself panics.
+func (s *Server) Register(on webhook.Server) error {
+	pattern := s.options.Path + "/"
+	taken := fmt.Errorf("the webhooks of operator %q cannot be served at %q: others are, by this webhook server",
+		s.options.Operator, pattern)
+	if mux := on.WebhookMux(); mux != nil {
+		_, found := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: pattern}})
+		if found == pattern {
+			return taken
+		}
+	}
+	err := panics.Contain(func() error { on.Register(pattern, s); return nil })
+	if err != nil {
+		return fmt.Errorf("%w: %w", taken, err)
+	}
+	return nil
+}

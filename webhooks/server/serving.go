@@ -1,0 +1,138 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// longestReview is after what time the API server has given up for sure.
+const longestReview = 30 * time.Second
+
+// refusal is a request that is not answered by a review.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := s.serve(w, r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // who does not listen has no answer
+}
+
+// serve gives the body of the answer.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	endpoint, known := s.find(r.URL.Path)
+	switch {
+	case !known:
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf(
+			"operator %q has no handler of admission at this path", s.options.Operator)}
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, &refusal{http.StatusMethodNotAllowed, "admission reviews come by POST"}
+	}
+	if err := s.Check(r); err != nil {
+		return nil, &refusal{http.StatusServiceUnavailable, err.Error()}
+	}
+	body, err := s.read(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.review(r, endpoint, body)
+}
+
+// read gives the body of the request, within the limits.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf(
+		"an admission review has %d bytes at most", s.options.BodyLimit)}
+	if r.ContentLength > s.options.BodyLimit {
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(s.options.ReadTimeout)); err == nil {
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.BodyLimit))
+	var beyond *http.MaxBytesError
+	switch {
+	case errors.As(err, &beyond):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf(
+			"the admission review was not sent within %s", s.options.ReadTimeout)}
+	case err != nil:
+		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("cannot read the admission review: %v", err)}
+	}
+	return body, nil
+}
+
+// review has a request answered. A panic is an error as any other.
+func (s *Server) review(r *http.Request, endpoint Endpoint, body []byte) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), patience(r))
+	defer cancel()
+	err = panics.Contain(func() error {
+		response, err := s.options.Reviewer.Review(ctx, review.Request{
+			Body: body, Hint: &endpoint.Handler, Type: endpoint.Type, Headers: r.Header,
+			PeerCertificates: verified(r),
+		})
+		if err != nil {
+			return err
+		}
+		answer, err = response.JSON()
+		return err
+	})
+	return answer, err
+}
+
+// patience is how long the API server waits for the answer: it says so in the query.
+func patience(r *http.Request) time.Duration {
+	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || said <= 0 {
+		return longestReview
+	}
+	return min(said, longestReview)
+}
+
+// verified are the certificates of the client, if they are genuine: the server may ask for some without checking them.
+func verified(r *http.Request) []*x509.Certificate {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return nil
+	}
+	return r.TLS.PeerCertificates
+}
+
+// refuse tells the client what is wrong; and the log, if it is here that something is.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status := review.StatusOf(err)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		status = refused.status
+	}
+	err = panics.Tame(err)
+	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)
+	gone := r.Context().Err() != nil // then nobody listens any more, and the error is that of the end
+	if status == http.StatusInternalServerError && !gone {
+		log.Error(err, "Cannot answer an admission review", panics.Stack(err)...)
+	} else {
+		log.V(1).Info("Refused a request for an admission review", "reason", err.Error())
+	}
+	http.Error(w, err.Error(), status)
+}
