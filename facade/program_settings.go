@@ -35,8 +35,11 @@ func (s *Settings) programOnly() (problems []error) {
 
 // sameHandler tells whether it is the same handler, as far as handlers can be compared.
 func sameHandler(one, other slog.Handler) bool {
-	kind := reflect.TypeOf(one)
-	return kind == reflect.TypeOf(other) && (kind == nil || !kind.Comparable() || one == other)
+	a, b := reflect.ValueOf(one), reflect.ValueOf(other)
+	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
+		return false
+	}
+	return !a.IsValid() || !a.Comparable() || !b.Comparable() || one == other
 }
 
 // checkCachedReads checks that each object names a kind.

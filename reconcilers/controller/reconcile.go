@@ -47,7 +47,7 @@ func (c *Controller) work(ctx context.Context, from *queue.Queue, request source
 	result, err := c.contained(ctx, request)
 	switch {
 	case err != nil:
-		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, "")
+		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.known(request.NamespacedName))
 		log.Error(err, "Cannot handle the object now; retrying")
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
@@ -122,6 +122,17 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	result := handling.Write(logging.OfIncarnation(ctx, uid), o.Newest(cached), patch)
 	o.Wrote(result.Body, result.Released)
 	c.objects.Put(uid, o)
+}
+
+// known is the uid of the object in the cache, and empty if there is none, or if the cache is what panics.
+func (c *Controller) known(key types.NamespacedName) (uid types.UID) {
+	_ = panics.Contain(func() error {
+		if cached := c.cached(key); cached != nil {
+			uid = cached.GetUID()
+		}
+		return nil
+	})
+	return uid
 }
 
 // logger is that of the controller, for all requests.

@@ -47,7 +47,7 @@ func (w *world) served(t *testing.T) (stop func()) {
 func TestPanicsOfPassesAreContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
-		panics := 3
+		panics := 5 // in three passes, and between them, when the lines look for the uid
 		w.controller.store = moving{w.cache, func() {
 			if panics > 0 {
 				panics--
@@ -62,7 +62,10 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 		if len(w.logged) != 3 || !strings.Contains(
 			w.logged[0], "a mistake of the framework",
 		) || !strings.Contains(w.logged[0], `"name"="a"`) {
-			t.Errorf("each is told, with its object: %q", w.logged)
+			t.Fatalf("each is told, with its object: %q", w.logged)
+		}
+		if strings.Contains(w.logged[0], `"uid"`) || !strings.Contains(w.logged[2], `"uid"="u1"`) {
+			t.Errorf("the uid is there if it can be had: %q", w.logged)
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Hand
 			))
 		}
 	}
-	return console.NewFor(handler, l.options(cmd, operator, out)), nil
+	return console.NewFor(handler, out, l.options(cmd, operator, out)), nil
 }
 
 // options say how the flags want the log.

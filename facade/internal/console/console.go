@@ -95,6 +95,9 @@ func (o Options) composer() func(*line) []byte {
 // NewFor makes a logger that passes everything on to a handler of the program, which decides on its own what it wants
 // and what it looks like. Only what the handler cannot know is decided here: with Quiet, it gets warnings and errors
 // alone, and what the libraries below say to themselves only with Debug. All levels below Info become Debug.
-func NewFor(handler slog.Handler, o Options) logr.Logger {
-	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity}})
+//
+// The handler may fail, or panic: out is told the first time. It must not block, as whoever logs waits for it.
+func NewFor(handler slog.Handler, out io.Writer, o Options) logr.Logger {
+	failures := &failures{log: New(out, o).WithName(o.Operator)}
+	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity, failures: failures}})
 }

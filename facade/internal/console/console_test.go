@@ -335,7 +335,7 @@ func topKeys(t *testing.T, line string) (keys []string) {
 			depth++
 			continue
 		case token == json.Delim('}'), token == json.Delim(']'):
-			depth--
+			depth, key = depth-1, true
 			continue
 		}
 		if depth == 1 {

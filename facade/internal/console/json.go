@@ -16,7 +16,7 @@ type jsonFormat struct {
 func (j jsonFormat) compose(l *line) []byte {
 	message := l.message
 	if j.prefixed && l.object.isObject() {
-		message = "[" + l.object.prefix() + "] " + message
+		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
 	}
 	fields := []field{
 		{"timestamp", l.time.UTC().Format("2006-01-02T15:04:05.000000-07:00")}, {"severity", severity(l.level)},

@@ -29,7 +29,21 @@ func valueText(value any) string {
 	if text, isText := value.(string); isText {
 		return text
 	}
+	if !saysSomething(value) && composed(value) {
+		return fmt.Sprintf("a %T", value)
+	}
 	return panics.Text(value)
+}
+
+// composed tells whether a value has others in it. Some of them have themselves in it: package fmt would run through
+// these until the process ends.
+func composed(value any) bool {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
+		return true
+	default:
+		return false
+	}
 }
 
 // kubernetesObject is an object of the API: of these, lines have the names. Others than the handlers' may be
@@ -61,6 +75,9 @@ func encoded(value any) (data []byte) {
 	}
 	if err != nil {
 		simple = valueText(value)
+		if !saysSomething(value) && composed(value) {
+			simple += ": " + panics.Text(err)
+		}
 	}
 	data, _ = marshal(simple) // a text can be encoded
 	return data

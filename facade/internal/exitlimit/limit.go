@@ -49,10 +49,21 @@ func (l *Limit) Begin() {
 	if l.over || limit < 0 {
 		return
 	}
-	l.timer = time.AfterFunc(limit-time.Since(l.began), func() {
+	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.kill(limit) })
+}
+
+// kill ends the process. The log is told, unless it is what hangs.
+func (l *Limit) kill(limit time.Duration) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
 		l.log.Error(nil, "Killing the process: it does not end by itself", "timeout", limit.String())
-		os.Exit(killed) //nolint:revive // nothing else ends what does not listen
-	})
+	}()
+	select {
+	case <-told:
+	case <-time.After(time.Second):
+	}
+	os.Exit(killed) //nolint:revive // nothing else ends what does not listen
 }
 
 // Stop is for a program that has ended by itself: nothing is left to be killed.

@@ -36,26 +36,34 @@ type Creator interface {
 type Poster struct {
 	client    Creator
 	component string
-	queue     chan *corev1.Event
+	queue     chan *post
+}
+
+// post is an event that waits.
+type post struct {
+	event *corev1.Event
+	// namespace is the object's: the event of an object without one is in another.
+	namespace string
 }
 
 // New makes a poster, which names the component as the source of its events.
 func New(client Creator, component string) *Poster {
-	return &Poster{client: client, component: component, queue: make(chan *corev1.Event, backlog)}
+	return &Poster{client: client, component: component, queue: make(chan *post, backlog)}
 }
 
 // Post queues an event about the object. The type is Normal, Warning, or any other text. Post drops events about
 // events.
 func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
-	event := p.event(&unstructured.Unstructured{Object: body}, eventType, reason, message)
+	about := &unstructured.Unstructured{Object: body}
+	event := p.event(about, eventType, reason, message)
 	if event == nil {
 		return
 	}
 	select {
-	case p.queue <- event:
+	case p.queue <- &post{event, about.GetNamespace()}:
 	default:
 		logging.Warn(logf.FromContext(ctx), "Dropped a Kubernetes event: too many wait to be posted",
-			"reason", reason, "message", message)
+			"event", reason, "note", message)
 	}
 }
 
@@ -72,34 +80,34 @@ func (p *Poster) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			p.drain(ctx)
 			return nil
-		case event := <-p.queue:
-			err := p.client.Create(ctx, event)
+		case next := <-p.queue:
+			err := p.client.Create(ctx, next.event)
 			if err != nil && ctx.Err() != nil {
-				p.drain(ctx, event)
+				p.drain(ctx, next)
 				return nil
 			}
-			p.logFailure(ctx, event, err)
+			next.logFailure(ctx, err)
 		}
 	}
 }
 
 // drain posts the waiting events when the operator exits, as the last event of a handler often says why it failed. The
 // event whose request was interrupted comes first.
-func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
+func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		var event *corev1.Event
+		var next *post
 		if len(interrupted) > 0 {
-			event, interrupted = interrupted[0], nil
+			next, interrupted = interrupted[0], nil
 		} else {
 			select {
-			case event = <-p.queue:
+			case next = <-p.queue:
 			default:
 				return
 			}
 		}
-		p.logFailure(ctx, event, p.client.Create(ctx, event))
+		next.logFailure(ctx, p.client.Create(ctx, next.event))
 	}
 	if left := len(p.queue); left > 0 {
 		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
@@ -107,15 +115,15 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*corev1.Event) {
 	}
 }
 
-func (p *Poster) logFailure(ctx context.Context, event *corev1.Event, err error) {
+func (p *post) logFailure(ctx context.Context, err error) {
 	if err == nil {
 		return
 	}
-	about := event.InvolvedObject
+	about := p.event.InvolvedObject
 	log := logging.OfKind(logf.FromContext(ctx), about.GroupVersionKind())
-	log = logging.OfObject(log, types.NamespacedName{Namespace: about.Namespace, Name: about.Name}, about.UID)
+	log = logging.OfObject(log, types.NamespacedName{Namespace: p.namespace, Name: about.Name}, about.UID)
 	logging.Warn(log, "Failed to post a Kubernetes event; dropping it",
-		"reason", event.Reason, "message", event.Message, "error", err.Error())
+		"event", p.event.Reason, "note", p.event.Message, "error", err.Error())
 }
 
 func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {

@@ -222,6 +222,22 @@ func TestPostFailures(t *testing.T) {
 	})
 }
 
+// The event of an object without a namespace is in some namespace; the object is not.
+func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{create: func(context.Context) error { return errors.New("events is forbidden") }}
+		poster := posting.New(s, "op")
+		ctx, lines := logging(t.Context())
+		about := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "n1", "uid": "uid1"}}
+		poster.Post(ctx, about, corev1.EventTypeWarning, "First", "one")
+		start(ctx, t, poster)()
+		const want = `"apiVersion":"v1","kind":"Node","namespace":"","name":"n1","uid":"uid1","event":"First","note":"one"`
+		if got := lines(); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("want %s in %v", want, got)
+		}
+	})
+}
+
 func TestPost(t *testing.T) {
 	tests := map[string]struct {
 		reason    string

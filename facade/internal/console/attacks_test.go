@@ -1,0 +1,220 @@
+package console_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+)
+
+// writes keeps what each call has written, without any lock: whoever writes has to care for that.
+type writes struct{ all []string }
+
+func (w *writes) Write(text []byte) (int, error) {
+	w.all = append(w.all, string(text))
+	return len(text), nil
+}
+
+// Lines of many goroutines never interleave: each is one write, and there is one at a time, however long it is.
+func TestLinesOfManyGoroutines(t *testing.T) {
+	const goroutines, each = 100, 20
+	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
+		out, log, running := &writes{}, logr.Logger{}, sync.WaitGroup{}
+		log = newLogger(out, format).WithValues("name", "w1")
+		for i := range goroutines {
+			running.Go(func() {
+				long := strings.Repeat(string(rune('a'+i%26)), 1<<(i%14))
+				for n := range each {
+					log.WithValues("goroutine", i).Info("Line", "n", n, "long", long, "end", true)
+				}
+			})
+		}
+		running.Wait()
+		if len(out.all) != goroutines*each {
+			t.Fatalf("%s: %d lines", format, len(out.all))
+		}
+		for _, line := range out.all {
+			if strings.Count(line, "\n") != 1 || strings.Count(line, "Line") != 1 || !strings.HasSuffix(line, "\n") {
+				t.Fatalf("%s: no line of its own: %.200q", format, line)
+			}
+		}
+	}
+}
+
+// What cannot be logged as it is appears as something else, and nothing ends because of it.
+func TestValuesThatCannotBeShown(t *testing.T) {
+	self := map[string]any{}
+	self["self"] = self
+	list := []any{nil}
+	list[0] = list
+	type node struct{ Next *node }
+	ring := &node{}
+	ring.Next = ring
+	deep := map[string]any{}
+	for range 100_000 {
+		deep = map[string]any{"in": deep}
+	}
+	const cycle = ": json: unsupported value: encountered a cycle via "
+	cases := map[string]struct {
+		reason string
+		value  any
+		want   string
+	}{
+		"mapping in itself":   {"package fmt would never end", self, "a map[string]interface {}" + cycle},
+		"list in itself":      {"package fmt would never end", list, "a []interface {}" + cycle},
+		"structure in itself": {"the type says what it is", ring, "a *console_test.node" + cycle},
+		"function inside":     {"the type says what it is", struct{ F func() }{}, "a struct { F func() }: json: unsupported type"},
+		"not a number":        {"JSON has no such numbers", math.NaN(), "NaN"},
+		"no pod":              {"a nil is no reason to panic", (*corev1.Pod)(nil), "nil"},
+		"no mapping":          {"a nil is a value", map[string]any(nil), "null"},
+		"very deep":           {"nobody can read it, nor is it a reason to end", deep, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, format := range []console.Format{console.Plain, console.JSON} {
+				out := &writes{}
+				newLogger(out, format).Info("Got", "v", c.value)
+				newLogger(out, format).WithValues("v", c.value).Info("Got")
+				newLogger(out, format).Info("Got", c.value, 1)
+				if len(out.all) != 3 || !strings.Contains(out.all[0], c.want) || !strings.Contains(out.all[1], c.want) {
+					t.Errorf("%s\nwant %q, got %.300q", c.reason, c.want, out.all)
+				}
+			}
+		})
+	}
+}
+
+// Nothing is cut: who wants less of a value logs less.
+func TestLongValues(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, format := range []console.Format{console.Plain, console.JSON} {
+		out := &writes{}
+		newLogger(out, format).Info(long, "v", long)
+		if len(out.all) != 1 || strings.Count(out.all[0], long) != 2 {
+			t.Errorf("%s: %d writes", format, len(out.all))
+		}
+	}
+}
+
+// Nothing of what objects, errors and handlers say is obeyed by a terminal, or looks like another line.
+func TestNothingControlsATerminal(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\x1b[2J\x1b[31m\r\nINFO forged\u009b2J\u202e\xff\x00"
+	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
+		for _, prefix := range []bool{true, false} {
+			out := &writes{}
+			log := console.New(out, console.Options{Format: format, Prefix: &prefix, Operator: evil})
+			log = log.WithName(evil).WithValues("kind", evil, "namespace", evil, "name", evil, "uid", evil)
+			log.Error(errors.New(evil), evil, evil, evil, "tree", map[string]any{evil: []string{evil}}, "stack", evil)
+			log.WithValues("activity", evil).Info(evil, "error", fmt.Errorf("in %q: %w", evil, io.EOF))
+			for _, line := range out.all {
+				inner := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\n\t", "")
+				hidden := strings.ContainsFunc(inner, func(r rune) bool { return !unicode.IsPrint(r) })
+				if hidden || !utf8.ValidString(line) {
+					t.Errorf("%s: a terminal would obey %q", format, line)
+				}
+			}
+		}
+	}
+}
+
+// A key of the framework keeps its value, whatever a handler says under it, also in groups and at any depth.
+func TestReservedKeys(t *testing.T) {
+	out := &writes{}
+	log := newLogger(out, console.JSON).WithValues("apiVersion", "v1", "kind", "Pod", "namespace", "ns", "name", "w1",
+		"uid", "u1", "handler", "fn", "attempt", 1)
+	reserved := []string{"uid", "kind", "name", "namespace", "object", "handler", "attempt", "timestamp", "severity",
+		"message", "logger"}
+	var values []any
+	want := []string{"timestamp", "severity", "message", "object", "handler", "attempt"}
+	for _, key := range reserved {
+		values, want = append(values, key, "forged"), append(want, "extra."+key)
+	}
+	log.Info("Done", values...)
+	got := topKeys(t, out.all[0])
+	slices.Sort(got)
+	slices.Sort(want)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// A writer that fails stops nobody who logs.
+func TestClosedOutput(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = reader.Close(), writer.Close()
+	log := newLogger(writer, console.Full)
+	log.Info("Lost")
+	log.Error(io.ErrClosedPipe, "Lost as well")
+}
+
+// Colours are for terminals that know them.
+func TestOnTerminal(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0) // for a program, its own side is a terminal as well
+	if err != nil {
+		t.Skipf("this system has no pseudo-terminals here: %v", err)
+	}
+	defer func() { _ = terminal.Close() }()
+	reader, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = reader.Close(), pipe.Close() }()
+	cases := map[string]struct {
+		reason      string
+		out         io.Writer
+		noColor, of string
+		want        bool
+	}{
+		"terminal":       {"people look at it", terminal, "", "xterm-256color", true},
+		"NO_COLOR":       {"somebody has said so", terminal, "1", "xterm", false},
+		"dumb terminal":  {"it would show the codes", terminal, "", "dumb", false},
+		"pipe":           {"another program reads it", pipe, "", "xterm", false},
+		"no file at all": {"a test, or another program", &writes{}, "", "xterm", false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NO_COLOR", c.noColor)
+			t.Setenv("TERM", c.of)
+			if got := console.OnTerminal(c.out); got != c.want {
+				t.Errorf("%s: got %t", c.reason, got)
+			}
+		})
+	}
+}
+
+// What is in which colour, for people alone.
+func TestColours(t *testing.T) {
+	for format, want := range map[console.Format]string{
+		console.Plain: "\x1b[2m[w] a\x1b[0m n=1\n" + "[w] b n=1\n" + "\x1b[31m[w] c\x1b[0m n=1\n", console.JSON: "",
+	} {
+		out := &writes{}
+		log := console.New(out, console.Options{Format: format, Colours: true, Verbosity: console.Verbose})
+		log = log.WithValues("name", "w")
+		log.V(1).Info("a", "n", 1)
+		log.Info("b", "n", 1)
+		log.Error(nil, "c", "n", 1)
+		got := strings.Join(out.all, "")
+		if format == console.JSON {
+			got = strings.Join(strings.Split(got, "\x1b")[1:], "") // none
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", format, d)
+		}
+	}
+}
