@@ -76,11 +76,12 @@ func TestValuesThatCannotBeShown(t *testing.T) {
 		"mapping in itself":   {"package fmt would never end", self, "a map[string]interface {}" + cycle},
 		"list in itself":      {"package fmt would never end", list, "a []interface {}" + cycle},
 		"structure in itself": {"the type says what it is", ring, "a *console_test.node" + cycle},
-		"function inside":     {"the type says what it is", struct{ F func() }{}, "a struct { F func() }: json: unsupported type"},
-		"not a number":        {"JSON has no such numbers", math.NaN(), "NaN"},
-		"no pod":              {"a nil is no reason to panic", (*corev1.Pod)(nil), "nil"},
-		"no mapping":          {"a nil is a value", map[string]any(nil), "null"},
-		"very deep":           {"nobody can read it, nor is it a reason to end", deep, ""},
+		"function inside": {"the type says what it is", struct{ F func() }{},
+			"a struct { F func() }: json: unsupported type"},
+		"not a number": {"JSON has no such numbers", math.NaN(), "NaN"},
+		"no pod":       {"a nil is no reason to panic", (*corev1.Pod)(nil), "nil"},
+		"no mapping":   {"a nil is a value", map[string]any(nil), "null"},
+		"very deep":    {"nobody can read it, nor is it a reason to end", deep, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,10 +45,11 @@ func TestOwnHandlerIsServed(t *testing.T) {
 		log       func(log logr.Logger)
 		want      string
 	}{
-		"its level":    {"it decides", slog.LevelWarn, console.Normal, levels, warn + failure},
-		"lowest level": {"flags hide nothing from it", slog.LevelDebug, console.Normal, levels, debug + info + warn + failure},
-		"verbose":      {"it decides nevertheless", slog.LevelInfo, console.Debug, levels, info + warn + failure},
-		"quiet":        {"it cannot know the flag", slog.LevelDebug, console.Quiet, levels, warn + failure},
+		"its level": {"it decides", slog.LevelWarn, console.Normal, levels, warn + failure},
+		"lowest level": {"flags hide nothing from it", slog.LevelDebug, console.Normal, levels,
+			debug + info + warn + failure},
+		"verbose": {"it decides nevertheless", slog.LevelInfo, console.Debug, levels, info + warn + failure},
+		"quiet":   {"it cannot know the flag", slog.LevelDebug, console.Quiet, levels, warn + failure},
 		"levels of logr": {"there are many, which log/slog has no names for", slog.LevelDebug, console.Normal,
 			func(log logr.Logger) { log.V(3).Info("debug") }, debug},
 		"values": {"of the logger, and of the line", slog.LevelInfo, console.Normal,
@@ -117,12 +118,13 @@ func TestOwnHandlerThatFails(t *testing.T) {
 		fault  func() error
 		want   []string
 	}{
-		"Handle panics":    {"each line is tried", "Handle", panicking, []string{"a g one", "a g two"}},
-		"Handle fails":     {"each line is tried", "Handle", failing, []string{"a g one", "a g two"}},
-		"Enabled panics":   {"lines are not lost by that", "Enabled", panicking, []string{"a g one", "a g two"}},
-		"WithAttrs panics": {"the line is worth more than its values", "WithAttrs", panicking, []string{"g one", "g two"}},
-		"no WithAttrs":     {"nil is no handler", "WithAttrs", failing, []string{"g one", "g two"}},
-		"no WithGroup":     {"nil is no handler", "WithGroup", failing, []string{"a one", "a two"}},
+		"Handle panics":  {"each line is tried", "Handle", panicking, []string{"a g one", "a g two"}},
+		"Handle fails":   {"each line is tried", "Handle", failing, []string{"a g one", "a g two"}},
+		"Enabled panics": {"lines are not lost by that", "Enabled", panicking, []string{"a g one", "a g two"}},
+		"WithAttrs panics": {"the line is worth more than its values", "WithAttrs", panicking,
+			[]string{"g one", "g two"}},
+		"no WithAttrs": {"nil is no handler", "WithAttrs", failing, []string{"g one", "g two"}},
+		"no WithGroup": {"nil is no handler", "WithGroup", failing, []string{"a one", "a two"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
