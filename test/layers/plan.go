@@ -69,6 +69,7 @@ var House = Plan{
 	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
 	{Dir: "reconcilers/discovery", Layer: 2},
+	{Dir: "reconcilers/namespaces", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},
 	{Dir: "reconcilers/internal/repeating", Layer: 2},
 	{Dir: "reconcilers/internal/fence", Layer: 2},

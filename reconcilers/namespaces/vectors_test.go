@@ -1,0 +1,120 @@
+package namespaces_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+func TestVectorsNamespacePattern(t *testing.T) {
+	vectors.Play(t, "namespace_pattern", nil, func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "name", "pattern", "patterns", "regexp")
+		switch name := input.Text("name", ""); {
+		case input["patterns"] != nil:
+			specific := []any{}
+			for _, one := range patterns(input.List("patterns")).Specific() {
+				specific = append(specific, one)
+			}
+			return map[string]any{"specific": specific}, nil
+		case input["regexp"] != nil:
+			expression, err := regexp.Compile(input.Text("regexp", ""))
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"match": namespaces.Regexp(expression).Matches(name)}, nil
+		default:
+			return map[string]any{"match": namespaces.Parse(input.Text("pattern", "")).Matches(name)}, nil
+		}
+	})
+}
+
+func TestVectorsNamespaceEvent(t *testing.T) {
+	vectors.Play(t, "namespace_event", nil, func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "patterns", "steps")
+		served, after := namespaces.NewServed(patterns(input.List("patterns"))...), []any{}
+		for _, item := range input.List("steps") {
+			step := vectors.Known(t, item, "listed", "object", "type")
+			switch {
+			case step["listed"] != nil:
+				served.List(objects(step.List("listed")))
+			case step["type"] != nil: // what a watch begins with was in the listing
+				served.Observe(watch.EventType(step.Text("type", "")), step.Object("object"))
+			}
+			names := []any{}
+			for _, name := range served.Names() {
+				names = append(names, name)
+			}
+			after = append(after, names)
+		}
+		return after, nil
+	})
+}
+
+func patterns(texts []any) (parsed namespaces.Patterns) {
+	for _, one := range texts {
+		text, _ := one.(string)
+		parsed = append(parsed, namespaces.Parse(text))
+	}
+	return parsed
+}
+
+func objects(list []any) (objects []map[string]any) {
+	for _, one := range list {
+		object, _ := one.(map[string]any)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// TestGlobs has what the vectors have not: brackets as members, as themselves, and ranges.
+func TestGlobs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern string
+		yes, no []string
+	}{
+		{"a*b*c", []string{"abc", "aXbXbXc"}, []string{"abcd", "acb", ""}},
+		{"**", []string{"", "a"}, nil},
+		{"ns[0-9]", []string{"ns5"}, []string{"nsa", "ns", "ns55"}},
+		{"ns[9-0]", nil, []string{"ns5", "ns9", "ns-"}},
+		{"ns[]x]", []string{"ns]", "nsx"}, []string{"ns["}},
+		{"ns[!]x]", []string{"nsa"}, []string{"ns]", "nsx"}},
+		{"ns[a-]", []string{"nsa", "ns-"}, []string{"nsb"}},
+		{"ns[^a]", []string{"ns^", "nsa"}, []string{"nsb"}},
+		{"ns[1", []string{"ns[1"}, []string{"ns1"}},
+		{"ns[", []string{"ns["}, []string{"ns"}},
+		{"a.c", []string{"a.c"}, []string{"abc"}},
+		{"!!a", []string{"b"}, []string{"a"}},
+		{"x*, !x1, !x2, x1", []string{"x1", "x3"}, []string{"x2", "y"}},
+	} {
+		for _, name := range c.yes {
+			if !namespaces.Parse(c.pattern).Matches(name) {
+				t.Errorf("%q does not match %q", c.pattern, name)
+			}
+		}
+		for _, name := range c.no {
+			if namespaces.Parse(c.pattern).Matches(name) {
+				t.Errorf("%q matches %q", c.pattern, name)
+			}
+		}
+	}
+}
+
+// TestServedForgets has listings that lack what was there, as after a watch that has broken.
+func TestServedForgets(t *testing.T) {
+	t.Parallel()
+	namespace := func(name string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": name}}
+	}
+	served := namespaces.NewServed(namespaces.Parse("a*"))
+	served.List([]map[string]any{namespace("a1"), namespace("a2"), namespace("b")})
+	served.List([]map[string]any{namespace("a2"), namespace("a3")})
+	if delta := cmp.Diff([]string{"a2", "a3"}, served.Names()); delta != "" {
+		t.Errorf("-want, +got:\n%s", delta)
+	}
+}
