@@ -8,9 +8,9 @@ import (
 // came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
 // is called; those after it surround the call.
 //
-// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline) and Logging.
-// Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new adapter
-// gets its lines here. A new family gets a chain.
+// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Logging and
+// Request. Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new
+// adapter gets its lines here. A new family gets a chain.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {
 		call,
@@ -87,11 +87,15 @@ var chains = map[handlers.Family]chain{
 			{"Recovery", around(Recovery)},
 		},
 	},
-	handlers.Admitting: { // not called yet: what goes around the call of a webhook is to come
+	handlers.Admitting: { // one request, one answer: there are no retries, and the API server has its own deadline
 		call,
 		[]listed{
+			{"Request", around(request)},
 			{"Filters", filters},
 			{"Answer", answer},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Verdict", around(verdict)},
 			{"Recovery", around(Recovery)},
 		},
 	},

@@ -99,6 +99,15 @@ func TestChains(t *testing.T) {
 				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
 			},
 		},
+		"Admitting": {
+			handler: handlers.Handler{Family: handlers.Admitting},
+			want:    []string{"Request", "Answer", "Logging", "Verdict", "Recovery"},
+		},
+		"AdmittingFiltered": {
+			handler:  handlers.Handler{Family: handlers.Admitting, Filters: filtered},
+			measured: true,
+			want:     []string{"Request", "Filters", "Answer", "Logging", "Metrics", "Verdict", "Recovery"},
+		},
 		"Indexing": {handler: handlers.Handler{Family: handlers.Indexing}, measured: true, want: indexing},
 		"IndexingTimeout": {
 			handler: handlers.Handler{

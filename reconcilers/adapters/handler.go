@@ -32,7 +32,7 @@ type Handler struct {
 var _ Reconciler = (*Handler)(nil)
 
 // Families are the handlers of one resource by their families, each in the order of registration.
-type Families struct{ Changing, Watching, Spawning, Indexing []*Handler }
+type Families struct{ Changing, Watching, Spawning, Indexing, Admitting []*Handler }
 
 // errGoexit is what a function fails with that ends its goroutine instead of returning.
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
@@ -77,7 +77,9 @@ func ByFamily(all []*Handler) (found Families) {
 			found.Spawning = append(found.Spawning, h)
 		case handlers.Indexing:
 			found.Indexing = append(found.Indexing, h)
-		case handlers.Admitting, handlers.Acting: // nobody calls the former yet; the latter have no resource
+		case handlers.Admitting:
+			found.Admitting = append(found.Admitting, h)
+		case handlers.Acting: // they have no resource
 		}
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -30,6 +31,10 @@ func Logging(next Reconciler) Reconciler {
 // logOutcome logs what came of the call.
 func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	o := a.Outcome
+	if a.Call.Handler.Family == handlers.Admitting {
+		logVerdict(log, o.Err)
+		return
+	}
 	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
 	var pending *execution.PendingError
 	switch {
@@ -60,6 +65,19 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	}
 }
 
+// logVerdict logs what a handler says of a request: to deny it is no failure, if it is meant.
+func logVerdict(log logr.Logger, err error) {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		log.V(1).Info("Handler has no objection")
+	case errors.As(err, &status), execution.IsPermanent(err):
+		log.Info("Handler denies the request", "why", err.Error())
+	default:
+		log.Error(err, "Handler failed; the request is denied", panics.Stack(err)...)
+	}
+}
+
 // often tells whether a handler may be called any number of times with nothing to tell.
 func often(h *handlers.Handler) bool {
 	if h.Family == handlers.Acting {
@@ -73,6 +91,9 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	log = log.WithValues("handler", a.Call.Handler.ID)
 	if a.Call.Handler.Family == handlers.Watching {
 		return log.WithValues("type", a.Call.Cause.Type)
+	}
+	if asked := a.Call.Admission; asked != nil {
+		return log.WithValues("operation", asked.Operation, "subresource", asked.Subresource)
 	}
 	if h := a.Call.Handler; h.Family == handlers.Acting {
 		log = log.WithValues("activity", h.Activity)

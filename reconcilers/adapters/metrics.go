@@ -159,6 +159,9 @@ func (m *Metrics) Adapter(next Reconciler) Reconciler {
 
 func (m *Metrics) measure(a *execution.Attempt, took time.Duration) {
 	kind, _ := a.Call.Cause.Body["kind"].(string)
+	if a.Call.Admission != nil { // whoever sends a request may name any kind in it
+		kind = a.Call.Resource.Kind
+	}
 	labels := []string{m.operator, kind, handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason)}
 	m.seconds.WithLabelValues(labels...).Observe(took.Seconds())
 	m.attempts.WithLabelValues(append(labels, outcomeLabel(a.Outcome))...).Inc()

@@ -33,6 +33,15 @@ func PlainErrors(next Reconciler) Reconciler {
 	})
 }
 
+// verdict is ErrorClasses for functions that are called once: any error denies the request.
+func verdict(next Reconciler) Reconciler {
+	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, a)
+		a.Outcome = a.Limits.Contain(func() execution.Outcome { return execution.Outcome{Final: true, Err: err} })
+		return result, nil
+	})
+}
+
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var pending *execution.PendingError
 	switch cause := context.Cause(ctx); {

@@ -53,6 +53,9 @@ const (
 	OtherChange Why = "other change of the field"
 	// OtherValue: the field does not have the expected value, or is absent.
 	OtherValue Why = "other value of the field"
+	// OtherRequest: the request for admission is for other handlers, or of an operation or a subresource that the
+	// handler is not for.
+	OtherRequest Why = "other request"
 	// FilteredOut: a filter returned false.
 	FilteredOut Why = "filtered out"
 	// Finished: the handler has succeeded, or has failed for good.

@@ -78,6 +78,8 @@ type Call struct {
 	}
 	// Live is the object as it goes on, for spawning handlers.
 	Live Live
+	// Admission is the request that an admitting handler answers; nil for others.
+	Admission *Admission
 }
 
 // IndexFunc says what is to be found of an object, and under which keys. With keep, all stays as it was.

@@ -2,14 +2,17 @@ package review
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Served is one resource with the handlers that review it, in the order of registration.
+// Served is one resource with the admitting handlers that review it, in the order of registration.
 type Served struct {
 	Resource discovery.Resource
 	Handlers []*adapters.Handler
@@ -22,7 +25,49 @@ type Reviewer struct {
 }
 
 // Review answers one review. The handlers' errors are in the response, which denies the request then; an error here is
-// that of a review that cannot be answered, an [Error] with its HTTP status.
-func (r *Reviewer) Review(context.Context, Request) (Response, error) {
-	return Response{}, &Error{http.StatusInternalServerError, errors.New("reviews are not answered yet")}
+// that of a review that cannot be answered, an [Error] with its HTTP status. The logger in the context gets the object.
+func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
+	asked, err := decode(in)
+	if err != nil {
+		return Response{}, &Error{http.StatusBadRequest, err}
+	}
+	served, err := r.find(asked.resource)
+	if err != nil {
+		return Response{}, err
+	}
+	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
+	one := &reviewing{request: asked, resource: served.Resource}
+	if err := one.serve(ctx, served.Handlers); err != nil {
+		return Response{}, &Error{http.StatusInternalServerError, err}
+	}
+	response, err := one.response()
+	if err != nil {
+		return Response{}, &Error{http.StatusInternalServerError, err}
+	}
+	return response, nil
+}
+
+// find finds the resource that a review is about.
+func (r *Reviewer) find(asked schema.GroupVersionResource) (found Served, err error) {
+	count := 0
+	for _, one := range r.Served() {
+		if one.Resource.GroupVersionResource() == asked {
+			count, found = count+1, one
+		}
+	}
+	switch count {
+	case 0:
+		return Served{}, &Error{http.StatusNotFound, fmt.Errorf("no handler reviews the resource %s", nameOf(asked))}
+	case 1:
+		return found, nil
+	default:
+		return Served{}, &Error{
+			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", nameOf(asked), count),
+		}
+	}
+}
+
+// nameOf is as messages have resources.
+func nameOf(r schema.GroupVersionResource) string {
+	return fmt.Sprintf("%s/%s/%s", r.Group, r.Version, r.Resource)
 }

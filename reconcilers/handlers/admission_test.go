@@ -10,30 +10,31 @@ import (
 )
 
 func TestAnswers(t *testing.T) {
+	type asked = handlers.Admission
 	created := []string{"CREATE"}
 	for name, tc := range map[string]struct {
 		reason  string
 		handler handlers.Handler
-		review  handlers.Review
+		review  *handlers.Admission
 		want    bool
 	}{
-		"Any": {"who asks for nothing gets all", handlers.Handler{}, handlers.Review{}, true},
+		"Any": {"who asks for nothing gets all", handlers.Handler{}, &asked{}, true},
 		"UnknownOperation": {
-			"what is not known is not among those asked for", handlers.Handler{Operations: created}, handlers.Review{},
+			"what is not known is not among those asked for", handlers.Handler{Operations: created}, &asked{},
 			false,
 		},
 		"ItsOperation": {
-			"it is asked for", handlers.Handler{Operations: created}, handlers.Review{Operation: "CREATE"}, true,
+			"it is asked for", handlers.Handler{Operations: created}, &asked{Operation: "CREATE"}, true,
 		},
-		"ValidatingAsked": {"its configuration asks", handlers.Handler{}, handlers.Review{Type: "validating"}, true},
+		"ValidatingAsked": {"its configuration asks", handlers.Handler{}, &asked{Type: "validating"}, true},
 		"MutatingAsked": {
-			"the other configuration asks", handlers.Handler{}, handlers.Review{Type: "mutating"}, false,
+			"the other configuration asks", handlers.Handler{}, &asked{Type: "mutating"}, false,
 		},
 		"Mutating": {
-			"its configuration asks", handlers.Handler{Mutating: true}, handlers.Review{Type: "mutating"}, true,
+			"its configuration asks", handlers.Handler{Mutating: true}, &asked{Type: "mutating"}, true,
 		},
 		"OtherID": {
-			"another handler is asked", handlers.Handler{ID: "a"}, handlers.Review{ID: ptr.To("b")}, false,
+			"another handler is asked", handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
 		},
 	} {
 		if got := tc.handler.Answers(tc.review); got != tc.want {
