@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -60,10 +61,25 @@ func (t *transport) send(r *http.Request, s *session) (*http.Response, error) {
 // around is a transport of client-go with the credentials that are good now. One that makes connections for streams,
 // as for commands in pods, needs its own connection.
 func (v *vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper {
-	if _, ordinary := next.(*http.Transport); ordinary {
+	if ordinary(next) {
 		return &transport{v, base}
 	}
 	return streaming{v, next}
+}
+
+// ordinary tells whether a transport is one for requests. Client-go may have put it into another one, for files of CAs
+// that change.
+func ordinary(next http.RoundTripper) bool {
+	for {
+		switch known := next.(type) {
+		case *http.Transport:
+			return true
+		case utilnet.RoundTripperWrapper:
+			next = known.WrappedRoundTripper()
+		default:
+			return false
+		}
+	}
 }
 
 // streaming puts the credentials on requests of another transport. It repeats nothing.

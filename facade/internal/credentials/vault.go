@@ -54,6 +54,9 @@ func Connect(ctx context.Context, o Options) (*rest.Config, error) {
 		return nil, err
 	}
 	config := rest.AnonymousClientConfig(first.config)
+	// Connections for streams are made by others, who take the certificate from here: it is that of the first login.
+	config.CertFile, config.CertData = first.config.CertFile, first.config.CertData
+	config.KeyFile, config.KeyData = first.config.KeyFile, first.config.KeyData
 	config.Host, config.QPS = first.server.String(), -1 // the server's own fairness is better than a limit on this side
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })

@@ -1,0 +1,162 @@
+package connection_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+)
+
+// kubeconfig has the user "me" for the cluster, with more of the cluster if there is.
+func (c *cluster) kubeconfig(user, more string) string {
+	c.t.Helper()
+	return c.file("config", fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: here,
+		contexts: [{name: there, context: {cluster: there, user: other, namespace: theirs}},
+			{name: here, context: {cluster: here, user: me, namespace: ours}}],
+		clusters: [{name: there, cluster: {server: "https://127.0.0.1:1"}},
+			{name: here, cluster: {server: %q, certificate-authority-data: %s%s}}],
+		users: [{name: other, user: {token: other}}, {name: me, user: {%s}}]}`,
+		c.server.URL, encoded(c.ca), more, user))
+}
+
+func encoded(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+
+// Whatever a kubeconfig says, the server takes the program for whom it is meant to be: by login handlers, and without.
+func TestUsersOfKubeconfigs(t *testing.T) {
+	basic := "Basic " + encoded([]byte("ann:secret"))
+	c := newCluster(t, "Bearer a", "Bearer in a file", basic, "ann", "Bearer of a plugin")
+	certificate, key := c.certificate("ann")
+	cases := map[string]struct{ reason, user, want string }{
+		"Token":     {"as most have it", `token: a`, "Bearer a"},
+		"TokenFile": {"as pods have it", `tokenFile: ` + c.file("token", []byte("in a file\n")), "Bearer in a file"},
+		"Basic":     {"old clusters, and proxies", `username: ann, password: secret`, basic},
+		"Certificate": {"as administrators have it", fmt.Sprintf(
+			"client-certificate-data: %s, client-key-data: %s", encoded(certificate), encoded(key),
+		), "ann"},
+		"CertificateFiles": {"as minikube has it", fmt.Sprintf(
+			"client-certificate: %s, client-key: %s", c.file("crt", certificate), c.file("key", key),
+		), "ann"},
+		"Plugin": {"as clouds have it", c.plugin("of a plugin"), "Bearer of a plugin"},
+	}
+	for name, tc := range cases {
+		for how, login := range map[string]func(string) (*credentials.Info, error){
+			"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+		} {
+			t.Run(name+how, func(t *testing.T) {
+				path := c.kubeconfig(tc.user, "")
+				p, err := connect(t, func() (*credentials.Info, error) { return login(path) })
+				if err != nil {
+					t.Fatalf("%s: %v", tc.reason, err)
+				}
+				if got, err := p.user(t); got != tc.want || err != nil {
+					t.Errorf("%s: want %q, got %q, error %v", tc.reason, tc.want, got, err)
+				}
+				if got := p.streamingUser(t); got != tc.want {
+					t.Errorf("%s: connections for streams have the same credentials: want %q, got %q", tc.reason, tc.want, got)
+				}
+				if info, err := login(path); err != nil || info.DefaultNamespace != "ours" {
+					t.Errorf("it is the context that is current, got %+v, error %v", info, err)
+				}
+			})
+		}
+	}
+}
+
+// plugin has the program ask a command for its token: what the file "plugged" has at that time.
+func (c *cluster) plugin(token string) string {
+	c.t.Helper()
+	path := c.file("plugged", []byte(token))
+	script := c.file("plugin.sh", fmt.Appendf(nil, "#!/bin/sh\necho call >> %s.calls\nprintf '%%s' "+
+		`'{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'`+
+		"\"$(cat %s)\"'\"}}'\n", path, path))
+	return "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: [" +
+		script + "]}"
+}
+
+// Client-go asks the plugin again by itself: there is no need for a login, or there is for the same credentials.
+func TestPluginWhoseTokenExpires(t *testing.T) {
+	c := newCluster(t, "Bearer first")
+	path := c.kubeconfig(c.plugin("first"), "")
+	p, err := connect(t, func() (*credentials.Info, error) { return connection.Kubeconfig(path) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{"first", "second", "third"} {
+		c.welcome("Bearer " + token)
+		c.file("plugged", []byte(token))
+		if got, err := p.user(t); got != "Bearer "+token || err != nil {
+			t.Errorf("want the token %q, got %q, error %v", token, got, err)
+		}
+	}
+	calls, err := os.ReadFile(c.folder + "/plugged.calls")
+	if n := strings.Count(string(calls), "call"); n != 3 || err != nil || p.logins != 1 {
+		t.Errorf("%d calls of the plugin and %d logins, want 3 and one; error %v", n, p.logins, err)
+	}
+	c.welcome()
+	if got, err := p.user(t); err == nil || !strings.Contains(err.Error(), "those that the API server has refused") {
+		t.Errorf("a plugin without good tokens ends the program, got %q, error %v", got, err)
+	}
+}
+
+// A file of a token that changes is read again before its time when the server refuses what it had.
+func TestTokenFileThatChanges(t *testing.T) {
+	for how, login := range map[string]func(string) (*credentials.Info, error){
+		"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+	} {
+		t.Run(how, func(t *testing.T) {
+			c := newCluster(t)
+			path := c.kubeconfig("tokenFile: "+c.file("token", []byte("first")), "")
+			var p *program
+			for n, token := range []string{"first", "second", "third", "fourth", "fifth"} {
+				c.file("token", []byte(token))
+				c.welcome("Bearer " + token)
+				if p == nil {
+					var err error
+					if p, err = connect(t, func() (*credentials.Info, error) { return login(path) }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got, err := p.user(t); got != "Bearer "+token || err != nil || p.logins > n+1 {
+					t.Errorf("want the token %q, got %q after %d logins, error %v", token, got, p.logins, err)
+				}
+			}
+		})
+	}
+}
+
+// The proxy of a kubeconfig, or of a handler, is on the way to the server.
+func TestConnectionThroughProxy(t *testing.T) {
+	withoutCluster(t)
+	c := newCluster(t, "Bearer a")
+	for how, login := range map[string]func(proxy string) (*credentials.Info, error){
+		"Kubeconfig": func(proxy string) (*credentials.Info, error) {
+			return connection.Kubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy))
+		},
+		"BuiltIn": func(proxy string) (*credentials.Info, error) {
+			return connection.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy))
+		},
+		"Handler": func(proxy string) (*credentials.Info, error) {
+			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", ProxyURL: proxy}, nil
+		},
+		"TrustEnv": func(string) (*credentials.Info, error) {
+			// The proxy of the environment does not exist, and nobody asks it for this machine.
+			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", TrustEnv: true}, nil
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			proxy, connections := c.proxy()
+			p, err := connect(t, func() (*credentials.Info, error) { return login(proxy) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.user(t)
+			if n := connections(); got != "Bearer a" || err != nil || (n == 1) != (how != "TrustEnv") {
+				t.Errorf("got %q, error %v, by %d connections of the proxy", got, err, n)
+			}
+		})
+	}
+}
