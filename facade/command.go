@@ -88,7 +88,10 @@ func (c commandOperator) Around(ctx context.Context, namespaces []string, serve 
 }
 
 // SetupWithManager adds the operator to the manager of the command line.
-func (c commandOperator) SetupWithManager(m ctrl.Manager) error { return c.op.setUp(m, true) }
+func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
+	c.op.defaultNamespace = defaultNamespace
+	return c.op.setUp(m, true)
+}
 
 // exitLimit is how long the exit may take by the settings as they are by now: a startup may have changed them.
 func (op *Operator) exitLimit() time.Duration {

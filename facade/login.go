@@ -39,8 +39,8 @@ type ConnectionInfo struct {
 	PrivateKeyPath string
 	// PrivateKeyData is the content of such a file. Kopf: private_key_data.
 	PrivateKeyData []byte
-	// DefaultNamespace is that of the configuration. It has no effect yet: Kubernetes events about objects without a
-	// namespace go to "default". Kopf: default_namespace.
+	// DefaultNamespace is where Kubernetes events go that are about objects without a namespace; it has no other use.
+	// Default: "default", as in a manager of the project. Kopf: default_namespace.
 	DefaultNamespace string
 	// ProxyURL is the proxy on the way to the server, such as http://host:3128. Kopf: proxy_url.
 	ProxyURL string

@@ -37,6 +37,8 @@ type Operator struct {
 	clients       clients
 	managed       []managed
 	kubeconfig    string // the file of the flag
+
+	defaultNamespace func() string // that of the credentials; nil under the project's manager
 }
 
 // stage is how far the operator is: what is registered too late would never be called.

@@ -181,7 +181,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
 		Forget: op.forgetMemos(), Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
-		StuckTimeout: s.values.Queueing.StuckTimeout,
+		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace,
 	}
 }
 

@@ -130,7 +130,9 @@ func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, me
 
 // Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
 // camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
-// nor fails: an event that cannot be posted is a line in the log. Kopf: event.
+// nor fails: an event that cannot be posted is a line in the log. That of an object without a namespace goes to the one
+// of the kubeconfig's context, of the pod, or of [ConnectionInfo].DefaultNamespace, else to "default"; in a manager of
+// the project, always to "default". Kopf: event.
 func (c *Change[T]) Event(eventType, reason, message string) {
 	if c.call.Events == nil {
 		c.do(func() error { return errOnlyReading })

@@ -113,6 +113,9 @@ type Options struct {
 	ObeyRetryAfter bool
 	// NoPosting posts no Kubernetes events: handlers may, but nothing comes of it.
 	NoPosting bool
+	// DefaultNamespace is where Kubernetes events about objects without a namespace go, asked for each of them; nil, or
+	// an empty answer, is "default".
+	DefaultNamespace func() string
 	// Begin is called first of all, where and when the operator runs, before anything is watched. It gives the options
 	// that count from then on; an error ends the manager. Nil is for options that do not change.
 	Begin func(ctx context.Context) (Options, error)

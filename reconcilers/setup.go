@@ -71,6 +71,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
 		readiness: indexes.NewReadiness(), health: state,
 	}
+	own.poster.DefaultNamespace = o.DefaultNamespace
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)
 	own.controllers = &controller.Dependencies{

@@ -28,8 +28,9 @@ type Operator interface {
 	// Around calls serve between the startup and the cleanup of the operator, for these namespaces, or for the whole
 	// cluster. The startup may change the settings; if it does not succeed, serve is not called.
 	Around(ctx context.Context, namespaces []string, serve func() error) error
-	// SetupWithManager adds the operator to the manager.
-	SetupWithManager(m ctrl.Manager) error
+	// SetupWithManager adds the operator to the manager. The default namespace is that of the credentials, if they have
+	// one, at any time.
+	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
 }
 
 // Settings are what the program says of its manager.

@@ -37,7 +37,7 @@ func (f *fakeOperator) Around(_ context.Context, namespaces []string, serve func
 	return serve()
 }
 
-func (f *fakeOperator) SetupWithManager(ctrl.Manager) error { return errSetUp }
+func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
 
 // nowhere is the configuration of a cluster that nobody serves.
 const nowhere = "testdata/nowhere.yaml"

@@ -13,11 +13,11 @@ import (
 // authorized calls serve with a connection to the cluster. When there are no credentials for it any more, the context
 // ends, and the error is the reason.
 func (r *runner) authorized(
-	ctx context.Context, settings Settings, serve func(ctx context.Context, config *rest.Config) error,
+	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	config, err := credentials.Connect(ctx, credentials.Options{
+	to, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) {
 			return settings.Login(ctx, r.kubeconfig)
 		},
@@ -32,7 +32,7 @@ func (r *runner) authorized(
 		}
 		return err
 	}
-	err = serve(serving, config)
+	err = serve(serving, to)
 	var failed *unauthorizedError
 	if errors.As(context.Cause(serving), &failed) {
 		return failed

@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
@@ -70,18 +71,18 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
 	ctx = logf.IntoContext(ctx, log.WithName(r.program.Name))
-	return r.authorized(ctx, settings, func(ctx context.Context, config *rest.Config) error {
-		return r.serve(ctx, config, options)
+	return r.authorized(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
+		return r.serve(ctx, to, options)
 	})
 }
 
 // serve runs the operator in a manager of its own.
-func (r *runner) serve(ctx context.Context, config *rest.Config, options ctrl.Options) error {
-	m, err := ctrl.NewManager(rest.AddUserAgent(config, r.program.Name), options)
+func (r *runner) serve(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
+	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, r.program.Name), options)
 	if err != nil {
 		return fmt.Errorf("starting operator %q: %w", r.program.Name, err)
 	}
-	if err := r.program.Operator.SetupWithManager(m); err != nil {
+	if err := r.program.Operator.SetupWithManager(m, to.DefaultNamespace); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 var errNoCluster = errors.New(
@@ -17,27 +19,35 @@ var errNoCluster = errors.New(
 		"cluster, the pod needs a service account",
 )
 
-// Load finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
-func Load(path string) (*rest.Config, error) {
-	config, err := find(path)
+// Login finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
+// It is how an operator logs in that has no handlers for that.
+func Login(path string) (*credentials.Info, error) {
+	config, namespace, err := find(path)
 	switch {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.Join(missing(path), errNoCluster)
 	case err != nil:
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
-	// The server's own fairness is better than a limit on this side.
-	config.QPS = -1
-	return config, nil
+	return &credentials.Info{Config: config, DefaultNamespace: namespace}, nil
 }
 
-func find(path string) (*rest.Config, error) {
+// find gives the namespace of the configuration that counts as well.
+func find(path string) (config *rest.Config, namespace string, err error) {
 	if path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		if config, err := rest.InClusterConfig(); err == nil {
-			return config, nil
+			return config, around.namespace(), nil
 		}
 	}
-	return loader(path).ClientConfig()
+	files := loader(path)
+	if config, err = files.ClientConfig(); err != nil {
+		return nil, "", err
+	}
+	raw, err := files.RawConfig()
+	if said := raw.Contexts[raw.CurrentContext]; said != nil {
+		return config, said.Namespace, err
+	}
+	return config, around.namespace(), err // the files are empty, so it is the cluster around the process
 }
 
 // loader reads a kubeconfig file, or those of the environment if there is none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // nowhere is the configuration of a cluster that nobody serves.
@@ -47,7 +48,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", strings.Join(tc.variable, string(filepath.ListSeparator)))
-			_, err := connection.Load(tc.flag)
+			_, err := connection.Login(tc.flag)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
 				t.Errorf("%s: want %q and no %q, got: %v", tc.reason, tc.want, tc.not, err)
 			}
@@ -67,11 +68,11 @@ func TestConfigIsNotThrottled(t *testing.T) {
 		default:
 			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", nowhere}, string(filepath.ListSeparator)))
 		}
-		got, err := connection.Load(path)
+		p, err := connect(t, func() (*credentials.Info, error) { return connection.Login(path) })
 		if err != nil {
 			t.Fatalf("by the %s: %v", how, err)
 		}
-		if got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
+		if got := p.config; got.Host != "http://127.0.0.1:1" || got.QPS != -1 {
 			t.Errorf("by the %s: %s, %v requests a second", how, got.Host, got.QPS)
 		}
 	}

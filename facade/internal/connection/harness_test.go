@@ -155,7 +155,7 @@ type program struct {
 func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, error) {
 	t.Helper()
 	p := &program{}
-	config, err := credentials.Connect(t.Context(), credentials.Options{
+	made, err := credentials.Connect(t.Context(), credentials.Options{
 		Login: func(context.Context) (map[string]*credentials.Info, error) {
 			p.logins++
 			info, err := login()
@@ -166,8 +166,8 @@ func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, e
 	if err != nil {
 		return nil, err
 	}
-	p.config = config
-	p.client, err = rest.HTTPClientFor(config)
+	p.config = made.Config
+	p.client, err = rest.HTTPClientFor(made.Config)
 	if err == nil {
 		t.Cleanup(p.client.CloseIdleConnections)
 	}

@@ -62,21 +62,6 @@ func takeToken(merged *api.Config, said *api.Context) string {
 	return token
 }
 
-// ServiceAccount gives the credentials of the pod around the process; nil if there are none. Client-go reads the token
-// again from time to time.
-func ServiceAccount() (*credentials.Info, error) {
-	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, nil //nolint:nilnil // there is none, which is no error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the service account: %w", err)
-	}
-	info := of(config)
-	info.Priority, info.DefaultNamespace = serviceAccountPriority, mountedNamespace()
-	return info, nil
-}
-
 // of has the fields that say all of the configuration, or the configuration itself beside them if they do not.
 func of(config *rest.Config) *credentials.Info {
 	info := &credentials.Info{

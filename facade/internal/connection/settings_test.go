@@ -95,10 +95,11 @@ func TestProxies(t *testing.T) {
 		"Kubeconfig": {"testdata/proxied.yaml", connection.Settings{}, "own.example.org:3128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := connection.Load(tc.path)
+			info, err := connection.Login(tc.path)
 			if err != nil {
 				t.Fatal(err)
 			}
+			config := info.Config
 			tc.settings.Apply(config)
 			var dialled string
 			config.Dial = func(_ context.Context, _, address string) (net.Conn, error) {

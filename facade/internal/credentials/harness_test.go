@@ -84,6 +84,8 @@ type program struct {
 	host   string
 	logins int
 	failed error
+
+	namespace func() string // the default one
 }
 
 // start logs in with what the function gives for the n-th login.
@@ -92,7 +94,7 @@ func start(
 ) (*program, error) {
 	t.Helper()
 	p := &program{t: t}
-	config, err := credentials.Connect(ctx, credentials.Options{
+	connection, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(context.Context) (map[string]*credentials.Info, error) {
 			p.logins++
 			return give(p.logins)
@@ -102,8 +104,8 @@ func start(
 	if err != nil {
 		return p, err
 	}
-	p.host = config.Host
-	p.client, err = rest.HTTPClientFor(config)
+	p.host, p.namespace = connection.Config.Host, connection.DefaultNamespace
+	p.client, err = rest.HTTPClientFor(connection.Config)
 	return p, err
 }
 

@@ -26,7 +26,7 @@ func (v *vault) login() {
 	case err != nil:
 		v.fail(err)
 	default:
-		v.current, v.rest = found[0], found[1:]
+		v.use(found)
 		v.logins++
 		logf.FromContext(v.ctx).V(verbosity(v.logins)).Info("Logged in",
 			"handler", v.current.handler, "server", v.current.server.Host, "login", v.logins)

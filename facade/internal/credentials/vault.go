@@ -39,15 +39,30 @@ type vault struct {
 	current  *session
 	rest     []*session // those of the other handlers, the best one first
 	refused  map[string][][sha256.Size]byte
+	defaults string // the default namespace of those that are, or were, in use
 	logins   int
 	unproven int           // logins in a row whose credentials the API server has refused at once
 	running  chan struct{} // closed when the login that is running has ended; nil if none is
 	err      error         // why there will be no credentials any more
 }
 
-// Connect logs in, and makes a configuration whose requests always have the credentials that are good at their time. No
-// login begins when the context has ended.
-func Connect(ctx context.Context, o Options) (*rest.Config, error) {
+// Connection is to the API server, as whoever logged in last.
+type Connection struct {
+	// Config is for clients: their requests always have the credentials that are good at their time.
+	Config *rest.Config
+
+	vault *vault
+}
+
+// DefaultNamespace is that of the credentials, if they have one; during a login, of those before it.
+func (c *Connection) DefaultNamespace() string {
+	c.vault.mu.Lock()
+	defer c.vault.mu.Unlock()
+	return c.vault.defaults
+}
+
+// Connect logs in. No login begins when the context has ended.
+func Connect(ctx context.Context, o Options) (*Connection, error) {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
 	first, err := v.session(ctx)
 	if err != nil {
@@ -60,7 +75,7 @@ func Connect(ctx context.Context, o Options) (*rest.Config, error) {
 	config.Host, config.QPS = first.server.String(), -1 // the server's own fairness is better than a limit on this side
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
-	return config, nil
+	return &Connection{Config: config, vault: v}, nil
 }
 
 // session waits for credentials that are good, as far as one knows.
@@ -144,9 +159,15 @@ func (v *vault) invalidate(s *session, reason string) {
 	s.close()
 	v.current = nil
 	if len(v.rest) > 0 {
-		v.current, v.rest = v.rest[0], v.rest[1:]
+		v.use(v.rest)
 		logf.FromContext(v.ctx).Info("Went on with other credentials", "handler", v.current.handler)
 	}
+}
+
+// use goes on with the first of these credentials. The caller holds the lock.
+func (v *vault) use(all []*session) {
+	v.current, v.rest = all[0], all[1:]
+	v.defaults = v.current.info.DefaultNamespace
 }
 
 // fail ends all that needs credentials. The caller holds the lock.

@@ -187,13 +187,20 @@ func TestPriorities(t *testing.T) {
 		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
 			high, low := s.info("high"), s.info("low")
 			high.Priority, low.Priority, low.Server = 20, 10, "http://other/path"
+			high.DefaultNamespace, low.DefaultNamespace = "high", "low"
 			return map[string]*credentials.Info{"a": low, "b": high, "none": nil}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got := p.namespace(); got != "high" {
+			t.Errorf("the default namespace is that of the credentials in use, got %q", got)
+		}
 		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.logins != 1 {
 			t.Errorf("got %d, error %v, %d logins", code, err, p.logins)
+		}
+		if got := p.namespace(); got != "low" {
+			t.Errorf("the default namespace is that of the credentials in use, got %q", got)
 		}
 		want := []string{"api/apis high", "api/version high", "other/path/apis low"}
 		if d := cmp.Diff(want, s.requests()); d != "" {

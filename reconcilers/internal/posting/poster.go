@@ -1,6 +1,7 @@
 package posting
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +35,10 @@ type Creator interface {
 
 // Poster posts events in the background. It is a Runnable of a manager; events wait until Start runs.
 type Poster struct {
+	// DefaultNamespace is where events about objects without a namespace go, asked for each when it is posted. Nil, or
+	// an empty answer, is "default". It is set before Start.
+	DefaultNamespace func() string
+
 	client    Creator
 	component string
 	queue     chan *post
@@ -81,7 +86,7 @@ func (p *Poster) Start(ctx context.Context) error {
 			p.drain(ctx)
 			return nil
 		case next := <-p.queue:
-			err := p.client.Create(ctx, next.event)
+			err := p.create(ctx, next.event)
 			if err != nil && ctx.Err() != nil {
 				p.drain(ctx, next)
 				return nil
@@ -107,12 +112,24 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 				return
 			}
 		}
-		next.logFailure(ctx, p.client.Create(ctx, next.event))
+		next.logFailure(ctx, p.create(ctx, next.event))
 	}
 	if left := len(p.queue); left > 0 {
 		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
 			"count", left)
 	}
+}
+
+// create posts one event. Those about objects without a namespace get one, and say it of these, too.
+func (p *Poster) create(ctx context.Context, event *corev1.Event) error {
+	if event.Namespace == "" {
+		event.Namespace = metav1.NamespaceDefault
+		if p.DefaultNamespace != nil {
+			event.Namespace = cmp.Or(p.DefaultNamespace(), metav1.NamespaceDefault)
+		}
+		event.InvolvedObject.Namespace = event.Namespace
+	}
+	return p.client.Create(ctx, event)
 }
 
 func (p *post) logFailure(ctx context.Context, err error) {
@@ -130,15 +147,11 @@ func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, mess
 	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
 		return nil
 	}
-	namespace := about.GetNamespace()
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
 	now := time.Now()
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: namePrefix},
+		ObjectMeta: metav1.ObjectMeta{Namespace: about.GetNamespace(), GenerateName: namePrefix},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: namespace,
+			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: about.GetNamespace(),
 			Name: about.GetName(), UID: about.GetUID(),
 		},
 		Type: eventType, Reason: reason, Message: shorten(message), Action: action,

@@ -299,6 +299,38 @@ func TestPost(t *testing.T) {
 	}
 }
 
+// Where an event goes that has no place of its own is found out when it is posted.
+func TestPostWithoutNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, namespace := &server{}, ""
+		poster := posting.New(s, "op")
+		poster.DefaultNamespace = func() string { return namespace }
+		about := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "ns1"}}
+		post := func() {
+			for _, about := range []object{about, example()} {
+				poster.Post(t.Context(), about, corev1.EventTypeNormal, "R", "m")
+			}
+		}
+		post()
+		namespace = "earlier"
+		defer start(t.Context(), t, poster)()
+		for _, next := range []string{"later", ""} {
+			synctest.Wait()
+			namespace = next
+			post()
+		}
+		synctest.Wait()
+		var got []string
+		for _, event := range s.events {
+			got = append(got, event.Namespace+" "+event.InvolvedObject.Namespace)
+		}
+		want := []string{"earlier earlier", "ns1 ns1", "later later", "ns1 ns1", "default default", "ns1 ns1"}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
 func TestPostShortensMessages(t *testing.T) {
 	head, tail := strings.Repeat("h", 511), strings.Repeat("t", 510)
 	tests := map[string]struct{ reason, message, want string }{

@@ -1,0 +1,117 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// zones have no namespace.
+var zones = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Zone", Plural: "zones"}
+
+// announcing posts an event about each object. Its first request is another one, for which there may be a login.
+func announcing(op *kopf.Operator) {
+	post := func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		if err := c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object); err != nil {
+			return err
+		}
+		c.Info("Created", "of "+c.Object.GetName())
+		return nil
+	}
+	kopf.ForResource(op, "zones").OnCreate("announce", post)
+	kopf.ForResource(op, "widgets").OnCreate("announce", post)
+}
+
+// announced are the messages of all events, with where they are, and where they say that their objects are.
+func announced(t *testing.T, server *memapi.Server) (all []string) {
+	t.Helper()
+	user, err := client.New(memapi.Config(server), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events corev1.EventList
+	if err := user.List(t.Context(), &events); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		all = append(all, fmt.Sprintf("%s in %s, said to be in %s",
+			event.Message, event.Namespace, event.InvolvedObject.Namespace))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func zone(name string) map[string]any {
+	return map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Zone", "metadata": map[string]any{"name": name, "uid": "uid-" + name},
+	}
+}
+
+// Events about objects without a namespace go to the one of the credentials, which another login may change.
+func TestDefaultNamespaceOfCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		server.Install(zones)
+		g, logins := &guard{server: server, token: "1"}, 0
+		namespaces := []string{"first", "second", ""}
+		op := scheming()
+		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			logins++
+			info := g.info(fmt.Sprint(logins))
+			info.DefaultNamespace = namespaces[logins-1]
+			return info, nil
+		})
+		announcing(op)
+		stop := commanded(t, op)
+		time.Sleep(time.Minute)
+		server.Put(served, body(map[string]any{"size": int64(1)}))
+		for n := range namespaces {
+			g.change(fmt.Sprint(n + 1))
+			server.Put(zones, zone(fmt.Sprint("z", n+1)))
+			time.Sleep(time.Minute)
+		}
+		if code, stderr := stop(); code != 0 || logins != 3 {
+			t.Errorf("exit code %d, %d logins:\n%s", code, logins, stderr)
+		}
+		want := []string{
+			"of w1 in ns, said to be in ns",           // its own
+			"of z1 in first, said to be in first",     // that of the credentials
+			"of z2 in second, said to be in second",   // also after another login
+			"of z3 in default, said to be in default", // they have none
+		}
+		if d := cmp.Diff(want, announced(t, server)); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// A manager of the project does not tell: all of them go to one namespace.
+func TestDefaultNamespaceInManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		server.Install(zones)
+		op := kopf.New("test.example.org")
+		announcing(op)
+		stop := operate(t, server, op, logr.Discard())
+		server.Put(zones, zone("z"))
+		time.Sleep(time.Minute)
+		stop()
+		if d := cmp.Diff([]string{"of z in default, said to be in default"}, announced(t, server)); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
