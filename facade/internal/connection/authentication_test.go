@@ -56,7 +56,7 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 					t.Errorf("%s: want %q, got %q, error %v", tc.reason, tc.want, got, err)
 				}
 				if got := p.streamingUser(t); got != tc.want {
-					t.Errorf("%s: connections for streams have the same credentials: want %q, got %q", tc.reason, tc.want, got)
+					t.Errorf("%s: streams have the same credentials: want %q, got %q", tc.reason, tc.want, got)
 				}
 				if info, err := login(path); err != nil || info.DefaultNamespace != "ours" {
 					t.Errorf("it is the context that is current, got %+v, error %v", info, err)

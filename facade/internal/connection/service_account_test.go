@@ -75,7 +75,8 @@ func TestPodsWithoutServiceAccount(t *testing.T) {
 // The built-in login has the namespace of what it takes, and no other.
 func TestDefaultNamespaces(t *testing.T) {
 	withoutCluster(t)
-	cluster := `clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}], current-context: a`
+	const form = "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: %s}], " +
+		`clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]}`
 	for name, tc := range map[string]struct{ reason, context, want string }{
 		"Said":    {"as kubectl takes it", "{cluster: a, namespace: ours}", "ours"},
 		"Default": {"it may be said", "{cluster: a, namespace: default}", "default"},
@@ -83,8 +84,7 @@ func TestDefaultNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir() + "/config"
-			text := fmt.Sprintf("{apiVersion: v1, kind: Config, %s, contexts: [{name: a, context: %s}]}", cluster, tc.context)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(path, fmt.Appendf(nil, form, tc.context), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("POD_NAMESPACE", "another") // is that of the process, not of the cluster
