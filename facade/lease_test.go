@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -104,9 +105,10 @@ func TestLostLease(t *testing.T) {
 				}
 				<-ended
 				time.Sleep(time.Hour)
-				want := []string{"startup", "first", "second", "second ended", "cleanup"}
+				refused := "refused: the manager does not wait for the operator any more, so nothing is written"
+				want := []string{"startup", "first", "second", "second ended", "cleanup", refused}
 				if loses {
-					want = []string{"startup", "first", "second", "second ended after the end"}
+					want = []string{"startup", "first", "second", "second ended after the end", refused}
 				}
 				seen.want(t, want...)
 				if server.late.Load() != 0 {
@@ -125,6 +127,7 @@ func leased(seen *journal, over func() bool) *kopf.Operator {
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("first", func(_ context.Context, c *Change) error {
 		seen.add("first")
+		go intrude(c, seen, over)
 		c.Patch(func(w *Widget) { w.Labels = map[string]string{"first": "done"} })
 		return nil
 	})
@@ -142,16 +145,34 @@ func leased(seen *journal, over func() bool) *kopf.Operator {
 	return op
 }
 
-// electing is a manager with a leader, on virtual time.
+// intrude writes with the handler's client, whatever any context says, when it should not: after the end.
+func intrude(c *Change, seen *journal, over func() bool) {
+	for !over() {
+		time.Sleep(time.Second)
+	}
+	other := &Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}}
+	if err := c.Client.Create(context.Background(), other); err != nil {
+		seen.add("refused: " + err.Error())
+	}
+}
+
+// electing is a manager with a leader and the operator, on virtual time.
 func electing(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
+	t.Helper()
+	m := unmanaged(t, server, lock)
+	if err := op.SetupWithManager(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// unmanaged is a manager with a leader, and without an operator.
+func unmanaged(t *testing.T, server http.RoundTripper, lock resourcelock.Interface) ctrl.Manager {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 		LeaderElection: true, LeaderElectionID: "l", LeaderElectionResourceLockInterface: lock,
 	})
-	if err == nil {
-		err = op.SetupWithManager(m)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

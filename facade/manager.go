@@ -14,7 +14,12 @@ type clients struct {
 	live   client.Reader
 }
 
+// clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
+// may use its client for the cleanup.
 func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients {
+	if !op.started && op.fence != nil {
+		writing = op.fence.Client(writing)
+	}
 	return clients{client: client.WithFieldOwner(writing, op.name), live: live}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -35,6 +36,7 @@ type Operator struct {
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to
 	clients       clients
+	fence         *reconcilers.Fence // nil before the set-up
 	managed       []managed
 	kubeconfig    string // the file of the flag
 

@@ -25,8 +25,8 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 // The manager's cache and its other controllers are left alone. Metrics go to the registry of controller-runtime. Where
 // the manager elects a leader, handlers are called by the leader alone, and so are those of [Operator.OnStartup] and
 // [Operator.OnCleanup]. When it loses its lease, the manager gives no time to anybody: the contexts of handlers end at
-// once, the operator itself writes nothing more, and nothing is cleaned up. What handlers send through clients of their
-// own is up to them: give the context to each request.
+// once, neither the operator nor the Client of its handlers writes anything more, and nothing is cleaned up. What
+// handlers send through clients of their own is up to them: give the context to each request.
 //
 // # Errors
 //
@@ -84,6 +84,7 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	if err != nil {
 		return nil, err
 	}
+	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
 	op.stage = setUp
 	return plan, nil
@@ -101,14 +102,14 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
 	}
-	if err := op.addProbes(m); err != nil {
-		return err
-	}
 	options := op.engineOptions(plan)
 	if !op.started {
 		op.accompany(m, &options)
 	}
-	return reconcilers.SetupWithManager(m, options)
+	if err := reconcilers.SetupWithManager(m, options); err != nil {
+		return err
+	}
+	return op.addProbes(m) // which would take the place of those of another operator of this name
 }
 
 // valid is false for nil and for the zero value.
@@ -181,7 +182,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
 		Forget: op.forgetMemos(), Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
-		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace,
+		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace, Fence: op.fence,
 	}
 }
 

@@ -68,8 +68,8 @@ func claimsOf(m elected) *claims {
 	return made
 }
 
-// newClaim notes all kinds of the operator, or none of them if another operator has one already. Two spellings of one
-// kind are told as far as that can be without asking a cluster; acquire knows for certain, later.
+// newClaim notes the name and all kinds of the operator, or nothing if another operator has one of them already. Two
+// spellings of one kind are told as far as that can be without asking a cluster; acquire knows for certain, later.
 func newClaim(m manager.Manager, o Options) (*claim, error) {
 	places, err := o.Places()
 	if err != nil {
@@ -87,6 +87,10 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	for _, other := range own.of.all {
 		if err := own.clash(other); err != nil {
 			return nil, err
+		}
+		if other.operator == own.operator {
+			return nil, fmt.Errorf("another operator of this manager has the name %q, and the health checks of that "+
+				"name: give one of them another name, or register all handlers with one operator", o.Name)
 		}
 	}
 	own.of.all = append(own.of.all, own)

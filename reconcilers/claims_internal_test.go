@@ -26,10 +26,17 @@ func (c candidate) Elected() <-chan struct{} { return c.channel }
 
 func TestAcquire(t *testing.T) {
 	here, there := candidate{channel: make(chan struct{})}, candidate{channel: make(chan struct{})}
+	known := map[string]*claim{}
 	named := func(name, prefix string, m manager.Manager) *claim {
+		if c := known[name]; c != nil && m == here {
+			return c
+		}
 		c, err := newClaim(m, Options{Name: name, Prefix: prefix})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if m == here {
+			known[name] = c
 		}
 		return c
 	}
@@ -58,7 +65,7 @@ func TestAcquire(t *testing.T) {
 		"BothOther": {
 			"whoever handles them", named("two", "p", here), v2, `operator "one" of this process does already`,
 		},
-		"OtherPrefix":  {"each has its own memory", named("two", "q", here), widgets, ""},
+		"OtherPrefix":  {"each has its own memory", named("three", "q", here), widgets, ""},
 		"OtherPlural":  {"other objects", named("two", "p", here), others, ""},
 		"OtherManager": {"maybe another cluster", named("one", "p", there), widgets, ""},
 	}

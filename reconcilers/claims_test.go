@@ -74,6 +74,10 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 			), operator("one", shared, "gadgets"),
 			`give one of them another name`,
 		},
+		"SameNameOtherKind": {
+			"checks are known by the name", operator("one", shared, "Gadget"), operator("one", shared, "Widget"),
+			`another operator of this manager has the name "one", and the health checks of that name`,
+		},
 		"OtherPrefix": {
 			"each has its own memory", operator("one", "one", "Gadget"), operator("two", "two", "Gadget"), "",
 		},

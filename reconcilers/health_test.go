@@ -212,6 +212,26 @@ func TestReadyWithoutWork(t *testing.T) {
 	})
 }
 
+// Operators of one manager are told apart by their names, whoever of them is not ready.
+func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := examine(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
+		second := reconcilers.Options{Name: "second.example.org", Prefix: "second.example.org"}
+		second.Registrations = append(second.Registrations, to(t, "secrets",
+			&handlers.Handler{ID: "s", Reason: cause.Create, Call: succeed}))
+		if err := reconcilers.SetupWithManager(m, second); err != nil {
+			t.Fatal(err)
+		}
+		stop := operateIn(t, m, reconcilers.Options{}, created(t))
+		defer stop()
+		time.Sleep(time.Minute)
+		m.want("the first one may list its kind", m.ready, "second.example.org/caches: secrets: not listed yet: ")
+		if len(m.ready) != 10 || len(m.alive) != 2 {
+			t.Errorf("each has all checks: %d and %d", len(m.ready), len(m.alive))
+		}
+	})
+}
+
 func TestReadyWithoutLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := examine(t, memapi.New())

@@ -9,12 +9,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
@@ -35,6 +37,12 @@ type Registration struct {
 
 // Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
 type Digests = controller.Digests
+
+// Fence tells when the manager does not wait for the operator any more, and refuses requests from then on.
+type Fence = fence.Fence
+
+// NewFence makes the fence of an operator in the manager, for its Options: SetupWithManager adds it to the manager.
+func NewFence(m manager.Manager) *Fence { return fence.New(m) }
 
 // Options describe one operator.
 type Options struct {
@@ -122,6 +130,8 @@ type Options struct {
 	// End is called last of all, when the last handler has returned, if Begin has succeeded, and if the manager waits
 	// for it: it does not when the lease of the leader is lost. The context has ended. Nil is not called.
 	End func(ctx context.Context) error
+	// Fence tells when the manager does not wait for the operator any more; nil has SetupWithManager make one.
+	Fence *Fence
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
 }

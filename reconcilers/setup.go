@@ -25,7 +25,10 @@ import (
 
 // SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
 func SetupWithManager(m manager.Manager, o Options) error {
-	guard := fence.New(m)
+	guard := o.Fence
+	if guard == nil {
+		guard = NewFence(m)
+	}
 	own, err := newOperator(m, o, health.New(), guard)
 	if err != nil {
 		return err

@@ -68,13 +68,21 @@ type fenced struct {
 
 // RoundTrip sends the request if the fence stands.
 func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	select {
-	case <-t.fence.down:
+	if err := t.fence.refusal(); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
-		return nil, errFenced
+		return nil, err
+	}
+	return t.next.RoundTrip(request)
+}
+
+// refusal is why nothing is sent; nil as long as the fence stands.
+func (f *Fence) refusal() error {
+	select {
+	case <-f.down:
+		return errFenced
 	default:
-		return t.next.RoundTrip(request)
+		return nil
 	}
 }

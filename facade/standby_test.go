@@ -1,0 +1,145 @@
+package facade_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// held is a lease that another process renews, until it dies.
+type held struct {
+	lease
+
+	dead atomic.Bool
+}
+
+func (h *held) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if !h.dead.Load() {
+		h.record = &resourcelock.LeaderElectionRecord{
+			HolderIdentity: "another process", LeaseDurationSeconds: 15, RenewTime: metav1.Now(),
+		}
+	}
+	return h.lease.Get(ctx)
+}
+
+// asked is a manager whose checks can be asked.
+type asked struct {
+	ctrl.Manager
+
+	ready, alive map[string]healthz.Checker
+}
+
+func ask(m ctrl.Manager) *asked {
+	return &asked{m, map[string]healthz.Checker{}, map[string]healthz.Checker{}}
+}
+
+func (a *asked) AddReadyzCheck(name string, check healthz.Checker) error {
+	a.ready[name] = check
+	return a.Manager.AddReadyzCheck(name, check)
+}
+
+func (a *asked) AddHealthzCheck(name string, check healthz.Checker) error {
+	a.alive[name] = check
+	return a.Manager.AddHealthzCheck(name, check)
+}
+
+// failing are the checks that fail, with what they say.
+func failing(checks map[string]healthz.Checker) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(checks)) {
+		if err := checks[name](httptest.NewRequest(http.MethodGet, "/", nil)); err != nil {
+			all = append(all, name+": "+err.Error())
+		}
+	}
+	return all
+}
+
+// A process that waits for being the leader is in order, and does nothing. When it leads, all checks count for it.
+func TestReadyOnStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, server, op := &held{}, servedAPI(), one(succeed)
+		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Startup) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return nil
+		})
+		m := ask(unmanaged(t, server, lock))
+		if err := op.SetupWithManager(m); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Start(ctx) }()
+		want := func(when string, texts ...string) {
+			t.Helper()
+			got := strings.Join(failing(m.ready), "\n")
+			if got != strings.Join(texts, "\n") {
+				t.Errorf("%s: want %q, got %q", when, texts, got)
+			}
+			if dead := failing(m.alive); len(dead) > 0 {
+				t.Errorf("%s: a restart would not help: %q", when, dead)
+			}
+		}
+		time.Sleep(24 * time.Hour)
+		want("another process leads")
+		if n := server.count.Load(); n != 0 {
+			t.Errorf("%d requests by a process that does not lead", n)
+		}
+		lock.dead.Store(true)
+		time.Sleep(time.Minute)
+		want("it leads, and starts", "test.example.org/startup: the startup handlers have not succeeded yet")
+		time.Sleep(time.Hour)
+		want("it is at work")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An operator that is refused takes no check from another one.
+func TestChecksOfTwoOperators(t *testing.T) {
+	m := ask(newManager(t, newScheme(t)))
+	probing := func(name, text string) *kopf.Operator {
+		op := kopf.New(name)
+		op.OnProbe("p", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanentf("%s", text) })
+		return op
+	}
+	for name, refused := range map[string]bool{"a.example.org": true, "b.example.org": false} {
+		if err := probing(name, "of "+name).SetupWithManager(m); err != nil {
+			t.Fatal(err)
+		}
+		if !refused {
+			continue
+		}
+		err := probing(name, "of nobody").SetupWithManager(m)
+		const taken = `another operator of this manager has the name "a.example.org"`
+		if err == nil || !strings.Contains(err.Error(), taken) {
+			t.Errorf("two of one name: %v", err)
+		}
+	}
+	texts := strings.Join(failing(m.alive), "\n")
+	for _, want := range []string{"a.example.org/probes: ", "of a.example.org", "b.example.org/probes: "} {
+		if !strings.Contains(texts, want) {
+			t.Errorf("want %q, got: %s", want, texts)
+		}
+	}
+	if len(m.ready) != 10 || len(m.alive) != 4 {
+		t.Errorf("each has all checks: %q, %q", slices.Sorted(maps.Keys(m.ready)), slices.Sorted(maps.Keys(m.alive)))
+	}
+}

@@ -1,0 +1,116 @@
+package health_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+)
+
+// answering answers each request with a body that lasts until it is closed.
+type answering struct {
+	code int
+	err  error
+}
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	return &http.Response{StatusCode: a.code, Body: io.NopCloser(strings.NewReader(""))}, nil
+}
+
+// request makes one for the scope, and gives what ends it.
+func request(t *testing.T, h *health.Health, scope, query string, answer answering) (end func()) {
+	t.Helper()
+	client := h.Scope(scope).Client(&http.Client{Transport: answer})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/pods?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		if err := errors.Join(response.Body.Close(), response.Body.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWatches(t *testing.T) {
+	const open, watching = http.StatusOK, "watch=true"
+	tests := map[string]struct {
+		reason string
+		limits health.Limits
+		query  string
+		answer answering
+		open   time.Duration // before it is ended
+		ended  time.Duration
+		want   []string
+	}{
+		"Open": {"it may be silent, which others look at",
+			health.Limits{}, watching, answering{code: open}, 24 * time.Hour, 0, nil},
+		"Ended": {"there is time for another one",
+			health.Limits{}, watching, answering{code: open}, time.Hour, 69 * time.Second, nil},
+		"Over": {"nobody has renewed it",
+			health.Limits{}, watching, answering{code: open}, time.Hour, 70 * time.Second,
+			[]string{"watches: a: not watched for 1m10s"}},
+		"Own": {"the limit is a setting",
+			health.Limits{Silence: minute}, watching, answering{code: open}, time.Hour, minute,
+			[]string{"watches: a: not watched for 1m0s"}},
+		"Never": {"whoever may be silent has to be there",
+			health.Limits{Silence: -1}, watching, answering{code: open}, time.Hour, minute, nil},
+		"List": {"a list is no watch",
+			health.Limits{}, "", answering{code: open}, time.Hour, 0, []string{"watches: a: not watched for 1h0m0s"}},
+		"Gone": {"a watch that is refused is none",
+			health.Limits{}, watching, answering{code: http.StatusGone}, time.Hour, 0,
+			[]string{"watches: a: not watched for 1h0m0s"}},
+		"Failed": {"nor is one that never came",
+			health.Limits{}, watching, answering{err: io.EOF}, time.Hour, 0,
+			[]string{"watches: a: not watched for 1h0m0s"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := serving(t.Context(), "a")
+				h.Limit(tc.limits)
+				h.Scope("a").Synced()
+				end := request(t, h, "a", tc.query, tc.answer)
+				if time.Sleep(tc.open); tc.ended > 0 {
+					end()
+					time.Sleep(tc.ended)
+				}
+				want(t, tc.reason, h.Ready(), tc.want...)
+				want(t, "a restart would not help", h.Alive())
+			})
+		})
+	}
+}
+
+// A watch begins before the one before it is over: it counts when none is left.
+func TestOverlappingWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serving(t.Context(), "a")
+		h.Scope("a").Synced()
+		first := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
+		second := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
+		first()
+		time.Sleep(time.Hour)
+		want(t, "the second one is open", h.Ready())
+		second()
+		h.Scope("a").Failed(errors.New("connection refused"))
+		time.Sleep(minute)
+		want(t, "there is time for a third one", h.Ready())
+		time.Sleep(minute)
+		want(t, "the reason is told", h.Ready(), "watches: a: not watched for 2m0s: connection refused")
+		h.Scope("a").Begin()
+		want(t, "it starts anew: that is a matter of its list", h.Ready(), "caches: a: not listed yet")
+	})
+}
