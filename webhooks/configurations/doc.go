@@ -1,7 +1,8 @@
 // Package configurations is what a cluster is told about admission: the
 // entries of ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
 // [Validating] and [Mutating] make them from the handlers, with neither a
-// cluster nor a clock: names, rules, selectors, and where requests are sent.
+// cluster nor a clock: names, rules, selectors, and where requests are sent. A
+// [Writer] keeps them in the two objects, among those of other operators.
 //
 // It stands apart because an entry is about which requests come, and never about
 // what is answered: it knows handlers by what is said of them, and no function

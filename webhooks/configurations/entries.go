@@ -5,6 +5,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
 
@@ -95,4 +96,20 @@ func (f Form) entry(
 		entry.MatchConditions = h.Conditions
 	}
 	return entry
+}
+
+// plain are the entries of one type as JSON has them.
+func plain(
+	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form, mutating bool,
+) ([]any, error) {
+	entries, err := f.entries(hooks, client, mutating)
+	all := make([]any, 0, len(entries))
+	for i := range entries {
+		fields, wrong := runtime.DefaultUnstructuredConverter.ToUnstructured(&entries[i])
+		if wrong != nil {
+			return nil, fmt.Errorf("encoding the entry %q: %w", entries[i].Name, wrong)
+		}
+		all = append(all, fields)
+	}
+	return all, err
 }
