@@ -15,6 +15,7 @@ type Handling[T client.Object] interface {
 	Patcher[T]
 	Results
 	EventPoster
+	Adopter
 }
 
 // Subject is the object that a handler is called for.
@@ -51,6 +52,12 @@ type EventPoster interface {
 	Warn(reason, message string)
 	// Event posts one of any type.
 	Event(eventType, reason, message string)
+}
+
+// Adopter makes children of the object.
+type Adopter interface {
+	// Adopt makes objects its children before they are created: see [Change.Adopt].
+	Adopt(children ...any) error
 }
 
 var (

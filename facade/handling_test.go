@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ type used struct {
 	Current, Latest, Last string
 	Absent                bool
 	Resource              kopf.Resource
+	Child                 string
 }
 
 // use is a function for the handlers of all verbs, and for all types.
@@ -33,8 +35,11 @@ func use[T client.Object](h kopf.Handling[T], ownerOf func(T) string) (used, err
 	h.Info("Seen", "info")
 	h.Warn("Seen", "warning")
 	h.Event("Other", "Seen", "other")
+	child := &corev1.Pod{}
+	err = errors.Join(err, h.Adopt(child))
 	return used{
 		ownerOf(h.Current()), ownerOf(h.Latest()), last, errors.Is(absent, kopf.ErrNoResult), h.Resource(),
+		child.GenerateName + " of " + child.OwnerReferences[0].Kind,
 	}, err
 }
 
@@ -96,7 +101,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 				a.Call.Resource = &widgets
 				tc.tune(a, newer)
 			})
-			want := used{tc.current, "new", "result", true, widgets}
+			want := used{tc.current, "new", "result", true, widgets, "w1- of Widget"}
 			want.Resource.Shortcuts = []string{"w"}
 			if d := cmp.Diff(want, got); d != "" || a.Outcome.Err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, a.Outcome.Err, d)

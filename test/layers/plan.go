@@ -84,6 +84,7 @@ var House = Plan{
 	{Dir: "reconcilers/handlers", Layer: 3},
 	{Dir: "reconcilers/internal/queue", Layer: 3},
 
+	{Dir: "facade/hierarchies", Layer: 4},
 	{Dir: "facade/internal/inplace", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},

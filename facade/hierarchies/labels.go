@@ -1,0 +1,82 @@
+package hierarchies
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Label adds labels to the children, and with [Nested] to what stands in them. Labels that are there keep their values,
+// unless [Forced]. Kopf: label.
+func Label(children any, labels map[string]string, opts ...LabelOption) error {
+	s := collect(opts)
+	paths, err := parse(s.nested)
+	if err != nil {
+		return err
+	}
+	return each(children, func(c child) error { return c.labelAll(labels, s.forced, paths) })
+}
+
+func parse(texts []string) (paths []diff.Path, err error) {
+	for _, text := range texts {
+		path, err := codec.ParsePath(text)
+		if err != nil {
+			return nil, fmt.Errorf("labelling nested fields: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// labelAll labels the object and what stands in it.
+func (c child) labelAll(labels map[string]string, forced bool, paths []diff.Path) error {
+	if err := c.label(labels, forced); err != nil {
+		return fmt.Errorf("labelling: %w", err)
+	}
+	for _, path := range paths {
+		nested, there, err := c.nested(path)
+		if err == nil && there {
+			err = nested.label(labels, forced)
+		}
+		if err != nil {
+			return fmt.Errorf("labelling %s: %w", codec.FormatPath(path), err)
+		}
+	}
+	return nil
+}
+
+func (c child) label(labels map[string]string, forced bool) error {
+	if c.typed != nil {
+		all := maps.Clone(c.typed.GetLabels())
+		if all == nil {
+			all = make(map[string]string, len(labels))
+		}
+		for key, value := range labels {
+			if _, there := all[key]; !there || forced {
+				all[key] = value
+			}
+		}
+		c.typed.SetLabels(all)
+		return nil
+	}
+	metadata, err := c.metadata()
+	if err != nil {
+		return err
+	}
+	all, ok := metadata["labels"].(map[string]any)
+	if !ok && metadata["labels"] != nil {
+		return fmt.Errorf("its labels are a %T, not a mapping", metadata["labels"])
+	}
+	if all == nil {
+		all = make(map[string]any, len(labels))
+		metadata["labels"] = all
+	}
+	for key, value := range labels {
+		if _, there := all[key]; !there || forced {
+			all[key] = value
+		}
+	}
+	return nil
+}

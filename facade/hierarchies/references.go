@@ -1,0 +1,148 @@
+package hierarchies
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+var (
+	errNoOwner = errors.New("there is no owner: it is nil")
+	errNoKind  = errors.New("the owner does not say its kind, as typed objects that clients have read do not: " +
+		"give the option hierarchies.Scheme")
+)
+
+// AppendOwnerReference makes the owner one of the owners of the children, so that the API server deletes them with it.
+// A reference to it that is there stays as it is. An owner with a namespace can own nothing outside of it. Kopf:
+// append_owner_reference.
+func AppendOwnerReference(owner client.Object, children any, opts ...ReferenceOption) error {
+	reference, err := OwnerReference(owner, opts...)
+	if err != nil {
+		return fmt.Errorf("appending an owner reference: %w", err)
+	}
+	return each(children, func(c child) error { return c.appendReference(reference) })
+}
+
+// RemoveOwnerReference makes the owner none of the owners of the children. Kopf: remove_owner_reference.
+func RemoveOwnerReference(owner client.Object, children any) error {
+	if isNil(owner) {
+		return fmt.Errorf("removing an owner reference: %w", errNoOwner)
+	}
+	return each(children, func(c child) error { return c.removeReference(owner.GetUID()) })
+}
+
+// OwnerReference is what children have to name their owner. Kopf: build_owner_reference.
+func OwnerReference(owner client.Object, opts ...ReferenceOption) (metav1.OwnerReference, error) {
+	if isNil(owner) {
+		return metav1.OwnerReference{}, errNoOwner
+	}
+	s := collect(opts)
+	kind, err := kindOf(owner, s.scheme)
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
+	return metav1.OwnerReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
+		Controller: s.controller, BlockOwnerDeletion: s.block,
+	}, nil
+}
+
+// ObjectReference is how Kubernetes events name an object. Kopf: build_object_reference.
+func ObjectReference(object client.Object, opts ...ReferenceOption) (corev1.ObjectReference, error) {
+	if isNil(object) {
+		return corev1.ObjectReference{}, errNoOwner
+	}
+	kind, err := kindOf(object, collect(opts).scheme)
+	if err != nil {
+		return corev1.ObjectReference{}, err
+	}
+	return corev1.ObjectReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: object.GetName(), UID: object.GetUID(),
+		Namespace: object.GetNamespace(),
+	}, nil
+}
+
+// kindOf is what the object says of itself, or what the scheme says of its type.
+func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	if kind := object.GetObjectKind().GroupVersionKind(); kind.Kind != "" {
+		return kind, nil
+	}
+	if scheme == nil {
+		return schema.GroupVersionKind{}, errNoKind
+	}
+	kind, err := apiutil.GVKForObject(object, scheme)
+	if err != nil {
+		return kind, fmt.Errorf("finding the kind of the owner: %w", err)
+	}
+	return kind, nil
+}
+
+func isNil(object client.Object) bool {
+	if object == nil {
+		return true
+	}
+	value := reflect.ValueOf(object)
+	return value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+func (c child) appendReference(reference metav1.OwnerReference) error {
+	if c.typed != nil {
+		held := c.typed.GetOwnerReferences()
+		if !slices.ContainsFunc(held, func(r metav1.OwnerReference) bool { return r.UID == reference.UID }) {
+			c.typed.SetOwnerReferences(append(slices.Clone(held), reference))
+		}
+		return nil
+	}
+	metadata, held, err := c.rawReferences()
+	if err != nil || slices.ContainsFunc(held, refersTo(reference.UID)) {
+		return err
+	}
+	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&reference)
+	if err != nil {
+		return fmt.Errorf("encoding an owner reference: %w", err)
+	}
+	metadata["ownerReferences"] = append(slices.Clone(held), any(encoded))
+	return nil
+}
+
+func (c child) removeReference(uid types.UID) error {
+	if c.typed != nil {
+		c.typed.SetOwnerReferences(slices.DeleteFunc(
+			slices.Clone(c.typed.GetOwnerReferences()), func(r metav1.OwnerReference) bool { return r.UID == uid },
+		))
+		return nil
+	}
+	metadata, held, err := c.rawReferences()
+	if err != nil {
+		return err
+	}
+	metadata["ownerReferences"] = slices.DeleteFunc(append([]any{}, held...), refersTo(uid))
+	return nil
+}
+
+func (c child) rawReferences() (metadata map[string]any, held []any, err error) {
+	if metadata, err = c.metadata(); err != nil {
+		return nil, nil, err
+	}
+	held, ok := metadata["ownerReferences"].([]any)
+	if !ok && metadata["ownerReferences"] != nil {
+		return nil, nil, fmt.Errorf("its ownerReferences are a %T, not a list", metadata["ownerReferences"])
+	}
+	return metadata, held, nil
+}
+
+func refersTo(uid types.UID) func(reference any) bool {
+	return func(reference any) bool {
+		fields, _ := reference.(map[string]any)
+		return fields["uid"] == string(uid)
+	}
+}

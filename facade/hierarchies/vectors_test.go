@@ -1,0 +1,147 @@
+package hierarchies_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// errOmitted is for what Kopf takes from the handled object: Go has no arguments that can be left out.
+var errOmitted = errors.New("there is no handled object to take this from")
+
+func TestVectorsHierarchy(t *testing.T) {
+	vectors.Play(t, "hierarchy", nil, func(t *testing.T, input vectors.Fields) (any, error) {
+		vectors.Known(t, input, "flags", "fn", "handled", "labels", "name", "namespace", "objs", "owner")
+		flags := vectors.Known(t, orEmpty(input["flags"]), "forced", "force", "strict", "nested", "controller",
+			"block_owner_deletion")
+		objects := input["objs"]
+		err := act(input, flags, objects)
+		return map[string]any{"objs": objects}, err
+	})
+}
+
+func act(input, flags vectors.Fields, objects any) error {
+	owner := ownerOf(input)
+	switch function := input.Text("fn", ""); function {
+	case "append_owner_reference":
+		return hierarchies.AppendOwnerReference(owner, objects, references(flags)...)
+	case "remove_owner_reference":
+		return hierarchies.RemoveOwnerReference(owner, objects)
+	case "adopt":
+		return hierarchies.Adopt(owner, objects, all[hierarchies.AdoptOption](flags)...)
+	case "label":
+		labels, err := labelsOf(input, owner)
+		if err != nil {
+			return err
+		}
+		return hierarchies.Label(objects, labels, all[hierarchies.LabelOption](flags)...)
+	case "harmonize_naming":
+		name, err := textOf(input, "name", owner, client.Object.GetName)
+		if err != nil {
+			return err
+		}
+		return hierarchies.HarmonizeNaming(objects, name, all[hierarchies.NamingOption](flags)...)
+	case "adjust_namespace":
+		namespace, err := textOf(input, "namespace", owner, client.Object.GetNamespace)
+		if err != nil {
+			return err
+		}
+		return hierarchies.AdjustNamespace(objects, namespace, all[hierarchies.NamespaceOption](flags)...)
+	default:
+		return fmt.Errorf("the harness does not know the function %s", function)
+	}
+}
+
+func orEmpty(value any) any {
+	if value == nil {
+		return map[string]any{}
+	}
+	return value
+}
+
+// ownerOf is the one that is given, or the handled object.
+func ownerOf(input vectors.Fields) client.Object {
+	for _, key := range []string{"owner", "handled"} {
+		if body := input.Mapping(key); body != nil {
+			return &unstructured.Unstructured{Object: body}
+		}
+	}
+	return nil
+}
+
+// labelsOf are those that are given, or the owner's.
+func labelsOf(input vectors.Fields, owner client.Object) (map[string]string, error) {
+	given, ok := input["labels"].(map[string]any)
+	if !ok {
+		if _, null := input["labels"]; null || owner == nil {
+			return nil, errOmitted
+		}
+		return owner.GetLabels(), nil
+	}
+	labels := map[string]string{}
+	for key, value := range given {
+		labels[key], _ = value.(string)
+	}
+	return labels, nil
+}
+
+// textOf is what is given, null as the empty one, or what the owner has.
+func textOf(input vectors.Fields, key string, owner client.Object, get func(client.Object) string) (string, error) {
+	if _, given := input[key]; given {
+		return input.Text(key, ""), nil
+	}
+	if owner == nil {
+		return "", errOmitted
+	}
+	return get(owner), nil
+}
+
+// all makes the options that a function takes.
+func all[O hierarchies.Option](flags vectors.Fields) (options []O) {
+	add := func(one hierarchies.Option, is bool) {
+		if option, fits := one.(O); fits && is {
+			options = append(options, option)
+		}
+	}
+	add(hierarchies.Forced(), flags.Flag("forced") || flags.Flag("force"))
+	add(hierarchies.Strict(), flags.Flag("strict"))
+	paths := flags.List("nested")
+	if text := flags.Text("nested", ""); text != "" {
+		paths = []any{text}
+	}
+	for _, one := range paths {
+		text, ok := one.(string)
+		if !ok {
+			text = codec.FormatPath(diff.Path(vectors.Path(one)))
+		}
+		add(hierarchies.Nested(text), true)
+	}
+	return options
+}
+
+func references(flags vectors.Fields) (options []hierarchies.ReferenceOption) {
+	if value, given := flags["controller"]; given {
+		options = append(options, hierarchies.Controller(truth(value)))
+	}
+	if value, given := flags["block_owner_deletion"]; given {
+		options = append(options, hierarchies.BlockOwnerDeletion(truth(value)))
+	}
+	return options
+}
+
+// truth is nil for null.
+func truth(value any) *bool {
+	is, ok := value.(bool)
+	if !ok {
+		return nil
+	}
+	return &is
+}
