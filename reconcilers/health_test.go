@@ -122,9 +122,10 @@ func TestReadyOnceAllIsListed(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		m.want("the API server is down", m.ready,
-			"discovery: the API server has not answered yet for: configmaps, secrets")
+			"discovery: the API server has not answered yet for: configmaps, secrets",
+			"indices: handlers wait until the indexed resources are listed: secrets")
 		time.Sleep(time.Hour)
-		m.want("it is still down", m.ready, "discovery")
+		m.want("it is still down", m.ready, "discovery", "indices")
 		m.want("a restart would not help", m.alive)
 		way.down.Store(false)
 		time.Sleep(75 * time.Second)

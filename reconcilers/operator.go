@@ -102,7 +102,7 @@ func (o *operator) run(ctx context.Context) {
 func (o *operator) Announce(
 	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
-	var serving, filling, unknown []string
+	var serving, filling, unknown, indexing []string
 	for _, a := range all {
 		scopes := o.scopesOf(a.Resource)
 		serving = append(serving, scopes...)
@@ -112,9 +112,12 @@ func (o *operator) Announce(
 	}
 	for _, selector := range unanswered {
 		unknown = append(unknown, selector.String())
+		if o.options.indexes(selector) {
+			indexing = append(indexing, selector.String())
+		}
 	}
 	o.health.Announce(serving, unknown)
-	o.readiness.Begin(ctx, filling)
+	o.readiness.Begin(ctx, filling, indexing)
 }
 
 // Run serves one resource in all its namespaces until the context ends, unless it is refused.

@@ -183,6 +183,13 @@ func (o Options) selectors() (all []discovery.Selector) {
 	return all
 }
 
+// indexes tells whether there are indices of what the selector means.
+func (o Options) indexes(selector discovery.Selector) bool {
+	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
+		return r.Selector == selector && r.Handler.Family == handlers.Indexing
+	})
+}
+
 // scopes are the namespaces to be watched, one cache each; the empty one is the whole cluster.
 func (o Options) scopes(namespaced bool) []string {
 	if !namespaced || len(o.Namespaces) == 0 {

@@ -17,30 +17,40 @@ const reminderAfter = 10 * time.Second
 type Readiness struct {
 	mu      sync.Mutex
 	began   bool
+	settled bool     // all kinds to wait for are known
+	kinds   []string // those that were told last, until it is settled
+	unknown []string // what may mean further ones
 	waiting []string
+	opening sync.Once
 	open    chan struct{}
 }
 
 // NewReadiness makes a closed one.
 func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 
-// Begin names the kinds to wait for. Later calls only take out kinds that are not served any more: handlers do not wait
-// for kinds that are served later.
-func (r *Readiness) Begin(ctx context.Context, kinds []string) {
+// Begin names the kinds to wait for, and the selectors of which it is not known yet what they mean: they are waited
+// for, too. Once there are none of these, later calls only take out kinds that are not served any more: handlers do not
+// wait for kinds that are served later.
+func (r *Readiness) Begin(ctx context.Context, kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.began {
-		r.waitFor(
-			slices.DeleteFunc(slices.Clone(r.waiting), func(kind string) bool { return !slices.Contains(kinds, kind) }),
-		)
-		return
+	left := slices.Clone(r.waiting)
+	if len(unknown) == 0 {
+		left = slices.DeleteFunc(left, func(kind string) bool { return !slices.Contains(kinds, kind) })
 	}
-	r.began, r.waiting = true, kinds
-	if len(kinds) == 0 {
-		close(r.open)
-		return
+	if !r.settled {
+		for _, kind := range kinds {
+			if !slices.Contains(r.kinds, kind) {
+				left = append(left, kind)
+			}
+		}
+		r.kinds, r.unknown, r.settled = kinds, unknown, len(unknown) == 0
 	}
-	go r.remind(ctx)
+	r.waitFor(left)
+	if !r.began && (len(left) > 0 || !r.settled) {
+		go r.remind(ctx)
+	}
+	r.began = true
 }
 
 // Done takes out a kind that is indexed, or cannot be. Nil does nothing.
@@ -55,17 +65,17 @@ func (r *Readiness) Done(kind string) {
 
 // waitFor replaces the kinds to wait for, and opens if none is left. The caller holds the lock.
 func (r *Readiness) waitFor(left []string) {
-	if len(r.waiting) > 0 && len(left) == 0 {
-		close(r.open)
-	}
 	r.waiting = left
+	if r.settled && len(left) == 0 {
+		r.opening.Do(func() { close(r.open) })
+	}
 }
 
-// Waiting gives the kinds that are waited for; none once it is open.
+// Waiting gives the kinds and the selectors that are waited for; none once it is open.
 func (r *Readiness) Waiting() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.waiting)
+	return slices.Concat(r.waiting, r.unknown)
 }
 
 // Wait waits until the indices are filled; it returns false if the context ends before that. Nil is open.

@@ -23,7 +23,7 @@ func TestReadiness(t *testing.T) {
 		)
 		defer stop()
 		r := indexes.NewReadiness()
-		r.Begin(ctx, []string{"pods", "secrets", "widgets.example.org"})
+		r.Begin(ctx, []string{"pods", "secrets", "widgets.example.org"}, nil)
 		r.Done("pods")
 		r.Done("nobody waits for this")
 		time.Sleep(9 * time.Second)
@@ -44,7 +44,7 @@ func TestReadiness(t *testing.T) {
 		waited := make(chan bool, 2)
 		go func() { waited <- r.Wait(ctx) }()
 		synctest.Wait()
-		r.Begin(ctx, []string{"secrets"}) // a later round has no widgets any more
+		r.Begin(ctx, []string{"secrets"}, nil) // a later round has no widgets any more
 		synctest.Wait()
 		if len(waited) != 0 {
 			t.Error("the secrets are not there yet")
@@ -57,10 +57,54 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
+// As long as the API server does not say what selectors mean, nobody knows what to wait for.
+func TestReadinessOfWhatIsNotKnown(t *testing.T) {
+	type round struct {
+		kinds, unknown []string
+		done           string // afterwards
+	}
+	pods := []string{"pods"}
+	tests := map[string]struct {
+		reason string
+		rounds []round
+		want   string // what is waited for; empty if it is open
+	}{
+		"Nothing":  {"there are no indices", []round{{}}, ""},
+		"AllDark":  {"the server is down", []round{{unknown: pods}}, "pods"},
+		"NoKinds":  {"what is indexed does not exist", []round{{unknown: pods}, {}}, ""},
+		"Answered": {"its kind is waited for", []round{{unknown: pods}, {kinds: []string{"v1 pods"}}}, "v1 pods"},
+		"Listed": {"nor is it waited for again", []round{
+			{kinds: pods, unknown: []string{"x"}, done: "pods"}, {kinds: []string{"pods", "x.io"}, done: "x.io"},
+		}, ""},
+		"OneDark": {"the other one may be listed meanwhile", []round{
+			{kinds: pods, unknown: []string{"x"}, done: "pods"},
+		}, "x"},
+		"Again": {"a pause forgets what was known, not what is waited for", []round{
+			{kinds: pods}, {unknown: pods},
+		}, "pods"},
+		"AgainListed": {"it opens once", []round{{kinds: pods, done: "pods"}, {unknown: pods}, {kinds: pods}}, ""},
+		"Later":       {"nobody waits for what is served later", []round{{}, {kinds: pods}}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			r := indexes.NewReadiness()
+			for _, round := range tc.rounds {
+				r.Begin(ctx, round.kinds, round.unknown)
+				r.Done(round.done)
+			}
+			stop()
+			if got := strings.Join(r.Waiting(), ", "); got != tc.want || r.Wait(ctx) != (tc.want == "") {
+				t.Errorf("%s: want to wait for %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
 func TestReadinessEndsWithTheContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r := indexes.NewReadiness()
-	r.Begin(ctx, []string{"pods"})
+	r.Begin(ctx, []string{"pods"}, nil)
 	stop()
 	if r.Wait(ctx) {
 		t.Error("nothing is ready")

@@ -1,0 +1,87 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// dark is a way to the server on which paths cannot be reached before a moment.
+type dark struct {
+	server http.RoundTripper
+	paths  func(path string) bool
+	until  time.Time
+}
+
+// RoundTrip fails, or asks the server.
+func (d dark) RoundTrip(r *http.Request) (*http.Response, error) {
+	if time.Now().Before(d.until) && d.paths(r.URL.Path) {
+		return nil, errors.New("connection refused")
+	}
+	return d.server.RoundTrip(r)
+}
+
+// A server that is down when the operator starts must not make handlers find empty indices once it is back.
+func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
+	all := func(string) bool { return true }
+	group := func(path string) bool { return strings.Contains(path, "x.io") }
+	tests := map[string]struct {
+		reason string
+		paths  func(path string) bool
+		once   bool
+		want   string
+	}{
+		"Server": {"nothing is known, and nothing can be handled", all, false, "60 things after minutes"},
+		"Once":   {"scanning is disabled, but the first scan counts", all, true, "60 things after minutes"},
+		"Group":  {"what is to be handled is known before what is indexed", group, false, "60 things after minutes"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true}
+				server.Install(things)
+				for n := range 60 {
+					name := fmt.Sprint("t", n)
+					server.Put(things, map[string]any{
+						"apiVersion": "x.io/v1", "kind": "Thing",
+						"metadata": map[string]any{"namespace": "ns", "name": name, "uid": name},
+					})
+				}
+				p.create("ConfigMap", "c")
+				index, filling := byName()
+				began, got := time.Now(), []string{}
+				h := &handlers.Handler{
+					ID: "h", Family: handlers.Changing, Reason: cause.Create,
+					Call: func(context.Context, *handlers.Call) error {
+						when := "at once"
+						if time.Since(began) > 5*time.Minute {
+							when = "after minutes"
+						}
+						got = append(got, fmt.Sprintf("%d things %s", index.Len(), when))
+						return nil
+					},
+				}
+				way := dark{delaying(server, "things", steady(time.Second)), tc.paths, began.Add(6 * time.Minute)}
+				stop := operateAll(t, way, reconcilers.Options{ScanOnce: tc.once}, to(t, "configmaps", h),
+					to(t, "things.v1.x.io", filling))
+				time.Sleep(20 * time.Minute)
+				stop()
+				if len(got) != 1 || got[0] != tc.want {
+					t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
+				}
+			})
+		})
+	}
+}
