@@ -50,13 +50,13 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				p := newPeople(t, server)
-				things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true}
+				things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things"}
 				server.Install(things)
 				for n := range 60 {
 					name := fmt.Sprint("t", n)
 					server.Put(things, map[string]any{
 						"apiVersion": "x.io/v1", "kind": "Thing",
-						"metadata": map[string]any{"namespace": "ns", "name": name, "uid": name},
+						"metadata": map[string]any{"name": name, "uid": name},
 					})
 				}
 				p.create("ConfigMap", "c")

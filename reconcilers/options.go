@@ -186,7 +186,7 @@ func (o Options) selectors() (all []discovery.Selector) {
 // indexes tells whether there are indices of what the selector means.
 func (o Options) indexes(selector discovery.Selector) bool {
 	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
-		return r.Selector == selector && r.Handler.Family == handlers.Indexing
+		return r.Selector == selector && r.Handler.Index != nil
 	})
 }
 
