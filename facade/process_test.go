@@ -117,6 +117,9 @@ func hanging[A any](context.Context, A) error {
 
 // runProgram is the process of one of the programs. It does not return if there is one.
 func runProgram() {
+	if logging, ok := loggingPrograms[os.Getenv(program)]; ok {
+		kopf.Main(logging())
+	}
 	register, ok := programs[os.Getenv(program)]
 	if !ok {
 		return

@@ -78,7 +78,9 @@ func New(p Program) *cobra.Command {
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
-			": watch the cluster, and handle what changes in it until it is told to stop.",
+			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" +
+			"Flags that are not given are read from the environment variables in brackets. There, namespaces stand " +
+			"between spaces.",
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          r.run,
@@ -101,14 +103,17 @@ func New(p Program) *cobra.Command {
 	return root
 }
 
+// usage is the exit code of a wrong command line.
+const usage = 2
+
 // ExitCode is 0 for nil, 2 for a wrong command line, 1 for any other error.
 func ExitCode(err error) int {
-	var usage *usageError
+	var wrong *usageError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage):
-		return 2
+	case errors.As(err, &wrong):
+		return usage
 	default:
 		return 1
 	}

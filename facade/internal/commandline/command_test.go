@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +21,9 @@ var errSetUp = errors.New("it is set up")
 
 // fakeOperator ends the run when it is set up.
 type fakeOperator struct {
-	own    []string
-	served []string
+	own     []string
+	served  []string
+	handler slog.Handler
 }
 
 func (f *fakeOperator) Settings() (commandline.Settings, error) {
@@ -29,7 +31,9 @@ func (f *fakeOperator) Settings() (commandline.Settings, error) {
 		info, err := connection.Login(path)
 		return map[string]*credentials.Info{"login": info}, err
 	}
-	return commandline.Settings{Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login}, nil
+	return commandline.Settings{
+		Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login, LogHandler: f.handler,
+	}, nil
 }
 
 func (f *fakeOperator) Around(_ context.Context, namespaces []string, serve func() error) error {

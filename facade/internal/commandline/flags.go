@@ -24,6 +24,9 @@ type runner struct {
 	liveness      string
 	endpoint      liveness.Address
 	log           logFlags
+
+	readFlags       []string // those that the environment may have
+	fromEnvironment []string // those that it has, with their variables
 }
 
 // commonFlags are those of all commands. Kopf has the same, but --kubeconfig.
@@ -34,6 +37,7 @@ func (r *runner) commonFlags(flags *pflag.FlagSet) {
 			"~/.kube/config",
 	)
 	r.log.add(flags)
+	r.readable(flags)
 }
 
 // runFlags are those of the commands that run the operator.
@@ -54,6 +58,7 @@ func (r *runner) runFlags(flags *pflag.FlagSet) {
 		&r.liveness, "liveness", "L", "",
 		"serve the results of the probes at this `URL`, such as http://0.0.0.0:8080/healthz",
 	)
+	r.readable(flags)
 }
 
 // checkFlags checks the flags one by one and against each other, and brings them into their shortest form.

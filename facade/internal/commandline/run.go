@@ -25,8 +25,11 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if r.program.Err != nil {
 		return r.program.Err
 	}
-	if err := r.checkFlags(cmd); err != nil {
+	if err := r.readEnvironment(cmd); err != nil {
 		return err
+	}
+	if err := r.checkFlags(cmd); err != nil {
+		return r.explained(err)
 	}
 	settings, err := r.program.Operator.Settings()
 	if err != nil {
@@ -34,7 +37,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	}
 	log, err := r.log.logger(cmd, r.program.Name, settings.LogHandler)
 	if err != nil {
-		return err
+		return r.explained(err)
 	}
 	r.log.use(log)
 	namespaces, said := r.scope(settings.Namespaces)

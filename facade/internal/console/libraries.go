@@ -59,7 +59,7 @@ func hasAnyPrefix(text string, prefixes []string) bool {
 
 // Whose infos are for debugging, and whose are not.
 var (
-	libraries = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/"}
+	libraries = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
 	// The API server warns of what is deprecated or dropped, and a failed health check is worth its line.
 	warning = []string{
 		"sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)", "k8s.io/client-go/rest.WarningLogger",

@@ -1,0 +1,67 @@
+package console_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+)
+
+// cutOff is a stream that ends in the middle of an event.
+type cutOff struct{}
+
+func (cutOff) Decode() (watch.EventType, runtime.Object, error) { return "", nil, io.ErrUnexpectedEOF }
+
+func (cutOff) Close() {}
+
+// What libraries say of themselves is shown when debugging, however they say it. What they warn of, and their errors,
+// are shown in any case.
+func TestChatterOfLibraries(t *testing.T) {
+	const always, debugging = true, false
+	cases := map[string]struct {
+		reason string
+		log    func(log logr.Logger)
+		shown  bool
+	}{
+		"watch": {"a watch ends now and then", func(log logr.Logger) {
+			reporter := apierrors.NewClientErrorReporter(500, "GET", "watch")
+			for range watch.NewStreamWatcherWithLogger(log, cutOff{}, reporter).ResultChan() {
+				t.Error("an event")
+			}
+		}, debugging},
+		"error": {"somebody has to know", func(log logr.Logger) {
+			utilruntime.HandleErrorWithLogger(log, io.ErrUnexpectedEOF, "text")
+		}, always},
+		"warning of the API server": {"of what is deprecated, or dropped", func(log logr.Logger) {
+			ctx := logf.IntoContext(t.Context(), log)
+			logf.NewKubeAPIWarningLogger(logf.KubeAPIWarningLoggerOptions{}).HandleWarningHeaderWithContext(
+				ctx, 299, "", "unknown field",
+			)
+		}, always},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, verbosity := range []console.Verbosity{console.Normal, console.Verbose, console.Debug} {
+				var out, own bytes.Buffer
+				c.log(console.New(&out, console.Options{Verbosity: verbosity}))
+				c.log(console.NewFor(ownText(&own, slog.LevelDebug), io.Discard, console.Options{Verbosity: verbosity}))
+				shown := c.shown || verbosity == console.Debug
+				for _, text := range []string{out.String(), own.String()} {
+					if (strings.TrimSpace(text) != "") != shown {
+						t.Errorf("%s: verbosity %d, want a line: %t, got %q", c.reason, verbosity, shown, text)
+					}
+				}
+			}
+		})
+	}
+}

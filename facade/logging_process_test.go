@@ -1,0 +1,262 @@
+package facade_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// loggingPrograms are operators that log, and say "here" when their object is handled.
+var loggingPrograms = map[string]func() *kopf.Operator{
+	"logs": func() *kopf.Operator { return talking(kopf.Settings{}) },
+	"logs by itself": func() *kopf.Operator {
+		return talking(kopf.Settings{LogHandler: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+			Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			},
+		})})
+	},
+	"log panics": func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
+	"log hangs at the end": func() *kopf.Operator {
+		own := kopf.Settings{LogHandler: hangingLog{panickingLog{}}}
+		own.Process.UltimateExitingTimeout = 300 * time.Millisecond
+		op := talking(own)
+		op.OnCleanup("hang", hanging[*kopf.Activity])
+		return op
+	},
+}
+
+// panickingLog panics with each line.
+type panickingLog struct{}
+
+func (panickingLog) Enabled(context.Context, slog.Level) bool  { return true }
+func (panickingLog) Handle(context.Context, slog.Record) error { panic("no disk") }
+func (l panickingLog) WithAttrs([]slog.Attr) slog.Handler      { return l }
+func (l panickingLog) WithGroup(string) slog.Handler           { return l }
+
+// hangingLog never takes an error.
+type hangingLog struct{ panickingLog }
+
+func (hangingLog) Handle(_ context.Context, record slog.Record) error {
+	if record.Level >= slog.LevelError && strings.Contains(record.Message, "Killing") {
+		select {}
+	}
+	return nil
+}
+
+func (l hangingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l hangingLog) WithGroup(string) slog.Handler      { return l }
+
+// talking is an operator of which each part says something, and of which one handler fails once, in a way that the
+// framework warns of.
+func talking(settings kopf.Settings) *kopf.Operator {
+	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
+	op := kopf.New("test.example.org", settings)
+	op.OnStartup("open", func(context.Context, *kopf.Startup) error { return nil })
+	op.OnCleanup("close", func(context.Context, *kopf.Activity) error { return nil })
+	widgets := kopf.For(op, &Widget{})
+	widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
+		if c.Retry == 0 {
+			return kopf.Temporaryf(1, "not yet")
+		}
+		logf.FromContext(ctx).Info("Created", "size", c.Object.Spec.Size)
+		slog.New(logr.ToSlogHandler(logf.FromContext(ctx))).Warn("Disk is nearly full", "free", 1)
+		return nil
+	})
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
+		for key := range e.Object.Annotations {
+			if strings.HasSuffix(key, "/last-handled-configuration") {
+				here()
+			}
+		}
+		return nil
+	})
+	return op
+}
+
+// logOf runs one of the programs until its object is handled, then stops it by SIGTERM, and gives its log.
+func logOf(t *testing.T, name string, args ...string) (lines []string) {
+	t.Helper()
+	var stderr strings.Builder
+	if code := runLogging(t, name, &stderr, args...); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr.String())
+	}
+	return strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
+}
+
+// runLogging runs one of the programs until its object is handled, then stops it by SIGTERM, and gives the exit code.
+func runLogging(t *testing.T, name string, stderr io.Writer, args ...string) (code int) {
+	t.Helper()
+	server := memapi.New()
+	server.Install(served)
+	server.Put(served, body(map[string]any{"size": int64(1)}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	process := exec.CommandContext(ctx, os.Args[0], append([]string{"--kubeconfig", serve(t, server)}, args...)...)
+	process.Env, process.Stderr = append(os.Environ(), program+"="+name), stderr
+	stdout, err := process.StdoutPipe()
+	if err == nil {
+		err = process.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	signalled := false
+	for told := bufio.NewScanner(stdout); told.Scan(); {
+		if told.Text() == "here" && !signalled {
+			signalled = true
+			if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	_ = process.Wait()
+	if !signalled {
+		t.Errorf("the object is not handled: exit code %d", process.ProcessState.ExitCode())
+	}
+	return process.ProcessState.ExitCode()
+}
+
+// All that an operator logs from its start to its stop, nothing of which is of the libraries below.
+func TestLogOfAProgram(t *testing.T) {
+	const (
+		opened = "Handler succeeded handler=open activity=startup attempt=1"
+		scope  = "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or -n to choose " +
+			"namespaces"
+		delay = "Waiting a second after a temporary error: its delay is too short to be meant; logged once for the " +
+			`handler delay="1ns: did you mean 1*time.Second?" handler=create reason=create attempt=1`
+		failed  = `Handler failed temporarily; retrying after=1s error="not yet" handler=create reason=create attempt=1`
+		created = "Created size=1 handler=create reason=create attempt=2"
+		full    = "Disk is nearly full free=1 handler=create reason=create attempt=2"
+		done    = "Handler succeeded handler=create reason=create attempt=2"
+		closed  = "Handler succeeded handler=close activity=cleanup attempt=1"
+		o       = "[ns/w1] "
+	)
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   []string
+	}{
+		"usual": {
+			"what happens, and what goes wrong", []string{"-A"},
+			[]string{opened, o + delay, o + failed, o + created, o + full, o + done, closed},
+		},
+		"quiet": {
+			"errors and warnings, be they of handlers or of the framework", []string{"--quiet"},
+			[]string{scope, o + delay, o + failed, o + full},
+		},
+		"no prefix": {
+			"the object is not everywhere", []string{"-qA", "--no-log-prefix"}, []string{delay, failed, full},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if d := cmp.Diff(c.want, logOf(t, "logs", append(c.args, "--log-format=plain")...)); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+// With a key and a prefix of one's choice, each line about the object has both.
+func TestJSONLogOfAProgram(t *testing.T) {
+	t.Parallel()
+	want := map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget", "namespace": "ns", "name": "w1", "uid": "uid-1",
+	}
+	about := 0
+	for _, line := range logOf(t, "logs", "-A", "-v", "--log-format=json", "--log-refkey=it", "--log-prefix") {
+		var got struct {
+			Message  string         `json:"message"`
+			It       map[string]any `json:"it"`
+			Activity any            `json:"activity"`
+			Login    any            `json:"login"`
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if got.Activity != nil || got.Login != nil {
+			continue
+		}
+		about++
+		if d := cmp.Diff(want, got.It); d != "" || !strings.HasPrefix(got.Message, "[ns/w1] ") {
+			t.Errorf("%s: -want, +got:\n%s", line, d)
+		}
+	}
+	if about < 6 {
+		t.Errorf("%d lines about the object", about)
+	}
+}
+
+// A handler of the program's gets all lines, and nothing of the libraries.
+func TestOwnLogOfAProgram(t *testing.T) {
+	t.Parallel()
+	const object = " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=uid-1"
+	lines := logOf(t, "logs by itself", "-A")
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{
+		"level=INFO msg=Created" + object + " handler=create reason=create attempt=2 logger=test.example.org size=1",
+		`level=WARN msg="Disk is nearly full"` + object + " handler=create", "level=ERROR msg=",
+		`level=DEBUG msg="Handler succeeded"` + object + " handler=event",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in:\n%s", want, text)
+		}
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, "logger=test.example.org") {
+			t.Errorf("nobody has asked for it: %s", line)
+		}
+	}
+}
+
+// A log that does not work ends nothing, and does not keep the process from its end.
+func TestProgramsWithoutALog(t *testing.T) {
+	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = writer.Close() }()
+		_ = reader.Close()
+		if code := runLogging(t, "logs", writer, "-A"); code != 0 {
+			t.Errorf("a log that nobody reads is no reason to end: exit code %d", code)
+		}
+	})
+	t.Run("panicking", func(t *testing.T) {
+		t.Parallel()
+		lines := logOf(t, "log panics", "-A")
+		const want = "Log handler of the program failed; lines of the log may be missing; logged once error=" +
+			`"panic: no disk"`
+		if !strings.HasSuffix(lines[0], want) || strings.Count(strings.Join(lines, "\n"), "Log handler") != 1 {
+			t.Errorf("it is told once: %q", lines)
+		}
+	})
+	t.Run("hanging", func(t *testing.T) {
+		t.Parallel()
+		if code := runLogging(t, "log hangs at the end", io.Discard, "-A"); code != 137 {
+			t.Errorf("the last limit of all does not wait for the log: exit code %d", code)
+		}
+	})
+}
