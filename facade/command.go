@@ -23,8 +23,8 @@ import (
 // returns. The second signal ends the process at once. That nobody reads its log any more does not end it.
 //
 // The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
-// end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand in
-// for them, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
+// end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand
+// in for them, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
 func Main(op *Operator) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
 	//nolint:revive // leaving is what it is for
