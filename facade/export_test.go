@@ -1,6 +1,8 @@
 package facade
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,4 +34,10 @@ func LookAtFirstCallsOnly() (undo func()) {
 	kept := everyCall
 	everyCall = func() bool { return false }
 	return func() { everyCall = kept }
+}
+
+// StartUp calls the handlers of the startup, as a program does.
+func StartUp(ctx context.Context, op *Operator) error {
+	_, err := op.startUp(ctx)
+	return err
 }

@@ -2,6 +2,7 @@ package facade
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,7 +13,7 @@ import (
 )
 
 // OnProbe registers a handler that tells something of the health of the operator, such as whether its database answers.
-// What it returns must be of a type that encoding/json takes; nil is left out. Kopf: on.probe.
+// What it returns must be a value that encoding/json takes; nil is left out. Kopf: on.probe.
 //
 // # Flow
 //
@@ -24,17 +25,31 @@ import (
 // # Errors
 //
 // A probe that fails for good fails the answer, with status 500 and its error; the next one who asks has all probes
-// called again. Other errors have the probe called again after a delay, a minute by default, while who asks waits: give
-// [Errors] or [Retries] to probes that shall fail at once. Who has waited for 10 seconds is told which probe is not
-// finished, with status 500. The probes go on meanwhile; a [Timeout] ends them.
+// called again. A result that cannot be encoded is such a failure. Other errors have the probe called again after a
+// delay, a minute by default, while who asks waits: give [Errors] or [Retries] to probes that shall fail at once. Who
+// has waited for 10 seconds is told which probe is not finished, with status 500. The probes go on meanwhile; a
+// [Timeout] ends them.
 func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...ActivityOption,
 ) {
 	op.act("OnProbe", activities.Probe, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
-		return fn(ctx, activityOf(call))
+		return encoded(fn(ctx, activityOf(call)))
 	}))
+}
+
+// encoded is a result as JSON, once for all who ask, while nobody else can get at it: so whatever encoding/json does to
+// it is an error of the probe.
+func encoded(result any, err error) (any, error) {
+	if result == nil || err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, Permanentf("the result cannot be encoded: %w", err)
+	}
+	return json.RawMessage(data), nil
 }
 
 // newProbing is that of the probes that are registered when somebody asks.

@@ -36,6 +36,15 @@ var programs = map[string]func(op *kopf.Operator){
 			return kopf.Temporaryf(time.Hour, "not yet")
 		})
 	},
+	"startup is killed": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
+	"startup is restless": func(op *kopf.Operator) {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+			if s.Retry == 100 {
+				here()
+			}
+			return kopf.Temporaryf(time.Millisecond, "not yet")
+		})
+	},
 	"startup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", func(context.Context, *kopf.Startup) error { return kopf.Permanentf("no pool") })
 	},
@@ -181,7 +190,7 @@ func runProcess(t *testing.T, name string, signals int) ran {
 			continue
 		}
 		for ; signals > 0; signals-- {
-			if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+			if err := process.Process.Signal(signalFor(name)); err != nil {
 				t.Error(err)
 			}
 			signalled = time.Now()
@@ -194,6 +203,13 @@ func runProcess(t *testing.T, name string, signals int) ran {
 	}
 	_ = process.Wait()
 	return ran{process.ProcessState.ExitCode(), time.Since(signalled), told.String() + stderr.String(), requests.Load()}
+}
+
+func signalFor(name string) os.Signal {
+	if strings.HasSuffix(name, "killed") {
+		return syscall.SIGKILL
+	}
+	return syscall.SIGTERM
 }
 
 func TestProcesses(t *testing.T) {
@@ -213,6 +229,13 @@ func TestProcesses(t *testing.T) {
 		},
 		"startup that sleeps": {
 			reason: "nobody waits for the next attempt", program: "startup is late", signals: 1,
+		},
+		"startup without an end": {
+			reason: "it is told between two attempts", program: "startup is restless", signals: 1,
+		},
+		"killed startup": {
+			reason: "nothing was begun that the next process would find", program: "startup is killed", signals: 1,
+			code: -1,
 		},
 		"hanging startup": {
 			reason: "it is given some time, and named", program: "startup hangs", signals: 1, code: 1,

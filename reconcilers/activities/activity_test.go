@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,17 @@ func TestRun(t *testing.T) {
 			},
 			policy: handlers.Policy{Retries: ptr.To(2)}, after: time.Minute,
 			want: `startup: handler "one" failed: gave up after 2 attempts: panic: boo`,
+		},
+		"Goexit": {
+			reason: "a function that never returns has ended, too", call: func(
+				context.Context, *handlers.Call,
+			) (any, error) {
+				runtime.Goexit()
+				return nil, nil
+			},
+			policy: handlers.Policy{Retries: ptr.To(2)}, after: time.Minute,
+			want: `startup: handler "one" failed: gave up after 2 attempts: the function ended its goroutine by ` +
+				`runtime.Goexit`,
 		},
 		"Timeout": {
 			reason: "the timeout of the handler ends its context", call: obeying,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -25,11 +26,18 @@ func Serve(at Address, probe Probe) (*Endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving the probes at %s: %w", at, err)
 	}
+	return serve(listener, at.path, probe), nil
+}
+
+// serve has limits for clients that send or read slowly, or never end: the probes themselves have their own.
+func serve(listener net.Listener, path string, probe Probe) *Endpoint {
 	e := &Endpoint{listener: listener, server: http.Server{
-		Handler: Handler(at.path, probe), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		Handler: Handler(path, probe), MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
 	}}
 	go func() { _ = e.server.Serve(listener) }()
-	return e, nil
+	return e
 }
 
 // Addr is the network address of the endpoint.

@@ -1,0 +1,92 @@
+package facade_test
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// selfish encodes itself by panicking.
+type selfish struct{}
+
+func (selfish) MarshalJSON() ([]byte, error) { panic("not me") }
+
+// Whatever a probe does, the others of the operator go on, and the endpoint names it.
+func TestMisbehavingProbes(t *testing.T) {
+	cyclic := map[string]any{}
+	cyclic["self"] = cyclic
+	const encoding = "the result cannot be encoded: json: "
+	cases := map[string]struct {
+		reason string
+		result func() any
+		want   string
+	}{
+		"channel": {"it is no value of JSON", func() any { return make(chan int) },
+			encoding + "unsupported type: chan int"},
+		"no number": {"nor is this", func() any { return math.NaN() }, encoding + "unsupported value: NaN"},
+		"cycle": {"it has no end", func() any { return cyclic },
+			encoding + "unsupported value: encountered a cycle"},
+		"own method": {"it is the user's as well", func() any { return selfish{} }, "panic: not me"},
+		"panic":      {"it is an error like any other", func() any { panic("boo") }, "panic: boo"},
+		"Goexit":     {"it never returns", func() any { runtime.Goexit(); return nil }, "ended its goroutine"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, op, called := ask(newManager(t, newScheme(t))), kopf.New("test.example.org"), false
+				op.OnProbe("bad", func(context.Context, *kopf.Activity) (any, error) { return c.result(), nil },
+					kopf.Retries(1))
+				op.OnProbe("good", func(context.Context, *kopf.Activity) (any, error) { called = true; return 1, nil })
+				if err := op.SetupWithManager(m); err != nil {
+					t.Fatal(err)
+				}
+				got := strings.Join(failing(m.alive), "\n")
+				if !strings.HasPrefix(got, `test.example.org/probes: `) ||
+					!strings.Contains(got, `handler "bad" failed: `) ||
+					!strings.Contains(got, c.want) || !called {
+					t.Errorf("%s: want %q, got: %s", c.reason, c.want, got)
+				}
+			})
+		})
+	}
+}
+
+// A crowd at the endpoint costs one call of each probe.
+func TestCrowdAtTheEndpoint(t *testing.T) {
+	withoutCluster(t)
+	url, letGo := taken(t)
+	op, calls, gate := scheming(), &atomic.Int64{}, make(chan struct{})
+	op.OnProbe("slow", func(context.Context, *kopf.Activity) (any, error) {
+		calls.Add(1)
+		<-gate
+		return calls.Load(), nil
+	})
+	letGo()
+	_, end := begin(t, op, url+"/nothing", "--liveness", url)
+	defer end()
+	var crowd sync.WaitGroup
+	bodies := make(chan string, 1000)
+	for range cap(bodies) {
+		crowd.Go(func() { bodies <- get(t, url) })
+	}
+	for calls.Load() == 0 {
+		runtime.Gosched()
+	}
+	close(gate)
+	crowd.Wait()
+	for range cap(bodies) {
+		if body := <-bodies; body != `{"slow":1}` {
+			t.Errorf("got %q", body)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d calls for the crowd", n)
+	}
+}

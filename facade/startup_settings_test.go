@@ -1,0 +1,186 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// widgetKind is the same for all, so that settings with it can be compared.
+var widgetKind = &Widget{}
+
+// uncommon sets the field to something valid that is not its default.
+func uncommon(t *testing.T, s *kopf.Settings, name string) {
+	t.Helper()
+	field := fieldsOf(reflect.ValueOf(s).Elem(), "")[name]
+	for _, value := range []any{
+		"other.example.org/one", true, 7, 3 * time.Second, []time.Duration{time.Second},
+		[]byte(strings.Repeat("k", 32)),
+		[][]byte{[]byte(strings.Repeat("f", 32))}, kopf.ASAP, slog.LevelWarn, diffbase.Status{}, progress.Status{},
+		slog.DiscardHandler, []client.Object{widgetKind},
+		[]func(*runtime.Scheme) error{clientgoscheme.AddToScheme},
+	} {
+		if v := reflect.ValueOf(value); v.Type() == field.Type() || field.Kind() == reflect.Interface &&
+			v.Type().Implements(field.Type()) {
+			field.Set(v)
+			break
+		}
+	}
+	switch name {
+	case "Namespaces":
+		field.Set(reflect.ValueOf([]string{"team-a"}))
+	case "Persistence.IgnoredFields":
+		field.Set(reflect.ValueOf([]string{"spec.size"}))
+	case "Persistence.AnnotationPrefix":
+		field.SetString("other.example.org")
+	case "Persistence.FormerDigestKeys":
+		s.Persistence.DigestKey = []byte(strings.Repeat("k", 32)) // the one that came after them
+	}
+	if field.IsZero() {
+		t.Fatalf("%s: no value is known for the type %s", name, field.Type())
+	}
+}
+
+// same are settings as the rest of the program gets them: of the engine, of the connection, and as they are resolved.
+type same struct {
+	engine     reconcilers.Options
+	connection connection.Settings
+	fields     map[string]string
+}
+
+func effect(op *kopf.Operator) same {
+	s := same{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
+	s.engine.Metrics, s.engine.Fence, s.engine.Forget = nil, nil, nil
+	own := kopf.ResolvedSettings(op)
+	for name, field := range fieldsOf(reflect.ValueOf(&own).Elem(), "") {
+		s.fields[name] = fmt.Sprintf("%+v", field.Interface())
+	}
+	return s
+}
+
+// wantSame compares what both operators do.
+func wantSame(t *testing.T, name string, given, changed *kopf.Operator) {
+	t.Helper()
+	if d := cmp.Diff(effect(given), effect(changed), cmp.AllowUnexported(same{})); d != "" {
+		t.Errorf("%s: -kopf.New, +OnStartup:\n%s", name, d)
+	}
+}
+
+// changing sets one field in a handler of the startup, and keeps the settings.
+func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
+	t.Helper()
+	op := one(succeed)
+	op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+		uncommon(t, s.Settings, name)
+		if kept != nil {
+			*kept = s.Settings
+		}
+		return nil
+	}, kopf.Retries(1))
+	return op
+}
+
+// eachSetting has one setting after the other, with an operator that it was given to. Wrong is why that cannot be.
+func eachSetting(t *testing.T, test func(t *testing.T, name string, given *kopf.Operator, wrong error)) {
+	t.Helper()
+	var empty kopf.Settings
+	all := fieldsOf(reflect.ValueOf(&empty).Elem(), "")
+	if len(all) < 40 {
+		t.Fatalf("only %d settings were found", len(all))
+	}
+	for name := range all {
+		t.Run(name, func(t *testing.T) {
+			var s kopf.Settings
+			uncommon(t, &s, name)
+			given := kopf.New("test.example.org", s)
+			kopf.For(given, &Widget{}).OnCreate("fn", succeed)
+			_, err := kopf.Plan(given, newScheme(t))
+			if (err != nil) != isUnserved(t, name) {
+				t.Errorf("kopf.New: %v", err)
+			}
+			test(t, name, given, err)
+		})
+	}
+}
+
+// In a program, every field that a startup handler changes counts as if it had been given to kopf.New, or is told.
+func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
+	eachSetting(t, func(t *testing.T, name string, given *kopf.Operator, wrong error) {
+		op := changing(t, name, nil)
+		err := kopf.StartUp(t.Context(), op)
+		if err == nil {
+			_, err = kopf.Plan(op, newScheme(t))
+		}
+		switch {
+		case name == "LogHandler":
+			if err == nil || !strings.Contains(err.Error(), "changed LogHandler, which is in use already") {
+				t.Errorf("the log is written already: %v", err)
+			}
+		case wrong != nil:
+			if err == nil || !strings.Contains(err.Error(), "kopf.New, changed by OnStartup: "+name) {
+				t.Errorf("it is not served: %v", err)
+			}
+		case err != nil:
+			t.Error(err)
+		default:
+			wantSame(t, name, given, op)
+		}
+	})
+}
+
+// In a given manager, it is the same, but for what is the project's.
+func TestStartupChangesEverySettingInAManager(t *testing.T) {
+	refused := map[string]string{
+		"LogHandler": "changed LogHandler", "AddToScheme": "AddToScheme: OnStartup comes too late",
+	}
+	for _, name := range []string{
+		"Process.UltimateExitingTimeout", "CachedReads", "Networking.ConnectTimeout", "Networking.TrustEnv",
+		"Watching.ConnectTimeout",
+	} {
+		refused[name] = "changed by OnStartup: " + name + ": it is for kopf.Main"
+	}
+	eachSetting(t, func(t *testing.T, name string, given *kopf.Operator, wrong error) {
+		synctest.Test(t, func(t *testing.T) {
+			var kept *kopf.Settings
+			op := changing(t, name, &kept)
+			stop := embed(t, servedAPI(), op)
+			synctest.Wait()
+			if kept == nil {
+				t.Fatal("the startup was not called")
+			}
+			// What a handler does later counts for nothing.
+			late := fieldsOf(reflect.ValueOf(kept).Elem(), "")[name]
+			if late.Kind() == reflect.Slice {
+				late.Index(0).SetZero()
+			}
+			late.SetZero()
+			text := refused[name]
+			if wrong != nil {
+				text = "changed by OnStartup: " + name
+			}
+			if text == "" {
+				wantSame(t, name, given, op)
+			}
+			err := stop()
+			if (err != nil) != (text != "") || err != nil && !strings.Contains(err.Error(), text) {
+				t.Errorf("want an error with %q, got: %v", text, err)
+			}
+		})
+	})
+}
