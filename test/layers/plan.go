@@ -47,7 +47,7 @@ var House = Plan{
 	{Dir: "facade/internal/credentials", Layer: 0},
 	{Dir: "facade/internal/deepcopy", Layer: 0},
 	{Dir: "facade/internal/exitlimit", Layer: 0, Only: pure("github.com/go-logr/logr")},
-	{Dir: "webhooks/certs", Layer: 0},
+	{Dir: "webhooks/certificates", Layer: 1},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
 	{Dir: "reconcilers/logging", Layer: 0},

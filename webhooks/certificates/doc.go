@@ -1,0 +1,11 @@
+// Package certificates is where the certificate of a webhook server comes from, and what its clients must know to trust
+// it: files that somebody else renews, a pair in memory for development, or a Secret in which the replicas of an
+// operator renew theirs together.
+//
+// It is apart because certificates have times of their own: they change while nothing else does, and must have been
+// told to all clients before they are used. It never serves anything, and never writes a webhook configuration: it
+// says what has changed.
+//
+// Neighbours: webhooks/server is what is served with the certificates; webhooks/configurations tells the cluster the
+// bundle.
+package certificates

@@ -1,0 +1,106 @@
+package certificates_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+)
+
+// running is a source that runs, and what it has told.
+type running struct {
+	certificates.Source
+	end   context.CancelFunc
+	ended chan error
+
+	mu     sync.Mutex
+	bundle []byte
+	times  int
+}
+
+// run runs a source until it is stopped, or the test ends.
+func run(t *testing.T, source certificates.Source, told ...func(bundle []byte)) *running {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	r := &running{Source: source, end: end, ended: make(chan error, 1)}
+	go func() {
+		r.ended <- source.Run(ctx, func(bundle []byte) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.bundle = bundle
+			r.times++
+			for _, tell := range told {
+				tell(bundle)
+			}
+		})
+	}()
+	t.Cleanup(end)
+	return r
+}
+
+// stop ends the source, and gives its error.
+func (r *running) stop() error {
+	r.end()
+	return <-r.ended
+}
+
+// last is the bundle that was told last, and how many were told.
+func (r *running) last() (bundle []byte, times int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bundle, r.times
+}
+
+// connect is what a client does that knows the bundle: it gives the certificate of the server, if it trusts it.
+func connect(source certificates.Source, bundle []byte, host string) (*x509.Certificate, error) {
+	used, err := source.GetCertificate(nil)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	_, err = used.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, CurrentTime: time.Now()})
+	return used.Leaf, err
+}
+
+func keyOf(t *testing.T, key any) []byte {
+	t.Helper()
+	data, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: data})
+}
+
+// issued is a certificate that another one vouches for, and its key, as a Secret has them.
+func issued(t *testing.T) (cert, key string) {
+	t.Helper()
+	source, err := certificates.SelfSigned("ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := source.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	data, err := x509.CreateCertificate(rand.Reader, template, ca.Leaf, &private.PublicKey, ca.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: data})
+	return base64.StdEncoding.EncodeToString(inPEM), base64.StdEncoding.EncodeToString(keyOf(t, private))
+}

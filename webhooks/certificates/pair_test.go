@@ -1,0 +1,140 @@
+package certificates_test
+
+import (
+	"bytes"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+)
+
+func TestSelfSigned(t *testing.T) {
+	if _, err := certificates.SelfSigned(); err == nil {
+		t.Error("a certificate is for somebody")
+	}
+	source, err := certificates.SelfSigned("host.example.org", "127.0.0.1", "::1", "more")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan []byte, 1)
+	r := run(t, source, func(bundle []byte) { told <- bundle })
+	bundle := <-told
+	for host, fine := range map[string]bool{
+		"host.example.org": true, "127.0.0.1": true, "::1": true, "more": true, "other": false,
+	} {
+		certificate, err := connect(source, bundle, host)
+		if (err == nil) != fine {
+			t.Errorf("connecting to %s: got the error %v", host, err)
+		}
+		if fine && certificate.Subject.CommonName != "host.example.org" {
+			t.Errorf("the first host is the common name: got %s", certificate.Subject.CommonName)
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("the end is no error: got %v", err)
+	}
+}
+
+func TestDump(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	for _, bundle := range []string{"first", "second, and longer"} {
+		if err := certificates.Dump(path, []byte(bundle)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != bundle {
+			t.Errorf("got %q and the error %v, want %q", got, err, bundle)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("nothing else is left behind: got %v and the error %v", left, err)
+	}
+	if err := certificates.Dump(filepath.Join(t.TempDir(), "no", "ca.crt"), nil); err == nil {
+		t.Error("there is no such folder")
+	}
+}
+
+// write puts a new certificate of the host into files, and gives it in PEM.
+func write(t *testing.T, folder, host string) []byte {
+	t.Helper()
+	source, err := certificates.SelfSigned(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := source.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]})
+	for name, content := range map[string][]byte{"tls.crt": cert, "tls.key": keyOf(t, made.PrivateKey)} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert
+}
+
+func TestFiles(t *testing.T) {
+	folder := t.TempDir()
+	first := write(t, folder, "first")
+	given := certificates.Files{
+		Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key"),
+	}
+	source, err := given.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundles := make(chan []byte, 10)
+	r := run(t, source, func(bundle []byte) { bundles <- bundle })
+	if got := <-bundles; !bytes.Equal(got, first) {
+		t.Errorf("the bundle is the certificate itself: got %s", got)
+	}
+	if _, err := connect(source, first, "first"); err != nil {
+		t.Errorf("the certificate is used: got the error %v", err)
+	}
+	second := write(t, folder, "second")
+	if got := <-bundles; !bytes.Equal(got, second) {
+		t.Errorf("a new one is noticed: got %s", got)
+	}
+	if _, err := connect(source, second, "second"); err != nil {
+		t.Errorf("and used: got the error %v", err)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("the end is no error: got %v", err)
+	}
+}
+
+func TestFilesBundle(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "host")
+	ca := filepath.Join(folder, "ca.crt")
+	given := certificates.Files{
+		Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key"), CA: ca,
+	}
+	if _, err := given.Open(); err == nil {
+		t.Error("there is no file of the bundle")
+	}
+	if err := os.WriteFile(ca, []byte("from the file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, bundle := range map[string][]byte{"from the file": nil, "given": []byte("given")} {
+		given.Bundle = bundle
+		source, err := given.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan []byte, 1)
+		r := run(t, source, func(bundle []byte) { told <- bundle })
+		if got := string(<-told); got != want {
+			t.Errorf("got the bundle %q, want %q", got, want)
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	given.Key = filepath.Join(folder, "none")
+	if _, err := given.Open(); err == nil {
+		t.Error("there is no key")
+	}
+}

@@ -1,0 +1,207 @@
+package certificates_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+)
+
+var secrets = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+
+// rotation is that of an operator whose certificates last an hour.
+func rotation(t *testing.T, transport http.RoundTripper) certificates.Rotation {
+	t.Helper()
+	client, err := certificates.NewClient(memapi.Config(transport), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates.Rotation{
+		Client: client, Namespace: "ns", Name: "webhooks", Operator: "ops", Hosts: []string{"ops.ns.svc"},
+		Lifetime: time.Hour, Overlap: 5 * time.Minute,
+	}
+}
+
+func open(t *testing.T, r certificates.Rotation) certificates.Source {
+	t.Helper()
+	source, err := r.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// trust is what an API server knows: what any replica has told, some time later.
+type trust struct {
+	mu     sync.Mutex
+	bundle []byte
+}
+
+func (c *trust) tell(bundle []byte) {
+	time.AfterFunc(time.Minute, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.bundle = bundle
+	})
+}
+
+func (c *trust) known() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bundle
+}
+
+func TestRotationRefusesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, known := memapi.New(), &trust{}
+		began, late := time.Now(), server.Connect()
+		late.Before = func(context.Context, memapi.Request) error {
+			if age := time.Since(began); age > 39*time.Minute && age < 58*time.Minute {
+				return memapi.Refusal(http.StatusServiceUnavailable) // so this replica uses the former certificate on
+			}
+			return nil
+		}
+		replicas := []*running{
+			run(t, open(t, rotation(t, server)), known.tell), run(t, open(t, rotation(t, late)), known.tell),
+		}
+		seen := map[string]bool{}
+		time.Sleep(2 * time.Minute)
+		for second := 0; second < 6*60*60; second += 20 {
+			time.Sleep(20 * time.Second)
+			for i, replica := range replicas {
+				certificate, err := connect(replica, known.known(), "ops.ns.svc")
+				if err != nil {
+					t.Fatalf("replica %d refuses a client after %d s: %v", i, second, err)
+				}
+				seen[certificate.SerialNumber.String()] = true
+			}
+			if second == 2*60*60 {
+				if err := replicas[0].stop(); err != nil {
+					t.Error(err)
+				}
+				replicas[0] = run(t, open(t, rotation(t, server)), known.tell)
+				synctest.Wait()
+			}
+		}
+		if len(seen) < 8 || len(seen) > 10 {
+			t.Errorf("in 6 hours, certificates of an hour are renewed after 40 minutes: got %d of them", len(seen))
+		}
+		if n := strings.Count(string(known.known()), "BEGIN"); n > 3 {
+			t.Errorf("those that have expired are forgotten: got %d in the bundle", n)
+		}
+		for _, replica := range replicas {
+			if err := replica.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestRotationGoesOnWithoutServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		connection := server.Connect()
+		var away sync.Map
+		connection.Before = func(context.Context, memapi.Request) error {
+			if _, is := away.Load("away"); is {
+				return memapi.Refusal(http.StatusServiceUnavailable)
+			}
+			return nil
+		}
+		away.Store("away", true)
+		r := run(t, open(t, rotation(t, connection)))
+		synctest.Wait()
+		if _, err := r.GetCertificate(nil); err == nil {
+			t.Error("there is no certificate yet")
+		}
+		away.Delete("away")
+		time.Sleep(2 * time.Minute)
+		bundle, _ := r.last()
+		away.Store("away", true)
+		time.Sleep(45 * time.Minute)
+		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
+			t.Errorf("it cannot be renewed, but has not expired: got the error %v", err)
+		}
+		away.Delete("away")
+		time.Sleep(time.Hour)
+		bundle, _ = r.last()
+		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
+			t.Errorf("it is renewed later: got the error %v", err)
+		}
+	})
+}
+
+func TestRotationOfOtherHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		connection := server.Connect()
+		before := run(t, open(t, rotation(t, connection)))
+		synctest.Wait()
+		moved := rotation(t, connection)
+		moved.Hosts = []string{"new.ns.svc", "10.0.0.1"}
+		after := run(t, open(t, moved))
+		time.Sleep(10 * time.Minute)
+		for _, host := range []string{"ops.ns.svc", "new.ns.svc", "10.0.0.1"} {
+			for _, replica := range []*running{before, after} {
+				bundle, _ := replica.last()
+				if _, err := connect(replica, bundle, host); err != nil {
+					t.Errorf("both versions are served while there are both: %s: %v", host, err)
+				}
+			}
+		}
+		writes := 0
+		for _, request := range connection.Drain() {
+			if request.Verb != "get" && request.Code < 300 {
+				writes++
+			}
+		}
+		if writes != 3 {
+			t.Errorf("the Secret is made, has a successor, and has changed over: got %d writes", writes)
+		}
+	})
+}
+
+func TestRotationMistakes(t *testing.T) {
+	for name, change := range map[string]func(r *certificates.Rotation){
+		"no hosts":                  func(r *certificates.Rotation) { r.Hosts = nil },
+		"hardly any time to use it": func(r *certificates.Rotation) { r.Overlap = 20 * time.Minute },
+	} {
+		r := rotation(t, memapi.New())
+		change(&r)
+		if _, err := r.Open(); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
+func TestRotationForbidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connection := memapi.New().Connect()
+		connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(http.StatusForbidden) }
+		r := run(t, open(t, rotation(t, connection)))
+		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "grant") {
+			t.Errorf("no retry can help: got the error %v", err)
+		}
+	})
+}
+
+func TestRotationLeavesOthersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		cert, key := issued(t)
+		data := map[string]any{"tls.crt": cert, "tls.key": key}
+		server.Put(secrets, map[string]any{
+			"metadata": map[string]any{"namespace": "ns", "name": "webhooks", "uid": "1"}, "data": data,
+		})
+		r := run(t, open(t, rotation(t, server)))
+		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "somebody else") {
+			t.Errorf("a certificate of others is not replaced: got the error %v", err)
+		}
+	})
+}
