@@ -135,15 +135,15 @@ func (op *Operator) logIn(ctx context.Context, kubeconfig string) (map[string]*c
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
 	op.kubeconfig = kubeconfig
-	results, err := op.activity(activities.Login).Run(ctx)
+	login := op.activity(activities.Login)
+	results, err := login.Run(ctx)
 	if err != nil {
 		return nil, op.loginError(ctx, err)
 	}
 	infos := map[string]*credentials.Info{}
-	for id, result := range results {
-		if info, ok := result.(*ConnectionInfo); ok {
-			infos[id] = (*credentials.Info)(info)
-		}
+	for _, h := range login.Handlers {
+		info, _ := results[h.Description.ID].(*ConnectionInfo)
+		infos[h.Description.ID] = (*credentials.Info)(info) // nil if it has none
 	}
 	return infos, nil
 }

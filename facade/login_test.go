@@ -196,7 +196,21 @@ func TestLoginsThatFail(t *testing.T) {
 			return &kopf.ConnectionInfo{Server: "://"}, nil
 		}, `handler "fn": the credentials make no sense: field Server: "://" is no URL`, 0},
 		"nothing": {"nobody else logs in", func(context.Context) (*kopf.ConnectionInfo, error) { return nil, nil },
-			"logging in: no credentials were given", 0},
+			`logging in: handler "fn": no credentials were given`, 0},
+		"empty": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Token: "a"}, nil
+		}, `handler "fn": the credentials make no sense: field Server: it is missing`, 0},
+		"no PEM": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Server: "https://api", CAData: []byte("LS0t")}, nil
+		}, `handler "fn": the credentials make no sense: CAData: it is not PEM`, 0}, // D-login-pem
+		"two of one": {"it says which fields", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Server: "https://api", CAPath: "ca", CAData: []byte("b")}, nil
+		}, `handler "fn": the credentials make no sense: CAPath and CAData exclude each other`, 0},
+		"expired": {"it is too late at once", func(context.Context) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Server: "https://api", Expiration: time.Now()}, nil
+		}, `handler "fn": the credentials have expired at `, 0},
+		"panic": {"it is an ordinary error", func(context.Context) (*kopf.ConnectionInfo, error) { panic("boo") },
+			`login: handler "fn" failed: gave up after 1 attempt: panic: boo`, 0},
 		"for good": {"as any handler", func(context.Context) (*kopf.ConnectionInfo, error) {
 			return nil, kopf.Permanentf("no ticket")
 		}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
@@ -215,15 +229,19 @@ func TestLoginsThatFail(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				op, began := scheming(), time.Now()
+				op, began, called := scheming(), time.Now(), 0
 				op.OnLogin("fn", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+					called++
 					return c.login(ctx)
-				})
+				}, kopf.Retries(1))
 				stop := commanded(t, op)
 				time.Sleep(30 * time.Second)
 				code, stderr := stop()
 				if wrong := c.want != ""; !strings.Contains(stderr, c.want) || (code == 1) != wrong {
 					t.Errorf("%s: exit code %d, want %q, got:\n%s", c.reason, code, c.want, stderr)
+				}
+				if called > 2 {
+					t.Errorf("%s: there is a loop of %d calls", c.reason, called)
 				}
 				if took := time.Since(began); took > max(c.took, 30*time.Second) {
 					t.Errorf("%s: it took %s", c.reason, took)

@@ -56,6 +56,33 @@ func TestFilesThatAreMissing(t *testing.T) {
 	}
 }
 
+// What is said goes before what is there, and nobody goes on with another cluster when it is wrong: D-login-order.
+func TestWhatIsSaidIsTaken(t *testing.T) {
+	withoutCluster(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A pod, whose service account is not mounted where this test runs.
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.2")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	cases := map[string]struct{ reason, flag, variable, want string }{
+		"Flag":       {"it goes before all", nowhere, broken, "http://127.0.0.1:1"},
+		"BrokenFlag": {"its slip is told", broken, nowhere, ""},
+		"Variable":   {"it goes before the pod", "", nowhere, "http://127.0.0.1:1"},
+		"BrokenOne":  {"its slip is told", "", broken, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.variable)
+			info, err := connection.Login(tc.flag)
+			if tc.want == "" && err == nil || tc.want != "" && (err != nil || info.Config.Host != tc.want) {
+				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
+			}
+		})
+	}
+}
+
 func TestConfigIsNotThrottled(t *testing.T) {
 	withoutCluster(t)
 	for _, how := range []string{"flag", "variable", "one of several"} {

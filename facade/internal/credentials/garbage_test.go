@@ -25,7 +25,7 @@ func TestGarbage(t *testing.T) {
 		"NewLine": {
 			"files end with one", &credentials.Info{Server: api, Token: "secret\n"}, "Token: it has white space",
 		},
-		"Base64": {
+		"Base64": { // D-login-pem
 			"Kopf takes it", &credentials.Info{Server: api, CAData: []byte("LS0t")}, "CAData: it is not PEM",
 		},
 		"TwoCAs": {

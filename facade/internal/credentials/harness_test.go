@@ -20,8 +20,11 @@ type server struct {
 	mu     sync.Mutex
 	tokens map[string]bool
 	odd    string // a path that is refused whatever the token is
+	slow   string // a path whose answers take an hour to arrive
 	seen   []string
 	down   error
+
+	unknown error // instead of an answer whether a token is known
 }
 
 func knowing(tokens ...string) *server {
@@ -42,6 +45,9 @@ func (s *server) allow(tokens ...string) {
 // RoundTrip answers with what was sent, or with 401.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(time.Second)
+	if r.URL.Path == s.slow {
+		defer time.Sleep(time.Hour) // the lock is not held then
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body := ""
@@ -56,6 +62,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.seen = append(s.seen, r.URL.Host+r.URL.Path+" "+token)
 	if s.down != nil {
 		return nil, s.down
+	}
+	if s.unknown != nil && r.URL.Path == "/api" {
+		return nil, s.unknown
 	}
 	code := http.StatusOK
 	if !s.tokens[token] || s.odd == r.URL.Path {

@@ -66,7 +66,9 @@ func (v *vault) attempt() ([]*session, error) {
 		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNothing))
 	}
 	for _, err := range problems {
-		logf.FromContext(v.ctx).Error(err, "Ignored credentials")
+		if !errors.Is(err, errNothing) { // a handler may have none
+			logf.FromContext(v.ctx).Error(err, "Ignored credentials")
+		}
 	}
 	rand.Shuffle(len(good), func(i, j int) { good[i], good[j] = good[j], good[i] })
 	slices.SortStableFunc(good, func(a, b *session) int { return cmp.Compare(b.info.Priority, a.info.Priority) })

@@ -79,7 +79,8 @@ func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error)
 
 // good asks the API server whether it knows the credentials. A refusal may have another reason than they: an extension
 // of the API that has trouble of its own, or a service behind the proxy of the API server. An answer that was asked for
-// after that time is good enough.
+// after that time is good enough. What is asked for is the list of versions of the API, which every user may read, and
+// nobody else: others, such as /version, proxies tend to give to anybody.
 func (s *session) good(ctx context.Context, since time.Time) (bool, error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -93,7 +94,7 @@ func (s *session) good(ctx context.Context, since time.Time) (bool, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.JoinPath("version").String(), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.JoinPath("api").String(), http.NoBody)
 	if err != nil {
 		return false, err
 	}

@@ -40,8 +40,8 @@ func TestRequestsOutliveTheirToken(t *testing.T) {
 		if p.logins != 3 || p.failed != nil {
 			t.Errorf("%d logins, want one for each token; failed: %v", p.logins, p.failed)
 		}
-		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/version") })
-		if want := []string{"api/version a", "api/version b"}; !slices.Equal(want, checks) {
+		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/api ") })
+		if want := []string{"api/api a", "api/api b"}; !slices.Equal(want, checks) {
 			t.Errorf("tokens are checked once: %v", checks)
 		}
 	})
@@ -59,7 +59,7 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 				return one(s, "x")
 			}, `handler "fn": the credentials are those that the API server has refused`, 2,
 		},
-		"AlwaysOthers": {
+		"AlwaysOthers": { // D-login-limit
 			"who makes tokens may make wrong ones for ever", func(
 				s *server,
 			) func(int) (map[string]*credentials.Info, error) {
@@ -111,7 +111,7 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 	}
 }
 
-// A refusal that is not for the credentials is an answer as any other.
+// A refusal that is not for the credentials is an answer as any other: D-login-check.
 func TestRefusalsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -124,7 +124,7 @@ func TestRefusalsOfOthers(t *testing.T) {
 		if code != http.StatusUnauthorized || err != nil || p.logins != 1 || p.failed != nil {
 			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.logins, p.failed)
 		}
-		want := []string{"api/apis/odd a", "api/version a", "api/apis/odd a", "api/version a"}
+		want := []string{"api/apis/odd a", "api/api a", "api/apis/odd a", "api/api a"}
 		if d := cmp.Diff(want, s.requests()); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
@@ -202,7 +202,7 @@ func TestPriorities(t *testing.T) {
 		if got := p.namespace(); got != "low" {
 			t.Errorf("the default namespace is that of the credentials in use, got %q", got)
 		}
-		want := []string{"api/apis high", "api/version high", "other/path/apis low"}
+		want := []string{"api/apis high", "api/api high", "other/path/apis low"}
 		if d := cmp.Diff(want, s.requests()); d != "" {
 			t.Errorf("what else there is comes before a login, at its own server; -want, +got:\n%s", d)
 		}

@@ -1,0 +1,147 @@
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+)
+
+// However many requests wait, and however long, there is one login, and none of them fails.
+func TestManyWaitForSlowLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		give := one(s, "a", "b")
+		p, err := start(t.Context(), t, func(n int) (map[string]*credentials.Info, error) {
+			time.Sleep(10 * time.Second)
+			return give(n)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.allow("b")
+		var all sync.WaitGroup
+		for i := range 200 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 50 * time.Millisecond) // before, during and after the login
+				if code, _, err := p.send(t.Context(), "/apis", "body"); code != http.StatusOK || err != nil {
+					t.Errorf("request %d: %d, error %v", i, code, err)
+				}
+			})
+		}
+		all.Wait()
+		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/api ") })
+		if want := []string{"api/api a"}; p.logins != 2 || p.failed != nil || !slices.Equal(want, checks) {
+			t.Errorf("%d logins, checks %q, failed: %v", p.logins, checks, p.failed)
+		}
+	})
+}
+
+// A refusal of credentials that are gone says nothing about those that have come since.
+func TestLateRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("b")
+		s.slow = "/slow"
+		p, err := start(t.Context(), t, one(s, "a", "b", "c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var late sync.WaitGroup
+		for range 5 {
+			late.Go(func() {
+				if code, _, err := p.send(t.Context(), "/slow", ""); code != http.StatusOK || err != nil {
+					t.Errorf("it is sent again: %d, error %v", code, err)
+				}
+			})
+		}
+		time.Sleep(2 * time.Second)
+		for range 5 {
+			if code, _, err := p.send(t.Context(), "/apis", ""); code != http.StatusOK || err != nil {
+				t.Errorf("%d, error %v", code, err)
+			}
+		}
+		late.Wait()
+		refused := slices.DeleteFunc(s.requests(), func(r string) bool { return strings.HasSuffix(r, " b") })
+		want := append(slices.Repeat([]string{"api/slow a"}, 5), "api/apis a", "api/api a")
+		if d := cmp.Diff(want, refused); d != "" || p.logins != 2 {
+			t.Errorf("%d logins; the new credentials stay, -want, +got:\n%s", p.logins, d)
+		}
+	})
+}
+
+// Who may read, but is refused all that it writes, is told so each time, and nothing else changes.
+func TestRefusedWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		s.odd = "/apis/write"
+		p, err := start(t.Context(), t, one(s, "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 100 {
+			path, want := "/apis/write", http.StatusUnauthorized
+			if n%2 == 0 {
+				path, want = "/apis/read", http.StatusOK
+			}
+			if code, _, err := p.send(t.Context(), path, ""); code != want || err != nil {
+				t.Fatalf("%s: %d, error %v", path, code, err)
+			}
+		}
+		if most := 50 + 50*4; len(s.requests()) > most || p.logins != 1 || p.failed != nil {
+			t.Errorf("%d requests, want at most %d; %d logins, failed: %v", len(s.requests()), most, p.logins, p.failed)
+		}
+	})
+}
+
+// Credentials that are outdated when they come end the program like those that are refused.
+func TestExpiredLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a", "b")
+		p, err := start(t.Context(), t, func(n int) (map[string]*credentials.Info, error) {
+			info := s.info(fmt.Sprint("ab"[n-1 : n]))
+			info.Expiration = time.Now().Add(time.Duration(3-2*n) * time.Minute)
+			return map[string]*credentials.Info{"fn": info}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		_, _, err = p.send(t.Context(), "/apis", "")
+		synctest.Wait()
+		for _, err := range []error{err, p.failed} {
+			if err == nil || !strings.Contains(err.Error(), `handler "fn": the credentials have expired at `) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if p.logins != 2 {
+			t.Errorf("%d logins: there is no loop", p.logins)
+		}
+	})
+}
+
+// A server that does not answer whether it knows the credentials has not refused them.
+func TestRefusedByServerThatGoesDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := knowing("a")
+		s.odd = "/apis"
+		p, err := start(t.Context(), t, one(s, "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.unknown = errors.New("connection reset")
+		code, _, err := p.send(context.WithoutCancel(t.Context()), "/apis", "")
+		if code != http.StatusUnauthorized || err != nil || p.logins != 1 || p.failed != nil {
+			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.logins, p.failed)
+		}
+	})
+}

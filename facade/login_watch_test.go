@@ -1,0 +1,135 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// cutter ends the watches that run when it is told to.
+type cutter struct {
+	server http.RoundTripper
+	mu     sync.Mutex
+	ends   []context.CancelFunc
+	begun  int
+}
+
+// RoundTrip asks the server.
+func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") != "true" || !strings.Contains(r.URL.Path, "/widgets") {
+		return c.server.RoundTrip(r)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends, c.begun = append(c.ends, cancel), c.begun+1
+	return c.server.RoundTrip(r.WithContext(ctx))
+}
+
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, end := range c.ends {
+		end()
+	}
+	c.ends = nil
+}
+
+func (c *cutter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
+}
+
+// A watch that is open while credentials expire goes on; one that ends meanwhile is taken up where it was, with the new
+// ones. Either way, no event is lost and none comes twice.
+func TestWatchOutlivesCredentials(t *testing.T) {
+	cases := map[string]struct {
+		reason         string
+		expire, cut    bool
+		logins, begins int
+	}{
+		"refused": {"nobody is asked for the credentials of a stream", false, false, 1, 1},
+		"expired": {"an expiration concerns what is sent", true, false, 1, 1},
+		"refused and ended": {
+			"the next watch is refused, and begun with new ones", false, true, 2, 2,
+		},
+		"expired and ended": {"the next watch has new ones from the beginning", true, true, 2, 2},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(served)
+				way, called, logins := &cutter{server: server}, &calls{}, 0
+				g := &guard{server: way, token: "1"}
+				op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
+				op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+					logins++
+					time.Sleep(5 * time.Second)
+					info := g.info(fmt.Sprint(logins))
+					if c.expire && logins == 1 {
+						info.Expiration = time.Now().Add(2 * time.Minute)
+					}
+					return info, nil
+				})
+				kopf.For(op, &Widget{}).OnEvent("seen", func(_ context.Context, e *kopf.Event[*Widget]) error {
+					called.add(fmt.Sprint(e.Type), fmt.Sprint(e.Object.Name, " ", e.Object.Spec.Size))
+					return nil
+				})
+				stop := commanded(t, op)
+				want := map[string]int{}
+				change := func(size int64) {
+					for i := range 20 {
+						object := numbered(i)
+						object["spec"] = map[string]any{"size": size}
+						server.Put(served, object)
+						want[fmt.Sprint(called.kind(size), " w", i, " ", size)]++
+					}
+				}
+				time.Sleep(time.Minute)
+				change(1)
+				time.Sleep(65 * time.Second) // 2 minutes since the login
+				g.change("2")
+				change(2)
+				if c.cut {
+					way.cut()
+				}
+				time.Sleep(time.Second)
+				change(3) // during the login, if there is one
+				time.Sleep(30 * time.Second)
+				change(4)
+				time.Sleep(10 * time.Second)
+				if d := cmp.Diff(want, called.count); d != "" {
+					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
+				}
+				if way.count() != c.begins || logins != c.logins {
+					t.Errorf("%s: %d watches and %d logins, want %d and %d",
+						c.reason, way.count(), logins, c.begins, c.logins)
+				}
+				if code, stderr := stop(); code != 0 {
+					t.Errorf("exit code %d:\n%s", code, stderr)
+				}
+			})
+		})
+	}
+}
+
+// kind is the type of the event by which a widget gets that size.
+func (*calls) kind(size int64) string {
+	if size == 1 {
+		return "ADDED"
+	}
+	return "MODIFIED"
+}
