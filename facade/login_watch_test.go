@@ -118,8 +118,8 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 					t.Errorf("%s: %d watches and %d logins, want %d and %d",
 						c.reason, way.count(), logins, c.begins, c.logins)
 				}
-				if code, stderr := stop(); code != 0 {
-					t.Errorf("exit code %d:\n%s", code, stderr)
+				if code, stderr := stop(); code != 0 || strings.Contains(stderr, "ERROR") {
+					t.Errorf("exit code %d, want no errors in the log:\n%s", code, stderr)
 				}
 			})
 		})
