@@ -111,14 +111,15 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				change(4)
 				time.Sleep(10 * time.Second)
-				if d := cmp.Diff(want, called.count); d != "" {
+				code, stderr := stop()
+				if d := cmp.Diff(want, called.all()); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
 				if way.count() != c.begins || logins != c.logins {
 					t.Errorf("%s: %d watches and %d logins, want %d and %d",
 						c.reason, way.count(), logins, c.begins, c.logins)
 				}
-				if code, stderr := stop(); code != 0 || strings.Contains(stderr, "ERROR") {
+				if code != 0 || strings.Contains(stderr, "ERROR") {
 					t.Errorf("exit code %d, want no errors in the log:\n%s", code, stderr)
 				}
 			})

@@ -43,7 +43,8 @@ func TestServiceAccount(t *testing.T) {
 	}
 	info, err := connection.ServiceAccountOf(c.mounted("renewed"), namespace)
 	// D-login-server: it is what client-go finds in the environment.
-	if err != nil || info.Server != c.server.URL || info.Priority != 20 || info.DefaultNamespace != "operators" || info.Token != "" {
+	if err != nil || info.Server != c.server.URL || info.Token != "" || info.Priority != 20 ||
+		info.DefaultNamespace != "operators" {
 		t.Errorf("got %+v, error %v", info, err)
 	}
 }
