@@ -3,6 +3,7 @@ package facade_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -156,6 +157,12 @@ func TestStartupFailsAManager(t *testing.T) {
 				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 				return nil
 			}, []string{"AddToScheme: OnStartup comes too late to change it"},
+		},
+		"log": {
+			"the log is the manager's", func(_ context.Context, s *kopf.Startup) error {
+				s.Settings.LogHandler = slog.DiscardHandler
+				return nil
+			}, []string{"LogHandler"},
 		},
 		"late handler": {
 			"it would be called in some processes only", nil, []string{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -232,6 +233,7 @@ func TestConnectionOfMain(t *testing.T) {
 func TestSettingsOfProgramsOnly(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		CachedReads: []client.Object{&corev1.Secret{}},
+		LogHandler:  slog.DiscardHandler,
 		Watching:    kopf.WatchingSettings{ConnectTimeout: time.Second},
 		Networking:  kopf.NetworkingSettings{ConnectTimeout: time.Second, TrustEnv: true},
 	})
@@ -240,7 +242,8 @@ func TestSettingsOfProgramsOnly(t *testing.T) {
 		t.Fatal("nothing is told")
 	}
 	for _, want := range []string{
-		"4 mistakes", "facade/reads_test.go:", "kopf.New: CachedReads: it is for kopf.Main; here, the client is",
+		"5 mistakes", "facade/reads_test.go:", "kopf.New: CachedReads: it is for kopf.Main; here, the client is",
+		"kopf.New: LogHandler: it is for kopf.Main; here, give logr.FromSlogHandler(handler) to the manager",
 		"kopf.New: Watching.ConnectTimeout: it is for kopf.Main; here, set Dial",
 		"kopf.New: Networking.ConnectTimeout: it is for kopf.Main; here, set Dial",
 		"kopf.New: Networking.TrustEnv: it is for kopf.Main; here, set Proxy",

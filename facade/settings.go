@@ -45,7 +45,9 @@ type Settings struct {
 	// nil). Under [Main] only: in a manager that the project makes, give logr.FromSlogHandler(handler) to it as its
 	// Logger. The handler decides what is logged, and what lines look like; --quiet drops infos before it, and only
 	// with --debug it gets what the libraries below say of themselves. Warnings have the level Warn, and what is shown
-	// with --verbose has the level Debug. docs/logging.md has the keys. Default: stderr, as the flags say.
+	// with --verbose has the level Debug. docs/logging.md has the keys. It must not block, as whoever logs waits for
+	// it; errors and panics of it are told on stderr, once. The handlers of OnStartup log by it already, so changing it
+	// there is an error. Default: stderr, as the flags say.
 	LogHandler slog.Handler
 
 	Process     ProcessSettings

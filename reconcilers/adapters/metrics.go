@@ -55,7 +55,8 @@ type Holder struct {
 // kopf_handler_attempts_total{operator,kind,handler,reason,outcome},
 // kopf_handler_duration_seconds{operator,kind,handler,reason}, and kopf_events_dropped_total{operator,kind}. The
 // outcome is one of success, ignored, retry, failure, aborted. All sub-handlers of a registered handler, however deep,
-// are counted together as the handler "<id>/*".
+// are counted together as the handler "<id>/*". Handlers of activities have no object: their kind is empty, and the
+// reason is the activity. docs/metrics.md has them all.
 func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{operator: operator}
 	attempts, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{

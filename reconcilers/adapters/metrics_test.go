@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -125,6 +126,24 @@ func TestMetricsCountOutcomes(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Handlers of activities have no object, so their series have an empty kind; the reason says which activity it is.
+func TestMetricsOfActivities(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := &handlers.Handler{ID: "fn", Family: handlers.Acting, Activity: "startup"}
+	h.Act = func(context.Context, *handlers.Call) (any, error) { return nil, nil }
+	a := execution.New(h, &cause.Cause{Reason: "startup"}, nil)
+	a.Now = func() time.Time { return time.Time{} }
+	attempt(t.Context(), t, whole(newMetrics(t, "op", registry)), a)
+	want := map[string]float64{
+		"kopf_handler_attempts_total handler=fn kind= operator=op outcome=success reason=startup": 1,
+		"kopf_handler_duration_seconds handler=fn kind= operator=op reason=startup count":         1,
+		"kopf_handler_duration_seconds handler=fn kind= operator=op reason=startup sum":           0,
+	}
+	if d := cmp.Diff(want, gathered(t, registry)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 

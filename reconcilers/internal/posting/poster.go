@@ -86,12 +86,13 @@ func (p *Poster) Start(ctx context.Context) error {
 			p.drain(ctx)
 			return nil
 		case next := <-p.queue:
-			err := p.create(ctx, next.event)
+			about := next.about(ctx)
+			err := p.create(about, next.event)
 			if err != nil && ctx.Err() != nil {
 				p.drain(ctx, next)
 				return nil
 			}
-			next.logFailure(ctx, err)
+			next.logFailure(about, err)
 		}
 	}
 }
@@ -112,7 +113,8 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 				return
 			}
 		}
-		next.logFailure(ctx, p.create(ctx, next.event))
+		about := next.about(ctx)
+		next.logFailure(about, p.create(about, next.event))
 	}
 	if left := len(p.queue); left > 0 {
 		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
@@ -132,15 +134,19 @@ func (p *Poster) create(ctx context.Context, event *corev1.Event) error {
 	return p.client.Create(ctx, event)
 }
 
+// about has the object in all lines, also in those about the request.
+func (p *post) about(ctx context.Context) context.Context {
+	o := p.event.InvolvedObject
+	log := logging.OfKind(logf.FromContext(ctx), o.GroupVersionKind())
+	log = logging.OfObject(log, types.NamespacedName{Namespace: p.namespace, Name: o.Name}, o.UID)
+	return logf.IntoContext(ctx, log)
+}
+
 func (p *post) logFailure(ctx context.Context, err error) {
-	if err == nil {
-		return
+	if err != nil {
+		logging.Warn(logf.FromContext(ctx), "Failed to post a Kubernetes event; dropping it",
+			"event", p.event.Reason, "note", p.event.Message, "error", err.Error())
 	}
-	about := p.event.InvolvedObject
-	log := logging.OfKind(logf.FromContext(ctx), about.GroupVersionKind())
-	log = logging.OfObject(log, types.NamespacedName{Namespace: p.namespace, Name: about.Name}, about.UID)
-	logging.Warn(log, "Failed to post a Kubernetes event; dropping it",
-		"event", p.event.Reason, "note", p.event.Message, "error", err.Error())
 }
 
 func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {

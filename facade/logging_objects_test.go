@@ -1,0 +1,173 @@
+package facade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets"}
+
+// deaf is how long a daemon does not listen, which is longer than the test takes otherwise.
+const deaf = 9 * time.Hour
+
+// outspoken has a handler of each family, which logs, writes, posts, fails and is retried.
+func outspoken(op *kopf.Operator, selected kopf.Selection[kopf.Dynamic]) {
+	change := func(ctx context.Context, c *Raw) error {
+		logf.FromContext(ctx).Info("Handling", "n", c.Retry)
+		c.Info("Handling", "of an event that nobody takes")
+		c.Patch(func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.seen", c.ID) })
+		c.Sub("sub", func(ctx context.Context, c *Raw) error {
+			logf.FromContext(ctx).Info("Handling a part")
+			return kopf.Permanentf("broken")
+		})
+		switch c.Retry {
+		case 0:
+			return errors.New("not now")
+		case 1:
+			panic("not at all")
+		}
+		return nil
+	}
+	selected.On("change", kopf.CreateUpdateResume(), change, kopf.Backoff(time.Second))
+	selected.OnDelete("delete", change)
+	selected.OnField("field", "spec.size", change)
+	selected.When(func(context.Context, kopf.Dynamic) bool { panic("no filter") }).OnEvent("filtered",
+		func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
+	selected.OnEvent("event", func(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
+		logf.FromContext(ctx).Info("Seen")
+		e.Patch(func(kopf.Dynamic) { panic("no patch") })
+		return errors.New("no event")
+	})
+	run := func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+		logf.FromContext(ctx).Info("Running")
+		r.Patch(func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.ran", time.Now().String()) })
+		return kopf.Temporaryf(time.Minute, "again")
+	}
+	selected.Daemon("daemon", run)
+	selected.Daemon("deaf", func(context.Context, *kopf.Run[kopf.Dynamic]) error {
+		time.Sleep(deaf)
+		return nil
+	}, kopf.CancelTimeout(time.Second))
+	selected.Timer("timer", time.Minute, run)
+	kopf.NewIndex(selected, "index", func(context.Context, kopf.Dynamic) (map[string]string, error) {
+		return nil, errors.New("no index")
+	})
+}
+
+// Whatever is logged about an object says which one, all over its life, so that one key follows it.
+func TestEachLineSaysItsObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, out := memapi.New(), &lockedBuffer{}
+		connection := server.Connect()
+		began := time.Now()
+		connection.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Resource.Plural == "events" || r.Verb == "patch" && time.Since(began) < 10*time.Second {
+				return apierrors.NewInternalError(errors.New("no disk"))
+			}
+			return nil
+		}
+		op := kopf.New("test.example.org", kopf.Settings{
+			Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second}},
+		})
+		for _, r := range []memapi.Resource{served, gadgets} {
+			server.Install(r)
+			outspoken(op, kopf.ForResource(op, r.Plural+".v1."+r.Group))
+		}
+		kopf.For(op, &Widget{}).OnCreate("typed", succeed)
+		stop := operate(t, connection, op, console.New(out, console.Options{
+			Format: console.JSON, Verbosity: console.Verbose,
+		}))
+		wrong := body(map[string]any{"size": "not a number"})
+		wrong["metadata"] = map[string]any{"namespace": "ns", "name": "w2", "uid": "uid-2"}
+		server.Put(served, body(map[string]any{"size": int64(1)}))
+		server.Put(served, wrong)
+		server.Put(gadgets, map[string]any{"metadata": map[string]any{"name": "g1", "uid": "uid-3"}})
+		time.Sleep(5 * time.Minute)
+		for _, o := range []struct {
+			resource        memapi.Resource
+			namespace, name string
+		}{{served, "ns", "w1"}, {gadgets, "", "g1"}} {
+			server.Edit(o.resource, o.namespace, o.name, func(object map[string]any) {
+				object["spec"] = map[string]any{"size": int64(2)}
+			})
+			time.Sleep(5 * time.Minute)
+			server.Delete(o.resource, o.namespace, o.name)
+			time.Sleep(5 * time.Minute)
+			server.Put(o.resource, map[string]any{"metadata": map[string]any{
+				"namespace": o.namespace, "name": o.name, "uid": "another-" + o.name,
+			}})
+			time.Sleep(5 * time.Minute)
+		}
+		stop()
+		time.Sleep(deaf)
+		var messages []string
+		for line := range strings.Lines(out.String()) {
+			messages = append(messages, checkReference(t, line))
+		}
+		slices.Sort(messages)
+		want := []string{
+			"Cannot call the handler with this object; waiting until the object changes",
+			"Cannot handle the object now; retrying",
+			"Failed to post a Kubernetes event; dropping it",
+			"Failed to write the changes of a handler; retrying",
+			"Filter of a handler failed; skipping the event for it",
+			"Handler did not stop in time; abandoning it, though it may still be running",
+			"Handler failed for good",
+			"Handler failed temporarily; retrying",
+			"Handler failed; its errors are ignored",
+			"Handler succeeded",
+			"Handling",
+			"Handling a part",
+			"Index function failed; keeping the entries of the object",
+			"Request to the API server failed; repeating it",
+			"Running",
+			"Seen",
+		}
+		if d := cmp.Diff(want, slices.Compact(messages)); d != "" {
+			t.Errorf("another life: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// references are those of all objects, by their uids.
+var references = map[string]map[string]any{
+	"uid-1":      {"kind": "Widget", "namespace": "ns", "name": "w1"},
+	"uid-2":      {"kind": "Widget", "namespace": "ns", "name": "w2"},
+	"uid-3":      {"kind": "Gadget", "namespace": nil, "name": "g1"},
+	"another-w1": {"kind": "Widget", "namespace": "ns", "name": "w1"},
+	"another-g1": {"kind": "Gadget", "namespace": nil, "name": "g1"},
+}
+
+// checkReference checks the reference of a line, and gives its message.
+func checkReference(t *testing.T, line string) (message string) {
+	t.Helper()
+	var got struct {
+		Message string
+		Object  map[string]any
+	}
+	if err := json.Unmarshal([]byte(line), &got); err != nil {
+		t.Errorf("%v: %s", err, line)
+	}
+	uid, _ := got.Object["uid"].(string)
+	want := map[string]any{"apiVersion": "example.org/v1", "uid": uid}
+	maps.Copy(want, references[uid])
+	if d := cmp.Diff(want, got.Object); d != "" {
+		t.Errorf("%s: -want, +got:\n%s", line, d)
+	}
+	return got.Message
+}

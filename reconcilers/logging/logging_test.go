@@ -1,0 +1,102 @@
+package logging_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// text is a logger of log/slog without times, with the place that logs.
+func text(out *bytes.Buffer, level slog.Level) logr.Logger {
+	return logr.FromSlogHandler(slog.NewTextHandler(out, &slog.HandlerOptions{
+		Level: level, AddSource: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if source, ok := a.Value.Any().(*slog.Source); ok {
+				return slog.String("file", source.File[strings.LastIndex(source.File, "/")+1:])
+			}
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+func TestWarn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		log    func(out *bytes.Buffer) logr.Logger
+		want   string
+	}{
+		"log/slog": {
+			"it has warnings, and knows who warns",
+			func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelWarn).WithValues("a", 1) },
+			"level=WARN file=logging_test.go msg=Careful a=1 b=2\n",
+		},
+		"log/slog for errors": {
+			"it is asked first", func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelError) }, "",
+		},
+		"logr alone": {
+			"it has no warnings", func(out *bytes.Buffer) logr.Logger {
+				return funcr.New(func(_, line string) { out.WriteString(line) }, funcr.Options{}).WithValues("a", 1)
+			}, `"level"=0 "msg"="Careful" "a"=1 "b"=2`,
+		},
+		"nothing": {"nobody listens", func(*bytes.Buffer) logr.Logger { return logr.Discard() }, ""},
+		"zero":    {"nobody listens", func(*bytes.Buffer) logr.Logger { return logr.Logger{} }, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logging.Warn(c.log(&out), "Careful", "b", 2)
+			if d := cmp.Diff(c.want, out.String()); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
+
+// The keys by which lines say what they are about; those of objects without a namespace have an empty one.
+func TestKeysOfObjects(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+	cases := map[string]struct {
+		reason string
+		log    func(log logr.Logger) logr.Logger
+		want   string
+	}{
+		"kind": {"of lines about all of them", func(log logr.Logger) logr.Logger { return log },
+			" apiVersion=example.org/v1 kind=Widget\n"},
+		"object": {"of lines about one", func(log logr.Logger) logr.Logger {
+			return logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1")
+		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1\n"},
+		"without a namespace": {"it has none, not the default one", func(log logr.Logger) logr.Logger {
+			return logging.OfObject(log, types.NamespacedName{Name: "w1"}, "u1")
+		}, ` apiVersion=example.org/v1 kind=Widget namespace="" name=w1 uid=u1` + "\n"},
+		"without a uid": {"it comes later, or not at all", func(log logr.Logger) logr.Logger {
+			return logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
+		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1\n"},
+		"incarnation": {"once it is known", func(log logr.Logger) logr.Logger {
+			log = logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
+			return logf.FromContext(logging.OfIncarnation(logf.IntoContext(context.Background(), log), "u1"))
+		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			c.log(logging.OfKind(text(&out, slog.LevelInfo), kind)).Info("Done")
+			_, got, _ := strings.Cut(out.String(), "msg=Done")
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}
