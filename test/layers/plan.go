@@ -92,6 +92,7 @@ var House = Plan{
 	{Dir: "reconcilers/internal/posting", Layer: 4},
 	{Dir: "webhooks", Layer: 4},
 	{Dir: "webhooks/configurations", Layer: 4},
+	{Dir: "webhooks/tunnels", Layer: 4},
 
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
@@ -103,6 +104,7 @@ var House = Plan{
 	{Dir: "reconcilers/indexes", Layer: 6},
 	{Dir: "webhooks/review", Layer: 6},
 	{Dir: "webhooks/server", Layer: 7},
+	{Dir: "webhooks/tunnels/tunnelstest", Layer: 7, Kit: true},
 
 	{Dir: "reconcilers/memory", Layer: 7},
 	{Dir: "reconcilers/controller", Layer: 8},
