@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	"github.com/onsi/gomega/gexec"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,9 @@ var _ = Describe("The examples", func() {
 		folder := filepath.Join("..", "..", "examples", "kubebuilder")
 		install(filepath.Join(folder, "config", "crd", "bases"))
 		ns := namespace(ctx)
-		run(build(filepath.Join(folder, "cmd")), nil, "-health-probe-bind-address", "0")
+		session := run(build(filepath.Join(folder, "cmd")), []string{"TMPDIR=" + GinkgoT().TempDir()},
+			"-health-probe-bind-address", "0")
+		Eventually(session.Err).Should(gbytes.Say("Opened the archive"), "before any handler is called")
 		obj := read(filepath.Join(folder, "config", "samples", "webapp_v1_guestbook.yaml"), ns)
 		create(ctx, obj)
 		Eventually(field(ctx, obj, "status", "invitation")).Should(ContainSubstring("Please sign"), "by the facade")
@@ -44,6 +47,8 @@ var _ = Describe("The examples", func() {
 		Eventually(field(ctx, obj, "status", "invitation")).Should(Equal("Please sign another one"))
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
+		Eventually(session.Terminate()).Should(gexec.Exit(0))
+		Expect(session.Err).To(gbytes.Say("Closed the archive"))
 	})
 })
 
