@@ -1,0 +1,103 @@
+package documents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// Snippet is a block of Go in a document.
+type Snippet struct {
+	// Line is where it begins in the document.
+	Line int
+	// Text is what stands there: declarations, or statements that have op, an operator.
+	Text string
+}
+
+var fence = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// Snippets are the blocks of Go of a document.
+func Snippets(document string) (all []Snippet) {
+	for _, at := range fence.FindAllStringSubmatchIndex(document, -1) {
+		all = append(all, Snippet{strings.Count(document[:at[2]], "\n") + 1, document[at[2]:at[3]]})
+	}
+	return all
+}
+
+// Compiler compiles snippets.
+type Compiler struct {
+	header  string
+	imports types.Importer
+	set     *token.FileSet
+}
+
+// NewCompiler makes one for snippets that use these packages, given as in an import declaration. The go command in the
+// folder finds them.
+func NewCompiler(folder string, imports ...string) (*Compiler, error) {
+	c := &Compiler{set: token.NewFileSet()}
+	arguments := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "--"}
+	c.header = "package snippet\n"
+	for _, one := range imports {
+		words := strings.Fields(one)
+		path := strings.Trim(words[len(words)-1], `"`)
+		arguments = append(arguments, path)
+		c.header += "import " + one + "\n"
+	}
+	command := exec.Command("go", arguments...) //nolint:gosec // the imports are those of a test
+	command.Dir = folder
+	var told bytes.Buffer
+	command.Stderr = &told
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of snippets: %w: %s", err, told.String())
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if path, file, found := strings.Cut(strings.TrimSpace(line), " "); found {
+			files[path] = file
+		}
+	}
+	c.imports = importer.ForCompiler(c.set, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(files[path])
+	})
+	return c, nil
+}
+
+// Check compiles a snippet, with further declarations that the document leaves out. Variables that are not used are no
+// mistake there.
+func (c *Compiler) Check(s Snippet, given string) error {
+	before := fmt.Sprintf("%s%s\n", c.header, given)
+	file, err := c.parse(s.Line, before, s.Text, "\n")
+	if err != nil {
+		var statements error
+		file, statements = c.parse(s.Line, before+"func _(op *kopf.Operator) {\n", s.Text, "\n}\n")
+		if statements != nil {
+			return errors.Join(err, statements)
+		}
+	}
+	var wrong []error
+	config := types.Config{Importer: c.imports, Error: func(err error) {
+		var problem types.Error
+		if !errors.As(err, &problem) || !problem.Soft {
+			wrong = append(wrong, err)
+		}
+	}}
+	_, _ = config.Check("snippet", c.set, []*ast.File{file}, nil) // which has told
+	return errors.Join(wrong...)
+}
+
+// parse has errors name the line in the document.
+func (c *Compiler) parse(line int, before, text, after string) (*ast.File, error) {
+	source := fmt.Sprintf("%s//line snippet:%d\n%s%s", before, line, text, after)
+	return parser.ParseFile(c.set, "given", source, parser.SkipObjectResolution)
+}

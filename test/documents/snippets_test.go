@@ -1,0 +1,75 @@
+package documents_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/documents"
+)
+
+// imported are the packages that snippets use, by the names that they have there.
+var imported = []string{
+	`"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"os"`, `"sync"`, `"time"`,
+	`"sigs.k8s.io/controller-runtime/pkg/log"`,
+	`kopf "github.com/kopf-runtime/kopf-runtime/facade"`,
+	`"github.com/kopf-runtime/kopf-runtime/storage/diff"`,
+	`"github.com/kopf-runtime/kopf-runtime/storage/diffbase"`,
+	`"github.com/kopf-runtime/kopf-runtime/storage/progress"`,
+}
+
+func TestSnippets(t *testing.T) {
+	compiler, err := documents.NewCompiler(root, imported...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, given := range map[string]string{
+		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil }\n",
+		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
+			"var myIndex *kopf.Index[string, string]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(root + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := documents.Snippets(string(text))
+			if len(all) < 2 {
+				t.Fatalf("only %d snippets were found", len(all))
+			}
+			for _, snippet := range all {
+				own := given
+				if strings.Contains(own, "(o *operator)") && !strings.Contains(snippet.Text, "type operator ") {
+					own = ""
+				}
+				if err := compiler.Check(snippet, own); err != nil {
+					t.Errorf("%s:%d: %v", name, snippet.Line, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSnippetsThatAreWrong(t *testing.T) {
+	compiler, err := documents.NewCompiler(root, imported...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"op.OnStart(\"a\", nil)":              "op.OnStart undefined",
+		"x := 1":                              "",
+		"func f() int { return \"\" }":        "cannot use",
+		"if {":                                "missing condition",
+		"op.OnStartup(\"a\", nil, kopf.ASAP)": "does not implement",
+	} {
+		document := "# A\n\n```go\n" + text + "\n```\n"
+		all := documents.Snippets(document)
+		if len(all) != 1 || all[0].Line != 4 {
+			t.Fatalf("%s: found %v", text, all)
+		}
+		err := compiler.Check(all[0], "")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want %q, got %v", text, want, err)
+		}
+	}
+}
