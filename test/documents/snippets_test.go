@@ -24,7 +24,8 @@ func TestSnippets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, given := range map[string]string{
-		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil }\n",
+		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error" +
+			" { return nil }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
 	} {
