@@ -1,0 +1,92 @@
+package facade_test
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// A token that somebody makes, and that is good for some time.
+func ExampleOperator_OnLogin() {
+	op := kopf.New("example.org")
+	op.OnLogin("vault", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		token, err := askVault(ctx)
+		if err != nil {
+			return nil, err // called again after a minute
+		}
+		return &kopf.ConnectionInfo{
+			Server:           "https://localhost:6443",
+			CAPath:           "/etc/ssl/ca.crt",
+			Token:            token,
+			DefaultNamespace: "operators",
+			Expiration:       time.Now().Add(time.Hour),
+		}, nil
+	})
+}
+
+// All the fields that say who the operator is, of which one or the other is used.
+func ExampleConnectionInfo() {
+	op := kopf.New("example.org")
+	op.OnLogin("password", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		return &kopf.ConnectionInfo{
+			Server:   "https://localhost",
+			Insecure: true,
+			Username: "ann",
+			Password: os.Getenv("PASSWORD"),
+			ProxyURL: "http://proxy:3128",
+		}, nil
+	})
+	op.OnLogin("minikube", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		home, err := os.UserHomeDir() // nobody expands ~
+		if err != nil {
+			return nil, kopf.Permanent(err)
+		}
+		return &kopf.ConnectionInfo{
+			Server:          "https://192.168.49.2:8443",
+			CAPath:          home + "/.minikube/ca.crt",
+			CertificatePath: home + "/.minikube/client.crt",
+			PrivateKeyPath:  home + "/.minikube/client.key",
+			Expiration:      time.Date(2099, 12, 31, 23, 59, 59, 0, time.UTC),
+			Priority:        10,
+		}, nil
+	})
+}
+
+// The functions for logins are handlers.
+func ExampleLoginWithKubeconfig() {
+	op := kopf.New("example.org")
+	op.OnLogin("login", kopf.LoginWithKubeconfig, kopf.Retries(3))
+}
+
+// They can be called by handlers as well.
+func ExampleLoginWithServiceAccount() {
+	op := kopf.New("example.org")
+	op.OnLogin("login", func(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		info, err := kopf.LoginWithServiceAccount(ctx, a)
+		if info != nil || err != nil {
+			return info, err
+		}
+		return kopf.LoginWithKubeconfig(ctx, a)
+	})
+}
+
+// Whatever client-go can do, such as another context of the kubeconfig.
+func ExampleConnectionInfo_config() {
+	op := kopf.New("example.org")
+	op.OnLogin("staging", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			clientcmd.NewDefaultClientConfigLoadingRules(),
+			&clientcmd.ConfigOverrides{CurrentContext: "staging"},
+		).ClientConfig()
+		if err != nil {
+			return nil, kopf.Permanent(err)
+		}
+		return &kopf.ConnectionInfo{Config: config}, nil
+	})
+}
+
+func askVault(context.Context) (string, error) { return "secret", nil }
