@@ -5,24 +5,36 @@ import (
 	"fmt"
 	"sync"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Memo is something to be remembered of every selected object, in memory, for as long as the object is there. Make it
 // with [NewMemo].
 type Memo[V any] struct {
-	fresh func() *V
+	fresh    func() *V
+	reviewed *reviewed
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
+	// admitted are those that nobody has asked for but handlers of admission. They may be of objects that no watch
+	// will ever tell the end of, so those that were asked for last are kept.
+	admitted *lru.Cache
 }
+
+// mostAdmitted is how many values are kept of objects that only handlers of admission have asked about.
+const mostAdmitted = 1000
 
 // NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone and
 // its handlers have been told, and when the operator ends. Every value begins as a zero one; or as what the function
 // makes, if one is given. Kopf: memo, which is one for all handlers of an object; here, each has a type and an owner.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
-	m := &Memo[V]{fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}}
+	m := &Memo[V]{
+		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
+		reviewed: &reviewed{},
+	}
 	switch {
 	case s.kind == nil:
 		s.kind.addError(errors.New("NewMemo: the selection is empty: make it with kopf.For or kopf.ForResource"))
@@ -34,6 +46,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
 		}
+		m.reviewed = &s.kind.op.reviewed
 		s.kind.op.addMemo(m.forget)
 	}
 	return m
@@ -42,15 +55,35 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // Of gives the value of an object, always the same one until the object is gone; it is made at the first time. Handlers
 // of one object may run beside one another, such as a daemon and a handler of changes: what they share needs a lock of
 // its own.
+//
+// For a handler of admission that asks with the object of its request, not with a copy of it: in a creation, the value
+// is that of the request, and is dropped with it, as it is not known what becomes of the object. Else it is that of the
+// object, as for all handlers. But as the kind may not be watched, values that only handlers of admission have asked
+// for are kept for the 1000 objects that were asked about last.
 func (m *Memo[V]) Of(object client.Object) *V {
+	asked := m.reviewed.of(object)
+	if asked != nil && asked.Operation == string(admissionv1.Create) {
+		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
+		return value
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	uid := object.GetUID()
 	value := m.byUID[uid]
-	if value == nil {
-		value = m.fresh()
-		m.byUID[uid] = value
+	if value != nil {
+		return value
 	}
+	if known, found := m.admitted.Get(uid); found {
+		value, _ = known.(*V)
+	} else {
+		value = m.fresh()
+	}
+	if asked != nil {
+		m.admitted.Add(uid, value)
+		return value
+	}
+	m.admitted.Remove(uid)
+	m.byUID[uid] = value
 	return value
 }
 
@@ -58,13 +91,14 @@ func (m *Memo[V]) Of(object client.Object) *V {
 func (m *Memo[V]) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.byUID)
+	return len(m.byUID) + m.admitted.Len()
 }
 
 func (m *Memo[V]) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byUID, uid)
+	m.admitted.Remove(uid)
 }
 
 // addMemo adds a memo, which has to forget objects that are gone.

@@ -32,6 +32,7 @@ type Operator struct {
 	registrations []registration
 	activities    []*handlers.Handler
 	memos         []func(types.UID)
+	reviewed      reviewed
 	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to

@@ -17,12 +17,15 @@ type OnOption interface {
 	onOption()
 }
 
-// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, and those in the
-// background.
+// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, those in the
+// background, and those for admission.
+//
+//nolint:interfacebloat // a family of options is all of the families that it is for
 type FilterOption interface {
 	ChangeOption
 	watchOption
 	BackgroundOption
+	AdmissionOption
 }
 
 // watchOption is an option of the verbs that look at objects as they are.

@@ -3,8 +3,11 @@ package facade
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
@@ -104,7 +107,11 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 
 // WithLabel is [Selection.WithLabel].
 func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T] {
-	return s.byMetadata("WithLabel", "labels", key, pattern)
+	s = s.byMetadata("WithLabel", "labels", key, pattern)
+	if requirement := requirementOf(key, pattern); requirement != nil {
+		s.labels = append(slices.Clip(s.labels), *requirement)
+	}
+	return s
 }
 
 // WithAnnotation is [Selection.WithAnnotation].
@@ -119,6 +126,22 @@ func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) Ch
 		return s
 	}
 	return s.narrowed(handlers.Metadata(name, key, matches))
+}
+
+// requirementOf is a pattern of a label as a selector can say it; nil if it cannot, or if it is a mistake.
+func requirementOf(key string, pattern any) *labels.Requirement {
+	operator, values := selection.Equals, []string(nil)
+	switch p := pattern.(type) {
+	case Presence:
+		operator = map[Presence]selection.Operator{Present: selection.Exists, Absent: selection.DoesNotExist}[p]
+	case string:
+		values = []string{p}
+	}
+	requirement, err := labels.NewRequirement(key, operator, values)
+	if err != nil {
+		return nil
+	}
+	return requirement
 }
 
 // checkMetadata tells whether there can be such a label or annotation at all. Keys of annotations may have capitals in

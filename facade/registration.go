@@ -23,6 +23,9 @@ type registration struct {
 	handler *handlers.Handler
 }
 
+// admits tells whether the handler is one of admission: it keeps nothing on objects.
+func (r registration) admits() bool { return r.handler.Family == handlers.Admitting }
+
 // resolved is a registration whose kind is known.
 type resolved struct {
 	registration
@@ -35,7 +38,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	all, unknown := op.resolve(scheme)
 	found = append(append(found, unknown...), op.checkIgnored()...)
 	for i, one := range all {
-		if err := cmp.Or(op.checkConflict(one, all[:i]), op.checkRecordPlace(one)); err != nil {
+		if err := op.checkOne(one, all[:i]); err != nil {
 			found.add(one.handler.Location, err)
 		}
 	}
@@ -70,13 +73,21 @@ func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown set
 	return all, unknown
 }
 
+// checkOne tells what is wrong with a registration whose kind is known, in view of those before it.
+func (op *Operator) checkOne(one resolved, before []resolved) error {
+	if one.admits() {
+		return op.checkAdmission(one, before)
+	}
+	return cmp.Or(op.checkConflict(one, before), op.checkRecordPlace(one))
+}
+
 // checkConflict tells whether a handler could be taken for one of those before it: the operator keeps their progress
 // under their ids.
 func (op *Operator) checkConflict(one resolved, before []resolved) error {
 	id := one.handler.ID
 	for _, other := range before {
 		switch taken := other.handler; {
-		case !one.selector.MayMean(other.selector):
+		case other.admits(), !one.selector.MayMean(other.selector):
 		case one.selector.Contradicts(other.selector):
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
 				"same objects; choose one version",

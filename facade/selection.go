@@ -32,6 +32,7 @@ type ChangeSelection[T client.Object] struct {
 	kind    *kind
 	codec   *codec.Codec[T]
 	filters []handlers.Filter
+	labels  []labels.Requirement // of the filters, what a selector can say
 
 	redacted []diff.Path
 }
@@ -85,25 +86,37 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 
 // MatchingLabels is [Selection.MatchingLabels].
 func (s ChangeSelection[T]) MatchingLabels(selector string) ChangeSelection[T] {
-	return s.bySelector("MatchingLabels", selector, handlers.Labels)
+	s, requirements := s.bySelector("MatchingLabels", selector, handlers.Labels)
+	s.labels = append(slices.Clip(s.labels), requirements...)
+	return s
 }
 
 // MatchingAnnotations is [Selection.MatchingAnnotations].
 func (s ChangeSelection[T]) MatchingAnnotations(selector string) ChangeSelection[T] {
-	return s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
+	s, _ = s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
+	return s
 }
 
 func (s ChangeSelection[T]) bySelector(
 	method, text string, filter func(labels.Selector) handlers.Filter,
-) ChangeSelection[T] {
+) (ChangeSelection[T], labels.Requirements) {
 	selector, err := labels.Parse(text)
 	if err != nil {
 		s.kind.addError(fmt.Errorf(
 			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
 		))
-		return s
+		return s, nil
 	}
-	return s.narrowed(filter(selector))
+	requirements, _ := selector.Requirements()
+	return s.narrowed(filter(selector)), requirements
+}
+
+// selector is what the filters demand of the labels, as far as a selector can say it; nil is nothing.
+func (s ChangeSelection[T]) selector() labels.Selector {
+	if len(s.labels) == 0 {
+		return nil
+	}
+	return labels.NewSelector().Add(s.labels...)
 }
 
 // When is [Selection.When].

@@ -81,6 +81,9 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 		return nil, err
 	}
 	plan, err := op.plan(m.GetScheme())
+	if err == nil {
+		err = op.checkServed()
+	}
 	if err != nil {
 		return nil, err
 	}

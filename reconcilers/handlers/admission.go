@@ -36,6 +36,7 @@ type Admission struct {
 	mu       sync.Mutex
 	warnings []string
 	merge    map[string]any
+	kept     map[any]any
 }
 
 // Covers tells whether an admitting handler is for the subresource of the request at all.
@@ -69,6 +70,21 @@ func (a *Admission) Warnings() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.warnings)
+}
+
+// Keep gives what is kept for the request under the key, for all of its handlers; it is made at the first time.
+func (a *Admission) Keep(key any, fresh func() any) any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	value, found := a.kept[key]
+	if !found {
+		value = fresh()
+		if a.kept == nil {
+			a.kept = map[any]any{}
+		}
+		a.kept[key] = value
+	}
+	return value
 }
 
 // Merge adds to the merge-patch of the request, which all handlers share, and which is applied before what they

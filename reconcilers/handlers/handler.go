@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -90,6 +92,16 @@ type Handler struct {
 	Mutating bool
 	// Subresource is that of the requests that an admitting handler is for; "*" is any, the main one included.
 	Subresource string
+	// SideEffects tells that an admitting handler changes something elsewhere, though not for a dry run. Kopf:
+	// side_effects.
+	SideEffects bool
+	// IgnoreFailures lets requests pass while an admitting handler cannot be asked. Kopf: ignore_failures.
+	IgnoreFailures bool
+	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
+	Persistent bool
+	// Labels are what the filters demand of the labels, as far as a selector can say it, so that an API server may ask
+	// for less; nil is nothing. It is the filters that decide.
+	Labels labels.Selector
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path

@@ -38,7 +38,8 @@ func (h *Handler) Sub(parent *Handler) *Handler {
 func (h *Handler) Twin(other *Handler) bool {
 	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function &&
 		h.Family == other.Family && h.Reason == other.Reason &&
-		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index &&
+		h.Mutating == other.Mutating
 }
 
 // Repeats is true for the same function under the same id, for whatever reason it is registered.
@@ -49,5 +50,5 @@ func (h *Handler) Repeats(other *Handler) bool {
 // Clashes is true for another thing under the same id: the two would take each other's progress for their own.
 func (h *Handler) Clashes(other *Handler) bool {
 	return !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
-		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Mutating == other.Mutating
 }

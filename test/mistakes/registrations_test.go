@@ -18,6 +18,8 @@ type Change = kopf.Change[*appsv1.Deployment]
 
 func roll(context.Context, *Change) error { return nil }
 
+func limit(context.Context, *kopf.Admission[*appsv1.Deployment]) error { return nil }
+
 func poll(context.Context, *kopf.Run[*appsv1.Deployment]) error { return nil }
 
 // registration is a mistake in the way an operator is put together: it does not start.
@@ -130,5 +132,21 @@ var registrations = []registration{
 	}},
 	{"A redacted field one letter off", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
 		deployments.Redacted("spec.templates").OnCreate("roll", roll)
+	}},
+	{"One id for two validating handlers", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
+		deployments.Validate("limit", limit)
+		deployments.Validate("limit", limit)
+	}},
+	{"An operation that there is not", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
+		deployments.Validate("limit", limit, kopf.Operations("PATCH"))
+	}},
+	{"A deletion that cannot be changed", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
+		deployments.Mutate("limit", limit, kopf.Operations("UPDATE", "DELETE"))
+	}},
+	{"A scale as a deployment", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
+		deployments.Validate("limit", limit, kopf.Subresource("scale"))
+	}},
+	{"Filters of another kind", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
+		kopf.ForSubresource[kopf.Dynamic](deployments.MatchingLabels("tier=prod"), "scale")
 	}},
 }

@@ -33,7 +33,7 @@ func TestVectorsAdmissionReview(t *testing.T) {
 		if vectors.SameText(wanted["message"], is["message"]) {
 			is["message"] = wanted["message"]
 		}
-		if delta := cmp.Diff(comparable(want.Value), comparable(got)); delta != "" {
+		if delta := cmp.Diff(significant(want.Value), significant(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)
 		}
 	})
@@ -48,9 +48,9 @@ func statusIn(result any) map[string]any {
 	return map[string]any{}
 }
 
-// comparable is what comes out of a review without what says nothing: the operations of a patch, of which the result
+// significant is what comes out of a review without what says nothing: the operations of a patch, of which the result
 // counts, and the order of a diff.
-func comparable(value any) any {
+func significant(value any) any {
 	out, _ := vectors.Normal(value, func(key string, value any) any {
 		if items, is := value.([]any); is && key == "diff" {
 			slices.SortFunc(items, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })

@@ -16,6 +16,8 @@ type Change = kopf.Change[*corev1.ConfigMap]
 
 func handle(context.Context, *Change) error { return nil }
 
+func admit(context.Context, *kopf.Admission[*corev1.ConfigMap]) error { return nil }
+
 func handleRaw(context.Context, *kopf.Change[*unstructured.Unstructured]) error { return nil }
 
 func register(op *kopf.Operator) {
@@ -35,12 +37,18 @@ func register(op *kopf.Operator) {
 	maps.On("b", kopf.CreateUpdateResume(), handle, kopf.Optional(), kopf.EvenIfDeleted(), kopf.OldValue(1))
 	maps.OnEvent("e", func(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil }, mixed)
 
+	maps.Validate("v", admit, kopf.Operations("CREATE"), kopf.InField("data"), kopf.Persistent(), shared)
+	maps.Mutate("m", admit, kopf.Subresource("*"), kopf.SideEffects(), kopf.IgnoreFailures())
+
 	// Options of other verbs.
 	maps.OnCreate("a", handle, kopf.Optional())                          // want "missing method changeOption"
 	maps.OnUpdate("a", handle, kopf.EvenIfDeleted())                     // want "missing method updateOption"
 	maps.OnDelete("a", handle, kopf.EvenIfDeleted())                     // want "missing method deleteOption"
 	maps.OnResume("a", handle, kopf.Optional())                          // want "missing method resumeOption"
 	maps.On("b", []kopf.Reason{kopf.ReasonDelete}, handle, kopf.Sharp()) // want "missing method onOption"
+
+	maps.Validate("v", admit, kopf.Retries(3))            // want "missing method admissionOption"
+	maps.OnCreate("a", handle, kopf.Operations("CREATE")) // want "missing method changeOption"
 
 	maps.OnCreate("a", handle, kopf.Settings{}) // want "does not implement facade.ChangeOption"
 

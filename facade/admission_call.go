@@ -1,0 +1,192 @@
+package facade
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// newAdmission makes what a function gets.
+func (fn admitting[T]) newAdmission(
+	ctx context.Context, s ChangeSelection[T], call *handlers.Call, said *mistakes,
+) (*Admission[T], error) {
+	asked, cluster := call.Admission, s.kind.op.clients
+	a := &Admission[T]{
+		HasOld: asked.Old != nil, Diff: Diff(call.Cause.Diff.Clone()),
+		Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
+		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
+		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
+		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
+		mistakes: said, mutating: call.Handler.Mutating,
+	}
+	if err := codec.DecodeValue(asked.User, &a.UserInfo); err != nil {
+		return nil, fmt.Errorf("reading who asks: %w", err)
+	}
+	if fn.subresource == "" {
+		if err := a.checkKind(); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.decode(); err != nil {
+		return nil, err
+	}
+	return a, a.take()
+}
+
+// copied are the same certificates, read anew: a handler may change what it gets.
+func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
+	for _, one := range certificates {
+		if again, err := x509.ParseCertificate(slices.Clone(one.Raw)); err == nil {
+			own = append(own, again)
+		}
+	}
+	return own
+}
+
+// decode makes the objects. What is stored already nobody can change any more, so what does not fit into T is left out
+// there: objects with it could not even be deleted.
+func (a *Admission[T]) decode() (err error) {
+	a.Object, err = a.codec.Decode(a.call.Object)
+	if err != nil && a.call.Admission.Object != nil {
+		return err
+	}
+	if !a.HasOld {
+		a.Old, err = a.codec.DecodeOld(nil)
+		return err
+	}
+	var wrong error
+	a.Old, wrong = a.codec.Decode(a.call.Admission.Old)
+	if err = errors.Join(err, wrong); err != nil {
+		a.log.V(1).Info("The old object does not decode into the type; Old is incomplete",
+			"type", fmt.Sprintf("%T", a.Old), "error", err.Error())
+	}
+	return nil
+}
+
+// checkKind keeps objects of a subresource out of the Go type of the object as a whole: whatever fields they have in
+// common would be all that is seen of them.
+func (a *Admission[T]) checkKind() error {
+	if _, dynamic := any(a.Object).(Dynamic); dynamic || a.Subresource == "" {
+		return nil
+	}
+	given := (&unstructured.Unstructured{Object: a.call.Object}).GroupVersionKind()
+	if given.Empty() || given == a.call.Resource.GroupVersionKind {
+		return nil
+	}
+	return fmt.Errorf("handler %q cannot be asked about a %s of %s, as its objects are of another Go type: use "+
+		"kopf.ForSubresource, or kopf.ForResource", a.ID, given.Kind, given.GroupVersion())
+}
+
+// take takes the object as it is now for what the handler begins with.
+func (a *Admission[T]) take() (err error) {
+	if a.mutating {
+		a.before, err = a.codec.Encode(a.Object)
+	} else if a.mistakes.looks() {
+		a.original = inplace.New(a.codec, a.Object)
+	}
+	return err
+}
+
+var (
+	errNotMutating = errors.New("a validating handler cannot change the object: register it with Mutate")
+	errNoObject    = errors.New("a deletion has no object that could be changed: only deny it, or allow it")
+)
+
+// Patch changes a.Object, as can be done in place. Functions that take a [Patcher] need it. In a validating handler,
+// and for a deletion, it fails the handler.
+func (a *Admission[T]) Patch(change func(object T)) {
+	a.TryPatch(func(object T) error { change(object); return nil })
+}
+
+// TryPatch is Patch with a function that may fail. If it does, a.Object is as it was, and the request is denied with
+// this error and the handler's own.
+func (a *Admission[T]) TryPatch(change func(object T) error) {
+	a.do(func() error {
+		if err := a.changeable(); err != nil {
+			return fmt.Errorf("patching the object by handler %q: %w", a.ID, err)
+		}
+		var tried T
+		err := codec.Call(func() error { tried = a.codec.Copy(a.Object); return change(tried) })
+		if err != nil {
+			return fmt.Errorf("patching the object by handler %q: %w", a.ID, err)
+		}
+		a.codec.Replace(a.Object, tried)
+		return nil
+	})
+}
+
+func (a *Admission[T]) changeable() error {
+	switch {
+	case !a.mutating:
+		return errNotMutating
+	case a.call.Admission.Object == nil:
+		return errNoObject
+	default:
+		return nil
+	}
+}
+
+// do runs one call of the handler after the other, and keeps its error for the end of the handler.
+func (a *Admission[T]) do(act func() error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.returned {
+		a.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
+		return
+	}
+	if err := act(); err != nil {
+		a.errs = append(a.errs, err)
+	}
+}
+
+// end ends the calls of a function that has returned, adds their errors to that of the function, and takes up what it
+// has changed.
+func (a *Admission[T]) end(err error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.returned = true
+	if len(a.errs) > 0 {
+		err = errors.Join(append([]error{err}, a.errs...)...)
+	}
+	if err != nil {
+		return err
+	}
+	if a.mutating {
+		return a.remember()
+	}
+	if a.original == nil {
+		return nil
+	}
+	if fields := a.original.Lost(a.call.Object); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
+		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
+			"for the handler", "fields", fields, "instead", "Mutate")
+	}
+	return nil
+}
+
+// remember makes one change of the raw object of all that the handler has changed.
+func (a *Admission[T]) remember() error {
+	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
+		return fmt.Errorf("handler %q has set the object to nil", a.ID)
+	}
+	edits, err := a.codec.Edits(a.before, a.Object)
+	if err != nil || edits == nil {
+		return err
+	}
+	if err := a.changeable(); err != nil {
+		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
+	}
+	return a.call.Writes.Remember(edits)
+}

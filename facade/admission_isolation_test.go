@@ -1,0 +1,119 @@
+package facade_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// Whatever handlers of admission and their filters do to what they get, the next ones do not see it, nor does the
+// answer, nor the request.
+func TestHandlersOfAdmissionReachNothing(t *testing.T) {
+	var notes [2][]string
+	for i, active := range []bool{false, true} {
+		v := &meddler{active: active, op: kopf.New("test.example.org")}
+		v.register()
+		asked := update("uid-1")
+		text, err := json.Marshal(map[string]any{"request": asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := review.Request{
+			Body: text, Headers: http.Header{"A": {"b"}}, PeerCertificates: []*x509.Certificate{certificate(t)},
+		}
+		out, err := reviewerOf(t, v.op).Review(t.Context(), in)
+		if err != nil || !out.Response.Allowed {
+			t.Fatalf("got %+v, %v", out.Response, err)
+		}
+		v.note("the end", in.Headers, len(in.PeerCertificates), string(out.Response.Patch), out.Response.Warnings)
+		notes[i] = v.notes
+	}
+	if len(notes[0]) != 7 {
+		t.Fatalf("hardly anything was called: %v", notes[0])
+	}
+	if d := cmp.Diff(notes[0], notes[1]); d != "" {
+		t.Errorf("-left alone, +tampered with:\n%s", d)
+	}
+}
+
+// certificate is one that anybody could have made.
+func certificate(t *testing.T) *x509.Certificate {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "apiserver"}}
+	raw, err := x509.CreateCertificate(nil, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// meddler notes what its functions get, and if it is active, they change all that they can reach.
+type meddler struct {
+	active bool
+	op     *kopf.Operator
+	notes  []string
+}
+
+func (v *meddler) note(values ...any) {
+	text, err := json.Marshal(values)
+	v.notes = append(v.notes, fmt.Sprint(string(text), err))
+}
+
+func (v *meddler) tamper(values ...any) {
+	for _, value := range values {
+		if v.active {
+			tamperWith(reflect.ValueOf(value))
+		}
+	}
+}
+
+func (v *meddler) register() {
+	widgets := kopf.For(v.op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
+		fine := w.Spec.Owner == "ann"
+		v.tamper(w)
+		return fine
+	})
+	raws := kopf.ForResource(v.op, "widgets").When(func(_ context.Context, raw kopf.Dynamic) bool {
+		v.tamper(raw)
+		return true
+	})
+	for _, id := range []string{"a", "b"} {
+		widgets.Validate(id, func(_ context.Context, a *Admission) error {
+			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, a.PeerCertificates[0].Subject.String())
+			resource := a.Resource()
+			v.tamper(a.Latest(), &resource, a)
+			return nil
+		}, kopf.InField("spec.owner"), kopf.Value(func(value any, _ bool) bool { v.tamper(value); return true }))
+		raws.Validate(id+"-raw", func(_ context.Context, a *RawAdmission) error {
+			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, nil)
+			v.tamper(a)
+			return nil
+		})
+		widgets.Mutate(id, func(_ context.Context, a *Admission) error {
+			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, nil)
+			a.Object.Spec.Size++
+			v.tamper(&a.Old, a.Diff, &a.UserInfo, a.Headers, a.PeerCertificates)
+			return nil
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// counting is an operator with handlers that count in a memo, of admission and of others.
+func counting() (op *kopf.Operator, memo *kopf.Memo[int], counts *[]int) {
+	op, counts = kopf.New("test.example.org"), &[]int{}
+	widgets := kopf.For(op, &Widget{})
+	memo = kopf.NewMemo[int](widgets)
+	count := func(w *Widget) {
+		value := memo.Of(w)
+		*value++
+		*counts = append(*counts, *value)
+	}
+	for _, id := range []string{"a", "b"} {
+		widgets.Validate(id, func(_ context.Context, a *Admission) error {
+			count(a.Object)
+			if a.HasOld {
+				count(a.Old)
+			}
+			return nil
+		})
+	}
+	widgets.OnCreate("fn", func(_ context.Context, c *Change) error { count(c.Object); return nil })
+	return op, memo, counts
+}
+
+func newWidget(uid string) *Widget {
+	return &Widget{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
+}
+
+// update is a request to update the widget with this uid.
+func update(uid string) map[string]any {
+	asked := request(nil)
+	object, _ := asked["object"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata["uid"] = uid
+	asked["operation"], asked["oldObject"] = "UPDATE", object
+	return asked
+}
+
+func TestMemoOfCreations(t *testing.T) {
+	op, memo, counts := counting()
+	for range 2 {
+		verdictOf(t.Context(), t, op, request(nil))
+	}
+	if got := fmt.Sprint(*counts); got != "[1 2 1 2]" || memo.Len() != 0 {
+		t.Errorf("each request has its own, for all of its handlers: got %s, %d are kept", got, memo.Len())
+	}
+}
+
+func TestMemoOfUpdates(t *testing.T) {
+	op, memo, counts := counting()
+	verdictOf(t.Context(), t, op, update("uid-1"))
+	verdictOf(t.Context(), t, op, update("uid-2"))
+	if got := fmt.Sprint(*counts); got != "[1 2 3 4 1 2 3 4]" || memo.Len() != 2 {
+		t.Errorf("it is that of the object: got %s, %d are kept", got, memo.Len())
+	}
+	*counts = nil
+	if value := memo.Of(newWidget("uid-1")); *value != 4 {
+		t.Errorf("other handlers have the same one: got %d", *value)
+	}
+}
+
+// What only handlers of admission have asked for may be of objects that nobody watches.
+func TestMemoDoesNotPileUp(t *testing.T) {
+	op, memo, _ := counting()
+	kept := memo.Of(newWidget("watched"))
+	*kept = 100
+	all := reviewerOf(t, op)
+	for i := range 3000 {
+		all.ask(t.Context(), t, update(fmt.Sprint("uid-", i)))
+	}
+	all.ask(t.Context(), t, update("watched"))
+	if memo.Len() > 1001 || *kept != 104 {
+		t.Errorf("got %d values, and %d for an object that is watched", memo.Len(), *kept)
+	}
+	if *memo.Of(newWidget("uid-2999")) != 4 || *memo.Of(newWidget("uid-0")) != 0 {
+		t.Error("those that were asked for last are kept")
+	}
+}

@@ -1,0 +1,105 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// AdmissionOption is an option of Validate and Mutate.
+type AdmissionOption interface {
+	Option
+	admissionOption()
+}
+
+func (option) admissionOption() {}
+
+// operations are all that there are.
+var operations = []string{
+	string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Delete), string(admissionv1.Connect),
+}
+
+// Operations restricts a handler to requests that do these with objects: CREATE, UPDATE, DELETE, CONNECT. Default: all
+// of them; for Mutate, all but DELETE. Requests of others are allowed without asking the handler. Kopf: operations=.
+func Operations(list ...admissionv1.Operation) AdmissionOption {
+	var err error
+	if len(list) == 0 {
+		err = errors.New(`Operations: none is given: write those that the handler is for, such as "CREATE"`)
+	}
+	names := make([]string, 0, len(list))
+	for _, one := range list {
+		if !slices.Contains(operations, string(one)) {
+			err = fmt.Errorf("Operations(%q): there are %s; for all of them, leave Operations out",
+				string(one), strings.Join(operations, ", "))
+		}
+		names = append(names, string(one))
+	}
+	return optionOf[AdmissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
+}
+
+// Subresource makes a handler one for requests to a subresource, such as "status", in place of those to the object as a
+// whole; "*" is for all of both. Where its objects are of a kind of their own, as those of "scale", see
+// [ForSubresource]; a handler that gets one in spite of that denies the request. Kopf: subresource=.
+func Subresource(name string) AdmissionOption {
+	var err error
+	if name == "" || strings.Contains(name, "/") {
+		err = fmt.Errorf(`Subresource(%q): it is one name, such as "status", or "*"; for the object as a whole, leave `+
+			"Subresource out", name)
+	}
+	return optionOf[AdmissionOption]("Subresource", err, func(h *handlers.Handler) { h.Subresource = name })
+}
+
+// SideEffects tells that the handler changes something elsewhere, though not for a dry run, see [Admission]. Without
+// it, it changes nothing: API servers rely on that. Kopf: side_effects=True.
+func SideEffects() AdmissionOption {
+	return optionOf[AdmissionOption]("SideEffects", nil, func(h *handlers.Handler) { h.SideEffects = true })
+}
+
+// IgnoreFailures lets requests pass while the handler cannot be asked, such as when the operator does not run. By
+// default, they are refused. Errors of the handler itself deny them in any case. Kopf: ignore_failures=True.
+func IgnoreFailures() AdmissionOption {
+	return optionOf[AdmissionOption]("IgnoreFailures", nil, func(h *handlers.Handler) { h.IgnoreFailures = true })
+}
+
+// Persistent has the API server ask the handler also when the operator has exited: requests fail then until it is back,
+// unless with [IgnoreFailures]. By default, nobody is asked then. Kopf: persistent=True.
+func Persistent() AdmissionOption {
+	return optionOf[AdmissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
+}
+
+// ofOtherKinds are subresources of which the objects are of kinds of their own, and how these are selected.
+var ofOtherKinds = map[string]string{
+	"scale":       `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`,
+	"eviction":    `kopf.ForSubresource[*policyv1.Eviction](…, "eviction")`,
+	"binding":     `kopf.ForSubresource[*corev1.Binding](…, "binding")`,
+	"token":       `kopf.ForSubresource[*authenticationv1.TokenRequest](…, "token")`,
+	"exec":        `kopf.ForSubresource[kopf.Dynamic](…, "exec")`,
+	"attach":      `kopf.ForSubresource[kopf.Dynamic](…, "attach")`,
+	"portforward": `kopf.ForSubresource[kopf.Dynamic](…, "portforward")`,
+	"proxy":       `kopf.ForSubresource[kopf.Dynamic](…, "proxy")`,
+}
+
+// problems are those of options that do not go together.
+func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
+	_, dynamic := any(*new(T)).(Dynamic)
+	instead, other := ofOtherKinds[h.Subresource]
+	switch {
+	case fn.subresource != "" && h.Subresource != fn.subresource:
+		all = append(all, fmt.Errorf("Subresource(%q): the selection is of %q already: leave Subresource out",
+			h.Subresource, fn.subresource))
+	case fn.subresource == "" && other && !dynamic:
+		all = append(all, fmt.Errorf("Subresource(%q): its objects are of a kind of their own: register the handler "+
+			"with %s", h.Subresource, instead))
+	}
+	deleting := slices.Contains(h.Operations, string(admissionv1.Delete))
+	if h.Mutating && deleting && slices.ContainsFunc(h.Operations, func(o string) bool { return o != "DELETE" }) {
+		all = append(all, errors.New("Operations: a mutating handler is asked about deletions only if it is for "+
+			`nothing else: register one of its own with Operations("DELETE")`))
+	}
+	return all
+}

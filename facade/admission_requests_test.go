@@ -1,0 +1,242 @@
+package facade_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+func goexit() { runtime.Goexit() }
+
+// What a handler gets of a request.
+func TestAdmission(t *testing.T) {
+	type seen struct {
+		Owner, Old             string
+		HasOld, DryRun         bool
+		Operation, Subresource string
+		Diff                   int
+	}
+	old := body(map[string]any{"owner": "bob"})
+	tests := map[string]struct {
+		reason string
+		asked  map[string]any
+		opts   []kopf.AdmissionOption
+		want   *seen // nil if it is not called
+	}{
+		"creation": {"there is no old object", request(nil), nil, &seen{
+			Owner: "ann", Operation: "CREATE", Diff: 1,
+		}},
+		"update": {"there are both", request(map[string]any{"operation": "UPDATE", "oldObject": old}), nil, &seen{
+			Owner: "ann", Old: "bob", HasOld: true, Operation: "UPDATE", Diff: 5,
+		}},
+		"deletion": {"the object is the one that goes", deletion(), nil, &seen{
+			Owner: "ann", Old: "ann", HasOld: true, Operation: "DELETE", Diff: 1,
+		}},
+		"dry run": {"nothing is stored", request(map[string]any{"dryRun": true}), nil, &seen{
+			Owner: "ann", DryRun: true, Operation: "CREATE", Diff: 1,
+		}},
+		"its operation": {"it asks for it", request(nil), []kopf.AdmissionOption{kopf.Operations("CREATE")}, &seen{
+			Owner: "ann", Operation: "CREATE", Diff: 1,
+		}},
+		"another operation": {
+			"a configuration by hand may send more", request(nil), []kopf.AdmissionOption{
+				kopf.Operations("UPDATE", "DELETE"),
+			}, nil,
+		},
+		"status": {
+			"it asks for that alone", request(map[string]any{"subResource": "status"}), []kopf.AdmissionOption{
+				kopf.Subresource("status"),
+			}, &seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
+		},
+		"not the status": {
+			"it asks for the object as a whole", request(map[string]any{"subResource": "status"}), nil, nil,
+		},
+		"not the whole": {
+			"it asks for the status", request(nil), []kopf.AdmissionOption{kopf.Subresource("status")}, nil,
+		},
+		"any, the whole": {"* is all", request(nil), []kopf.AdmissionOption{kopf.Subresource("*")}, &seen{
+			Owner: "ann", Operation: "CREATE", Diff: 1,
+		}},
+		"any, the status": {
+			"* is all", request(map[string]any{"subResource": "status"}), []kopf.AdmissionOption{kopf.Subresource("*")},
+			&seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
+		},
+		"a value": {"filters fit", request(nil), []kopf.AdmissionOption{kopf.InField("spec.owner"), kopf.Value("ann")},
+			&seen{Owner: "ann", Operation: "CREATE", Diff: 1}},
+		"another value": {"filters fit", request(nil), []kopf.AdmissionOption{
+			kopf.InField("spec.owner"), kopf.Value("bob"),
+		}, nil},
+		"a policy": {"policies fit", request(nil), []kopf.AdmissionOption{kopf.Policy(
+			kopf.Operations("UPDATE"), kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
+		)}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			var got *seen
+			kopf.For(op, &Widget{}).Validate("fn", func(_ context.Context, a *Admission) error {
+				got = &seen{
+					a.Object.Spec.Owner, a.Old.Spec.Owner, a.HasOld, a.DryRun, string(a.Operation), a.Subresource,
+					len(a.Diff),
+				}
+				user := authenticationv1.UserInfo{Username: "ann", Groups: []string{"staff"}}
+				if d := cmp.Diff(user, a.UserInfo); d != "" {
+					t.Errorf("who asks: -want, +got:\n%s", d)
+				}
+				if a.Name != "w1" || a.Namespace != "ns" || a.Headers.Get("a") != "b" {
+					t.Errorf("got %q, %q, %v", a.Name, a.Namespace, a.Headers)
+				}
+				a.Warning("seen %d", 1)
+				return nil
+			}, tc.opts...)
+			verdict := verdictOf(t.Context(), t, op, tc.asked)
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			var warnings []string
+			if tc.want != nil {
+				warnings = []string{"seen 1"}
+			}
+			if d := cmp.Diff(warnings, verdict.Warnings); !verdict.Allowed || d != "" {
+				t.Errorf("allowed %v, warnings: -want, +got:\n%s", verdict.Allowed, d)
+			}
+		})
+	}
+}
+
+// scaling is a request to scale.
+func scaling() map[string]any {
+	return request(map[string]any{
+		"operation": "UPDATE", "subResource": "scale", "object": map[string]any{
+			"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": "w1"},
+			"spec": map[string]any{"replicas": 5, "unknown": true},
+		},
+	})
+}
+
+func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
+	op := kopf.New("test.example.org")
+	widgets := kopf.For(op, &Widget{})
+	scales := kopf.ForSubresource[*autoscalingv1.Scale](widgets, "scale")
+	scales.Mutate("limit", func(_ context.Context, a *kopf.Admission[*autoscalingv1.Scale]) error {
+		a.Object.Spec.Replicas = min(a.Object.Spec.Replicas, 3)
+		return nil
+	})
+	scales.When(func(_ context.Context, s *autoscalingv1.Scale) bool { return s.Spec.Replicas > 9 }).Validate("large",
+		func(context.Context, *kopf.Admission[*autoscalingv1.Scale]) error { return kopf.Deny(403, "too large") })
+	widgets.Validate("whole", func(context.Context, *Admission) error { return kopf.Deny(403, "not the whole") })
+	verdict := verdictOf(t.Context(), t, op, scaling())
+	want := `[{"op":"replace","path":"/spec/replicas","value":3}]`
+	if !verdict.Allowed || string(verdict.Patch) != want {
+		t.Errorf("got %+v, %+v, %s, want %s", verdict, verdict.Status, verdict.Patch, want)
+	}
+}
+
+// Objects of a subresource that are of another kind do not get into the wrong Go type.
+func TestSubresourcesOfOtherKinds(t *testing.T) {
+	for name, subresource := range map[string]string{"any": "*", "its own": "resize"} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			kopf.For(op, &Widget{}).Validate("fn", func(context.Context, *Admission) error { return nil },
+				kopf.Subresource(subresource))
+			asked := scaling()
+			if subresource != "*" {
+				asked["subResource"] = subresource
+			}
+			verdict := verdictOf(t.Context(), t, op, asked)
+			if verdict.Allowed || !strings.Contains(verdict.Status.Message, "Scale of autoscaling/v1") {
+				t.Errorf("got %+v, %+v", verdict, verdict.Status)
+			}
+		})
+	}
+}
+
+// What a CONNECT has is neither of the kind of the object, nor has it metadata.
+func TestConnect(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.ForSubresource[kopf.Dynamic](kopf.For(op, &Widget{}), "exec").Validate("fn",
+		func(_ context.Context, a *RawAdmission) error {
+			command, err := kopf.At[[]string](a.Object, "command")
+			if err != nil || a.Operation != "CONNECT" {
+				return kopf.Deny(400, "%s: %v", a.Operation, err)
+			}
+			return kopf.Deny(403, "no %v in %s", command, a.Name)
+		}, kopf.Operations("CONNECT"))
+	verdict := verdictOf(t.Context(), t, op, request(map[string]any{
+		"operation": "CONNECT", "subResource": "exec", "object": map[string]any{
+			"apiVersion": "v1", "kind": "PodExecOptions", "command": []any{"sh"},
+		},
+	}))
+	if verdict.Allowed || verdict.Status.Message != "no [sh] in w1" {
+		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+	}
+}
+
+// A deletion has no object that could be changed: API servers refuse a patch for it.
+func TestMutateDeletion(t *testing.T) {
+	for name, change := range map[string]func(a *Admission){
+		"nothing":  func(*Admission) {},
+		"in place": func(a *Admission) { a.Object.Spec.Size = 3 },
+		"by patch": func(a *Admission) { a.Patch(func(w *Widget) { w.Spec.Size = 3 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			widgets := kopf.For(op, &Widget{})
+			calls := 0
+			widgets.Mutate("fn", func(_ context.Context, a *Admission) error { calls++; change(a); return nil },
+				kopf.Operations("DELETE"))
+			widgets.Mutate("all", func(context.Context, *Admission) error { return kopf.Deny(403, "called") })
+			verdict := verdictOf(t.Context(), t, op, deletion())
+			if allowed := name == "nothing"; calls != 1 || verdict.Allowed != allowed || verdict.Patch != nil {
+				t.Errorf("got %d calls, %+v, want allowed %v", calls, verdict, allowed)
+			}
+		})
+	}
+}
+
+// A validating handler has no way to change the object: API servers drop such changes silently.
+func TestValidateChangesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(a *Admission)
+		denied string
+		warned string
+	}{
+		"nothing":  {change: func(*Admission) {}},
+		"in place": {change: func(a *Admission) { a.Object.Spec.Size = 3 }, warned: `["spec.size"]`},
+		"by patch": {
+			change: func(a *Admission) { a.Patch(func(w *Widget) { w.Spec.Size = 3 }) },
+			denied: "a validating handler cannot change the object: register it with Mutate",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			kopf.For(op, &Widget{}).Validate("fn", func(_ context.Context, a *Admission) error {
+				tc.change(a)
+				return nil
+			})
+			var lines []string
+			all := reviewerOf(t, op)
+			for range 2 {
+				verdict := all.ask(logging(t.Context(), &lines), t, request(nil))
+				said := ""
+				if verdict.Status != nil {
+					said = verdict.Status.Message
+				}
+				if verdict.Patch != nil || verdict.Allowed == (tc.denied != "") || !strings.Contains(said, tc.denied) {
+					t.Errorf("got %+v, %q", verdict, said)
+				}
+			}
+			warnings := saying(lines, "Validating handler changed its copy")
+			if told := len(warnings) == 1 && strings.Contains(warnings[0], tc.warned); told != (tc.warned != "") {
+				t.Errorf("want %q once, got %q", tc.warned, warnings)
+			}
+		})
+	}
+}

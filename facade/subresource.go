@@ -1,0 +1,70 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+)
+
+// AdmissionSelection says which requests to a subresource handlers are for: see [ForSubresource].
+type AdmissionSelection[T client.Object] struct {
+	objects     ChangeSelection[T]
+	subresource string
+}
+
+// ForSubresource selects the requests to a subresource of which the objects are of a kind of their own, such as the
+// scale of a deployment:
+//
+//	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("limit", limit)
+//
+// [Dynamic] is for those that have no metadata, such as the options of "exec", which a CONNECT has. The name and the
+// namespace of the object itself are in [Admission].
+//
+// The selection must have no filters yet: these would look at objects of its own type.
+func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
+	made := AdmissionSelection[S]{ChangeSelection[S]{kind: of.kind}, name}
+	typ := reflect.TypeFor[S]()
+	var problem error
+	switch {
+	case of.kind == nil:
+		problem = errors.New("the selection is empty: make it with kopf.For or kopf.ForResource")
+	case name == "" || name == "*" || strings.Contains(name, "/"):
+		problem = errors.New(`it is one name, such as "scale"`)
+	case typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct:
+		problem = fmt.Errorf("%s is no type of objects: name the pointer to one, such as *autoscalingv1.Scale", typ)
+	case len(of.filters) > 0:
+		problem = errors.New("the selection has filters, which are for objects of another kind: give it one without, " +
+			"and filter what comes out of it")
+	default:
+		made.objects.codec = codec.New[S](typ.Elem())
+		return made
+	}
+	of.kind.addError(fmt.Errorf("kopf.ForSubresource(%q): %w", name, problem))
+	if of.kind != nil {
+		made.objects.kind = &kind{op: of.kind.op, location: of.kind.location} // nothing can be registered for it
+	}
+	return made
+}
+
+// When narrows the selection down, as [Selection.When] does.
+func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) bool) AdmissionSelection[T] {
+	return AdmissionSelection[T]{s.objects.When(matches), s.subresource}
+}
+
+// Validate registers a handler that allows or denies requests: see [Selection.Validate].
+func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
+	admit(s.objects, admitting[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
+}
+
+// Mutate registers a handler that may change the object of the subresource: see [Selection.Mutate].
+func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
+	admit(s.objects, admitting[T]{
+		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
+	}, opts)
+}
