@@ -119,6 +119,33 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// Startups end with the lease, too: whoever leads next begins anew.
+func TestLostLeaseDuringStartup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory, seen, lock, op := servedAPI(), &journal{}, &lease{}, one(succeed)
+		op.OnStartup("first", func(ctx context.Context, _ *kopf.Startup) error {
+			seen.add("first")
+			<-ctx.Done()
+			seen.add(context.Cause(ctx).Error())
+			return nil // as if nothing had happened
+		})
+		op.OnStartup("second", func(context.Context, *kopf.Startup) error { seen.add("second"); return nil })
+		op.OnCleanup("third", func(context.Context, *kopf.Activity) error { seen.add("third"); return nil })
+		m, ended := electing(t, memory, lock, op), make(chan error)
+		go func() { ended <- m.Start(t.Context()) }()
+		time.Sleep(time.Minute)
+		lock.lost.Store(true)
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "leader election lost") {
+			t.Errorf("the manager: %v", err)
+		}
+		time.Sleep(time.Hour)
+		seen.want(t, "first", kopf.ErrExiting.Error())
+		if n := memory.count.Load(); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
 // leased has one handler after another, and says what is called.
 func leased(seen *journal, over func() bool) *kopf.Operator {
 	op := kopf.New("test.example.org")

@@ -33,7 +33,7 @@ func request(t *testing.T, h *health.Health, scope, query string, answer answeri
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Do(r)
+	response, err := client.Do(r) //nolint:bodyclose // the caller ends it
 	if err != nil {
 		return func() {}
 	}

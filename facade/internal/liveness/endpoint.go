@@ -32,7 +32,8 @@ func Serve(at Address, probe Probe) (*Endpoint, error) {
 // serve has limits for clients that send or read slowly, or never end: the probes themselves have their own.
 func serve(listener net.Listener, path string, probe Probe) *Endpoint {
 	e := &Endpoint{listener: listener, server: http.Server{
-		Handler: Handler(path, probe), MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 10 * time.Second,
+		Handler: Handler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
 	}}
