@@ -2,7 +2,6 @@ package logging_test
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -86,7 +85,7 @@ func TestKeysOfObjects(t *testing.T) {
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1\n"},
 		"incarnation": {"once it is known", func(log logr.Logger) logr.Logger {
 			log = logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
-			return logf.FromContext(logging.OfIncarnation(logf.IntoContext(context.Background(), log), "u1"))
+			return logf.FromContext(logging.OfIncarnation(logf.IntoContext(t.Context(), log), "u1"))
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1\n"},
 	}
 	for name, c := range cases {

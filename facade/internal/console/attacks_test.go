@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,8 +32,8 @@ func (w *writes) Write(text []byte) (int, error) {
 func TestLinesOfManyGoroutines(t *testing.T) {
 	const goroutines, each = 100, 20
 	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
-		out, log, running := &writes{}, logr.Logger{}, sync.WaitGroup{}
-		log = newLogger(out, format).WithValues("name", "w1")
+		out, running := &writes{}, sync.WaitGroup{}
+		log := newLogger(out, format).WithValues("name", "w1")
 		for i := range goroutines {
 			running.Go(func() {
 				long := strings.Repeat(string(rune('a'+i%26)), 1<<(i%14))
@@ -111,35 +111,52 @@ func TestLongValues(t *testing.T) {
 }
 
 // Nothing of what objects, errors and handlers say is obeyed by a terminal, or looks like another line.
-func TestNothingControlsATerminal(t *testing.T) {
-	const evil = "\x1b]0;owned\x07\x1b[2J\x1b[31m\r\nINFO forged\u009b2J\u202e\xff\x00"
-	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
-		for _, prefix := range []bool{true, false} {
-			out := &writes{}
-			log := console.New(out, console.Options{Format: format, Prefix: &prefix, Operator: evil})
-			log = log.WithName(evil).WithValues("kind", evil, "namespace", evil, "name", evil, "uid", evil)
-			log.Error(errors.New(evil), evil, evil, evil, "tree", map[string]any{evil: []string{evil}}, "stack", evil)
-			log.WithValues("activity", evil).Info(evil, "error", fmt.Errorf("in %q: %w", evil, io.EOF))
-			for _, line := range out.all {
-				inner := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\n\t", "")
-				hidden := strings.ContainsFunc(inner, func(r rune) bool { return !unicode.IsPrint(r) })
-				if hidden || !utf8.ValidString(line) {
-					t.Errorf("%s: a terminal would obey %q", format, line)
+func FuzzNothingControlsATerminal(f *testing.F) {
+	f.Add("\x1b]0;owned\x07\x1b[2J\x1b[31m\r\nINFO forged\u009b2J\u202e\xff\x00", "plain")
+	f.Add("\n\n", "a] [b")
+	f.Add("\u2028\u2029\x85\v\f", "\u200b\U000e0041\ufffd\xed\xa0\x80")
+	f.Fuzz(func(t *testing.T, evil, other string) {
+		for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
+			for _, prefix := range []bool{true, false} {
+				out := &writes{}
+				log := console.New(out, console.Options{Format: format, Prefix: &prefix, Operator: other})
+				log = log.WithName(evil).WithValues("kind", other, "namespace", evil, "name", other+"x", "uid", evil)
+				tree := map[string]any{evil: []string{other}, other: errors.New(evil)}
+				log.Error(errors.New(evil), evil, other, evil, "tree", tree, "stack", evil)
+				log.WithValues("activity", evil).Info(other, "error", fmt.Errorf("in %q: %w", evil, io.EOF))
+				for _, line := range out.all {
+					checkLine(t, format, line)
 				}
 			}
 		}
+	})
+}
+
+// checkLine checks that a line of the log, with all that belongs to it, is for the eyes alone.
+func checkLine(t *testing.T, format console.Format, line string) {
+	t.Helper()
+	inner, ended := strings.CutSuffix(line, "\n")
+	if format != console.JSON {
+		inner = strings.ReplaceAll(strings.ReplaceAll(inner, "\n\t", ""), "\t", "")
+	} else if !json.Valid([]byte(line)) {
+		t.Errorf("no JSON: %q", line)
+	}
+	hidden := strings.ContainsFunc(inner, func(r rune) bool { return !unicode.IsPrint(r) })
+	if !ended || hidden || !utf8.ValidString(line) {
+		t.Errorf("%s: a terminal would obey %q", format, line)
 	}
 }
 
 // A key of the framework keeps its value, whatever a handler says under it, also in groups and at any depth.
 func TestReservedKeys(t *testing.T) {
 	out := &writes{}
-	log := newLogger(out, console.JSON).WithValues("apiVersion", "v1", "kind", "Pod", "namespace", "ns", "name", "w1",
+	options := console.Options{Format: console.JSON, ReferenceKey: "it"}
+	log := console.New(out, options).WithValues("apiVersion", "v1", "kind", "Pod", "namespace", "ns", "name", "w1",
 		"uid", "u1", "handler", "fn", "attempt", 1)
-	reserved := []string{"uid", "kind", "name", "namespace", "object", "handler", "attempt", "timestamp", "severity",
+	reserved := []string{"uid", "kind", "name", "namespace", "it", "handler", "attempt", "timestamp", "severity",
 		"message", "logger"}
 	var values []any
-	want := []string{"timestamp", "severity", "message", "object", "handler", "attempt"}
+	want := []string{"timestamp", "severity", "message", "it", "handler", "attempt"}
 	for _, key := range reserved {
 		values, want = append(values, key, "forged"), append(want, "extra."+key)
 	}
