@@ -28,9 +28,11 @@ DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/de
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
 SUITES = $(wildcard test/e2e test/memapi test/interop)
+# Those of other modules than the root's; each stands right below its module.
+NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
 APART = $(wildcard test/weight)
-UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(APART)))(/|$$)
+UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
@@ -96,7 +98,10 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 		suites=$$(printf '%s' "$$suites" | sed 's|\./test/interop/\.\.\.||'); \
 	fi; \
 	assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" $(TEST) -- $(LIMIT) $(RACE) $$suites
+	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) -- $(LIMIT) $(RACE) $$suites; \
+	for suite in $(NESTED_SUITES); do \
+		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
+	done
 
 .PHONY: gotest
 gotest:

@@ -1,0 +1,87 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Check tells what is wrong with the rule for objects of a Go type, given by an empty one: fields that the type does
+// not have, and operations that its values are not for. Without a Go type, as with [unstructured.Unstructured], there
+// is nothing to hold the expression to.
+func (r *Rule) Check(prototype client.Object) error {
+	if err := r.Err(); err != nil {
+		return err
+	}
+	typ := reflect.TypeOf(prototype)
+	if typ == nil {
+		return r.named(errors.New("Check: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+	}
+	return r.checkType(typ)
+}
+
+func (r *Rule) checkType(typ reflect.Type) error {
+	if err := r.Err(); err != nil {
+		return err
+	}
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	made := &schema{}
+	env, err := with(made.of(typ, typ.Name()))
+	if err != nil {
+		return r.named(err)
+	}
+	var found []error
+	for _, one := range []struct {
+		what, text string
+		typ        *cel.Type
+	}{{"the expression", r.expression, cel.BoolType}, {"MessageExpression", r.messageExpression, cel.StringType}} {
+		if one.text == "" {
+			continue
+		}
+		if _, issues := env.Compile(one.text); issues.Err() != nil {
+			found = append(found, fmt.Errorf("of %s: %w", typ, described(one.what, issues, made.names)))
+		}
+	}
+	if err := errors.Join(found...); err != nil {
+		return r.named(err)
+	}
+	return nil
+}
+
+// nearest gives the name that differs least, by two letters at the most, and by half of them at the most; empty if
+// there is none.
+func nearest(name string, names []string) (meant string) {
+	least := min(2, len(name)/2) + 1
+	for _, other := range names {
+		if far := distance(strings.ToLower(name), strings.ToLower(other)); far < least {
+			least, meant = far, other
+		}
+	}
+	return meant
+}
+
+// distance is how many letters have to be put in, taken out or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,150 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/rules"
+)
+
+const grows = "oldObject == null || object.spec.size >= oldObject.spec.size"
+
+func denied(message string) rules.Verdict {
+	return rules.Verdict{Message: message, Reason: metav1.StatusReasonInvalid, Code: 422}
+}
+
+func failed(message string) rules.Verdict {
+	return rules.Verdict{Failed: true, Message: message, Reason: metav1.StatusReasonInvalid, Code: 422}
+}
+
+func TestEvaluate(t *testing.T) {
+	allowed := rules.Verdict{Allowed: true}
+	const lines = "'first\\nsecond'"
+	cases := map[string]struct {
+		reason, expression string
+		message            string
+		options            []rules.Option
+		object, old        client.Object
+		want               rules.Verdict
+	}{
+		"Creation": {reason: "there is no old object", expression: grows, object: sized(1), want: allowed},
+		"NilOld": {
+			reason: "a nil pointer of a type is no old object", expression: grows, object: sized(1),
+			old:  (*Database)(nil),
+			want: allowed,
+		},
+		"Larger":  {reason: "what is allowed", expression: grows, object: sized(2), old: sized(1), want: allowed},
+		"Smaller": {reason: "what is not", expression: grows, object: sized(1), old: sized(2), want: denied("message")},
+		"MissingKey": {
+			reason: "the API server denies it, too: the policy's failurePolicy is Fail", expression: grows,
+			object: raw(t, `{}`), old: sized(2),
+			want: failed("expression '" + grows + "' resulted in error: no such key: size"),
+		},
+		"WrongType": {
+			reason: "what the type does not allow may come all the same", expression: grows,
+			object: raw(t, `{"size":"large"}`), old: sized(2),
+			want: failed("expression '" + grows + "' resulted in error: no such overload"),
+		},
+		"Zero": {
+			reason: "a field without omitempty is there", expression: "has(object.spec.size)", object: sized(0),
+			want: allowed,
+		},
+		"OmittedZero": {
+			reason: "one with it is not", expression: "has(object.spec.owner)", object: sized(0),
+			want: denied("message"),
+		},
+		"Deletion": {
+			reason: "a rule is not for deletions unless it says so", expression: "oldObject == null", old: sized(1),
+			want: allowed,
+		},
+		"DeletionDenied": {
+			reason: "here it does", expression: "oldObject.spec.size == 0", old: sized(1), want: denied("message"),
+			options: []rules.Option{rules.Operations("DELETE")},
+		},
+		"NotForCreations": {
+			reason: "and here it is for nothing else", expression: "oldObject.spec.size == 0", object: sized(1),
+			want:    allowed,
+			options: []rules.Option{rules.Operations("DELETE")},
+		},
+		"Reason": {
+			reason: "makes the code", expression: "object.spec.size > 1", object: sized(1),
+			options: []rules.Option{rules.Reason(metav1.StatusReasonForbidden)},
+			want:    rules.Verdict{Message: "message", Reason: metav1.StatusReasonForbidden, Code: 403},
+		},
+		"NoMessage": {
+			reason: "the expression has to do", expression: " object.spec.size > 1", message: "-", object: sized(1),
+			want: denied("failed expression: object.spec.size > 1"),
+		},
+		"MessageExpression": {
+			reason: "it takes precedence", expression: "object.spec.size > 1", object: sized(1),
+			options: []rules.Option{rules.MessageExpression("' not ' + string(object.spec.size)")},
+			want:    denied("not 1"),
+		},
+		"MessageFails": {
+			reason: "then there is still the other one", expression: "object.spec.size > 1", object: sized(1),
+			options: []rules.Option{rules.MessageExpression("'was ' + string(oldObject.spec.size)")},
+			want:    denied("message"),
+		},
+		"MessageOfLines": {
+			reason: "as API servers have it", expression: "object.spec.size > 1", object: sized(1),
+			options: []rules.Option{rules.MessageExpression(lines)}, want: denied("message"),
+		},
+		"MessageEmpty": {
+			reason: "as API servers have it", expression: "object.spec.size > 1", object: sized(1),
+			options: []rules.Option{rules.MessageExpression("' '")}, want: denied("message"),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			message := tc.message
+			switch message {
+			case "":
+				message = "message"
+			case "-":
+				message = ""
+			}
+			got, err := rules.New("r", tc.expression, message, tc.options...).Evaluate(tc.object, tc.old)
+			if err != nil {
+				t.Fatalf("%s\nEvaluate(...): %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nEvaluate(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestEvaluateNothing(t *testing.T) {
+	_, err := rules.New("r", "object != null", "m").Evaluate(nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "neither an object nor an old one") {
+		t.Errorf("Evaluate(nil, nil): got %v, want an error that says so", err)
+	}
+}
+
+// TestCost is about an expression whose cost grows with the third power of a list.
+func TestCost(t *testing.T) {
+	const every = "object.spec.l.all(a, object.spec.l.all(b, object.spec.l.all(c, a + b + c >= 0)))"
+	rule := rules.New("r", every, "m")
+	of := func(n int) client.Object {
+		return raw(t, fmt.Sprintf(`{"l":[%s0]}`, strings.Repeat("0,", n-1)))
+	}
+	if got, err := rule.Evaluate(of(10), nil); err != nil || !got.Allowed {
+		t.Errorf("10 elements: %+v, %v, want them to be allowed", got, err)
+	}
+	want := failed("expression '" + every + "' resulted in error: operation cancelled: actual cost limit exceeded")
+	got, err := rule.Evaluate(of(100), nil)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("100 elements: %v, -want, +got:\n%s", err, diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := rule.EvaluateContext(ctx, of(50), nil); err != nil || !got.Failed {
+		t.Errorf("50 elements after the end of the context: %+v, %v, want a failure", got, err)
+	}
+}

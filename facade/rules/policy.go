@@ -1,0 +1,136 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+)
+
+// Policy makes a policy of the API server from rules, with a binding that puts it into force for all objects of these
+// resources; both get the name, which is of the form of a domain. They work from some moments after they are created,
+// and need nothing that runs. Their texts as YAML are for kubectl apply.
+//
+//	rules.Policy("databases.example.org", []admissionregistrationv1.Rule{{
+//		APIGroups: []string{"example.org"}, APIVersions: []string{"v1"}, Resources: []string{"databases"},
+//	}}, grows, named)
+//
+// Each rule holds for its own operations. API servers that know fewer functions of CEL than this version of the
+// libraries refuse a policy with one of the others.
+func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rule) (
+	policy *admissionregistrationv1.ValidatingAdmissionPolicy,
+	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding, err error,
+) {
+	if err := checkPolicy(name, resources, rules); err != nil {
+		return nil, nil, fmt.Errorf("rules.Policy(%q): %w", name, err)
+	}
+	operations := union(rules)
+	policy = &admissionregistrationv1.ValidatingAdmissionPolicy{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: constraints(resources, operations),
+		},
+	}
+	for _, rule := range rules {
+		policy.Spec.Validations = append(policy.Spec.Validations, rule.validation(operations))
+	}
+	binding = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	return policy, binding, nil
+}
+
+// constraints are the requests that a policy is asked about.
+func constraints(
+	resources []admissionregistrationv1.Rule, operations []admissionregistrationv1.OperationType,
+) *admissionregistrationv1.MatchResources {
+	made := &admissionregistrationv1.MatchResources{MatchPolicy: ptr.To(admissionregistrationv1.Equivalent)}
+	for i := range resources {
+		made.ResourceRules = append(made.ResourceRules, admissionregistrationv1.NamedRuleWithOperations{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: slices.Clone(operations), Rule: *resources[i].DeepCopy(),
+			},
+		})
+	}
+	return made
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// validation is the rule in a policy for these operations, which may be more than its own.
+func (r *Rule) validation(operations []admissionregistrationv1.OperationType) admissionregistrationv1.Validation {
+	made := admissionregistrationv1.Validation{
+		Expression: r.expression, Message: r.message, MessageExpression: r.messageExpression, Reason: ptr.To(r.reason),
+	}
+	var own []string
+	for _, operation := range operations {
+		if slices.Contains(r.operations, operation) {
+			own = append(own, fmt.Sprintf("'%s'", operation))
+		}
+	}
+	if len(own) < len(operations) {
+		made.Expression = fmt.Sprintf("!(request.operation in [%s]) || (%s\n)", strings.Join(own, ", "), r.expression)
+		if made.Message == "" {
+			made.Message = r.explanation()
+		}
+	}
+	return made
+}
+
+// union has each operation of the rules once.
+func union(rules []*Rule) (all []admissionregistrationv1.OperationType) {
+	for _, operation := range []admissionregistrationv1.OperationType{
+		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete,
+	} {
+		if slices.ContainsFunc(rules, func(r *Rule) bool { return slices.Contains(r.operations, operation) }) {
+			all = append(all, operation)
+		}
+	}
+	return all
+}
+
+// checkPolicy tells what is wrong with what a policy is made of.
+func checkPolicy(name string, resources []admissionregistrationv1.Rule, rules []*Rule) error {
+	var found []error
+	for _, problem := range validation.IsDNS1123Subdomain(name) {
+		found = append(found, fmt.Errorf("the name: %s", problem))
+	}
+	if len(resources) == 0 {
+		found = append(found, errors.New("there are no resources: say which objects the rules are for"))
+	}
+	for i, resource := range resources {
+		if len(resource.APIGroups) == 0 || len(resource.APIVersions) == 0 || len(resource.Resources) == 0 {
+			found = append(found, fmt.Errorf(
+				"resources[%d]: APIGroups, APIVersions and Resources must each have something in them", i,
+			))
+		}
+	}
+	if len(rules) == 0 {
+		found = append(found, errors.New("there are no rules"))
+	}
+	known := map[string]bool{}
+	for _, rule := range rules {
+		if err := rule.Err(); err != nil {
+			found = append(found, err)
+		} else if known[rule.id] {
+			found = append(found, rule.named(errors.New("the id is there twice: give every rule its own")))
+		} else {
+			known[rule.id] = true
+		}
+	}
+	return errors.Join(found...)
+}
