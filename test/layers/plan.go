@@ -105,6 +105,7 @@ var House = Plan{
 	{Dir: "webhooks/review", Layer: 6},
 	{Dir: "webhooks/server", Layer: 7},
 	{Dir: "webhooks/tunnels/tunnelstest", Layer: 7, Kit: true},
+	{Dir: "webhooks/admission", Layer: 8},
 
 	{Dir: "reconcilers/memory", Layer: 7},
 	{Dir: "reconcilers/controller", Layer: 8},

@@ -26,8 +26,8 @@ type Form struct {
 }
 
 // Validating makes the entries of the validating handlers among the hooks, in their order; never nil. The client
-// configuration says where the server is: to its URL or the path of its service, or both, the endpoint of the handler
-// is added. Two entries of one name are an error, for the API server refuses them.
+// configuration says where the server is: to its URL or the path of its service, or both, the path of the handler is
+// added. Two entries of one name are an error, for the API server refuses them.
 func Validating(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {
@@ -64,9 +64,9 @@ func (f Form) entries(
 		entry := f.entry(hook, client)
 		if other, is := taken[entry.Name]; is {
 			return nil, fmt.Errorf("the handlers %q and %q would both have the name %q in the webhook configuration: "+
-				"give one of them another id", other, hook.path(), entry.Name)
+				"give one of them another id", other, hook.name(), entry.Name)
 		}
-		taken[entry.Name] = hook.path()
+		taken[entry.Name] = hook.name()
 		all = append(all, entry)
 	}
 	return all, nil
@@ -77,7 +77,7 @@ func (f Form) entry(
 	h Hook, client admissionregistrationv1.WebhookClientConfig,
 ) admissionregistrationv1.ValidatingWebhook {
 	entry := admissionregistrationv1.ValidatingWebhook{
-		Name: f.name(h.path()), ClientConfig: at(client, h.path()), Rules: h.rules(f),
+		Name: f.name(h.name()), ClientConfig: at(client, h.path()), Rules: h.rules(f),
 		FailurePolicy:  ptr.To(admissionregistrationv1.Fail),
 		MatchPolicy:    ptr.To(admissionregistrationv1.Equivalent),
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),

@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 		})
 	}
 	checkName(t, one(t, configurations.Hook{ID: long}, ours).Name)
-	checkName(t, one(t, configurations.Hook{ID: long, Endpoint: strings.Repeat("x", 240)}, ours).Name)
+	checkName(t, one(t, configurations.Hook{ID: long, Name: strings.Repeat("x", 240)}, ours).Name)
 }
 
 // checkName is the rule of the API server.
@@ -75,13 +75,13 @@ func TestEntries(t *testing.T) {
 	widgets.Group, widgets.Version = "example.org", "v2"
 	condition := admissionregistrationv1.MatchCondition{Name: "small", Expression: "object.spec.size < 5"}
 	hook := configurations.Hook{
-		ID: "v", Endpoint: "widgets/v", Resources: []discovery.Resource{widgets},
+		ID: "v", Name: "widgets/v", Path: "validate/widgets/v", Resources: []discovery.Resource{widgets},
 		Conditions: []admissionregistrationv1.MatchCondition{condition},
 	}
 	entry := one(t, hook, ours)
 	got, named := *entry.ClientConfig.URL, entry.Name
-	if got != "https://here/base/widgets/v" || named != "widgets.v.ops.example.org" {
-		t.Errorf("another endpoint is in URL and name: got %q and %q", got, named)
+	if got != "https://here/base/validate/widgets/v" || named != "widgets.v.ops.example.org" {
+		t.Errorf("another name is in name, another path in the URL: got %q and %q", got, named)
 	}
 	if len(entry.MatchConditions) != 0 {
 		t.Error("conditions are not asked for")

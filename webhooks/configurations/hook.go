@@ -1,6 +1,8 @@
 package configurations
 
 import (
+	"cmp"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,9 +13,9 @@ import (
 type Hook struct {
 	// ID is the full id of the handler.
 	ID string
-	// Endpoint is what requests for the handler are sent to, below the path of the server, not escaped, and what the
-	// entry is named after; empty is the id. Where an id stands for handlers of several kinds, they need other ones.
-	Endpoint string
+	// Name is what the entry is named after, and Path what requests for the handler are sent to, below the path of the
+	// server, not escaped. Empty is the id. Where an id stands for handlers of several kinds, they need other ones.
+	Name, Path string
 	// Mutating tells in which of the two objects the entry stands.
 	Mutating bool
 	// Resources are all those that the handler's selector matches; none makes an entry that no request fits. Unlike for
@@ -36,13 +38,9 @@ type Hook struct {
 	Persistent bool
 }
 
-// path is what the handler's requests are sent to.
-func (h Hook) path() string {
-	if h.Endpoint != "" {
-		return h.Endpoint
-	}
-	return h.ID
-}
+func (h Hook) name() string { return cmp.Or(h.Name, h.ID) }
+
+func (h Hook) path() string { return cmp.Or(h.Path, h.ID) }
 
 // operations are those of the rules. Kopf sends deletions to mutating handlers, too, which do not get them: an endpoint
 // that is down would hold deletions up for nothing.

@@ -17,12 +17,12 @@ const (
 	fewestLabels = 3
 )
 
-// name is that of the entry for an endpoint.
-func (f Form) name(endpoint string) string {
+// name is that of an entry that is named after an id, or something alike.
+func (f Form) name(id string) string {
 	if f.AsKopf {
-		return suffixed(escaped(endpoint), f.Suffix)
+		return suffixed(escaped(id), f.Suffix)
 	}
-	return f.validName(endpoint)
+	return f.validName(id)
 }
 
 func suffixed(name, suffix string) string {
@@ -32,11 +32,11 @@ func suffixed(name, suffix string) string {
 	return name + "." + suffix
 }
 
-// escaped is the endpoint in a name, as Kopf has it. The case of letters is kept, and so are letters of all scripts,
+// escaped is the id in a name, as Kopf has it. The case of letters is kept, and so are letters of all scripts,
 // which the API server refuses.
-func escaped(endpoint string) string {
+func escaped(id string) string {
 	var name strings.Builder
-	for _, char := range endpoint {
+	for _, char := range id {
 		switch {
 		case char == '/':
 			name.WriteByte('.')
@@ -52,15 +52,15 @@ func escaped(endpoint string) string {
 }
 
 // validName is Kopf's name, if the API server takes it. Otherwise, it is one as similar as possible, with a digest of
-// the endpoint, so that no two of them are the same.
-func (f Form) validName(endpoint string) string {
+// the id, so that no two of them are the same.
+func (f Form) validName(id string) string {
 	suffix := strings.ToLower(f.Suffix)
-	name := escaped(endpoint)
+	name := escaped(id)
 	for strings.Count(suffixed(name, suffix), ".")+1 < fewestLabels {
 		suffix = strings.TrimPrefix(suffix+".admission", ".")
 	}
 	if legible := legible(name); legible != name || len(name) > longestName-len(suffix)-1 {
-		digest := sha256.Sum256([]byte(endpoint))
+		digest := sha256.Sum256([]byte(id))
 		mark := hex.EncodeToString(digest[:4])
 		most := max(longestName-len(suffix)-len(mark)-2, 0)
 		legible = strings.TrimRight(legible[:min(len(legible), most)], ".-")
@@ -87,11 +87,11 @@ func legible(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// at is where the server is, for one endpoint on it. What is given stays as it is.
+// at is where the server is, for one path on it. What is given stays as it is.
 func at(
-	client admissionregistrationv1.WebhookClientConfig, endpoint string,
+	client admissionregistrationv1.WebhookClientConfig, below string,
 ) admissionregistrationv1.WebhookClientConfig {
-	path := quoted(endpoint)
+	path := quoted(below)
 	if client.URL != nil {
 		client.URL = ptr.To(strings.TrimRight(*client.URL, "/") + "/" + path)
 	}
@@ -103,13 +103,13 @@ func at(
 	return client
 }
 
-// quoted is the endpoint as a part of a URL: all but ASCII letters, digits and "_.-~/" by the codes of its bytes.
-func quoted(endpoint string) string {
+// quoted is a path as a part of a URL: all but ASCII letters, digits and "_.-~/" by the codes of its bytes.
+func quoted(plain string) string {
 	const digits = "0123456789ABCDEF"
 	var path strings.Builder
-	for _, char := range []byte(endpoint) {
-		plain := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
-		if plain || strings.IndexByte("_.-~/", char) >= 0 {
+	for _, char := range []byte(plain) {
+		safe := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
+		if safe || strings.IndexByte("_.-~/", char) >= 0 {
 			path.WriteByte(char)
 			continue
 		}

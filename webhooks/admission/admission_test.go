@@ -1,0 +1,267 @@
+package admission_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
+)
+
+func TestOneIDForTwoKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster(widgets, gadgets)
+		r := start(t, options(server, of(widgets, "quota", "no widgets"), of(gadgets, "quota", "no gadgets"),
+			of(gadgets, "name", "")))
+		for path, want := range map[string]string{
+			"/ops/validate/widget.v1.example.org/quota": "no widgets",
+			"/ops/validate/gadget.v1.example.org/quota": "no gadgets",
+		} {
+			resource := widgets
+			if strings.Contains(path, "gadget") {
+				resource = gadgets
+			}
+			if status, denied := r.ask(t, path, resource); status != http.StatusOK || denied != want {
+				t.Errorf("%s: got %d %q, want %q", path, status, denied, want)
+			}
+		}
+		if status, denied := r.ask(t, "/ops/validate/name", gadgets); status != http.StatusOK || denied != "" {
+			t.Errorf("the id of one kind stands alone: got %d %q", status, denied)
+		}
+		if status, _ := r.ask(t, "/ops/validate/quota", gadgets); status != http.StatusNotFound {
+			t.Errorf("nobody is there: got %d", status)
+		}
+		all := entries(t, server, validating)
+		entry := all["widget.v1.example.org.quota.ops.example.org"]
+		url := entry.ClientConfig.URL
+		if url == nil || *url != "https://here/ops/validate/widget.v1.example.org/quota" {
+			t.Errorf("the cluster is told the same: got %+v", all)
+		}
+		if len(entry.Rules) != 1 || entry.Rules[0].Resources[0] != "widgets" {
+			t.Errorf("for its own resource: got %+v", entry.Rules)
+		}
+		r.stop(t)
+		if all := entries(t, server, validating); len(all) != 0 {
+			t.Errorf("nothing is left: got %v", all)
+		}
+	})
+}
+
+func TestResourcesComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster(gadgets)
+		registration := of(widgets, "quota", "no")
+		registration.Handler.Labels = labels.SelectorFromSet(labels.Set{"a": "b"})
+		r := start(t, options(server, registration))
+		defer r.stop(t)
+		if status, _ := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusNotFound {
+			t.Errorf("there are no such objects: got %d", status)
+		}
+		entry := entries(t, server, validating)["quota.ops.example.org"]
+		if len(entry.Rules) != 0 || entry.ObjectSelector == nil {
+			t.Errorf("no request is asked for: got %+v", entry)
+		}
+		server.Put(definitions, definition())
+		time.Sleep(30 * time.Second)
+		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 1 {
+			t.Errorf("the resource has come: got %v", rules)
+		}
+		if status, denied := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusOK || denied != "no" {
+			t.Errorf("it is reviewed: got %d %q", status, denied)
+		}
+		server.Delete(definitions, "", "widgets.example.org")
+		time.Sleep(30 * time.Second)
+		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 0 {
+			t.Errorf("it has gone: got %v", rules)
+		}
+	})
+}
+
+// The cluster must not send requests before they are answered.
+func TestOrderOfStart(t *testing.T) {
+	const indices, server, certificate = 0, 1, 2
+	for name, order := range map[string][3]int{
+		"IndicesLast": {server, certificate, indices}, "ServerLast": {certificate, indices, server},
+		"CertificateLast": {server, indices, certificate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ready [3]chan struct{}
+				for i := range ready {
+					ready[i] = make(chan struct{})
+				}
+				api := cluster(widgets)
+				o := options(api, of(widgets, "quota", ""))
+				o.Open, o.Started = ready[indices], func(*http.Request) error { return checked(ready[server]) }
+				o.Certificates, o.Dump = late{ready[certificate]}, filepath.Join(t.TempDir(), "ca.crt")
+				r := start(t, o)
+				defer r.stop(t)
+				for _, next := range order {
+					if all := entries(t, api, validating); len(all) != 0 {
+						t.Errorf("the cluster is told too early, before %d: got %v", next, all)
+					}
+					unready := r.Check(nil) != nil
+					status, _ := r.ask(t, "/ops/validate/quota", widgets)
+					if closed := checked(ready[indices]) != nil; unready != closed || (status == 503) != closed {
+						t.Errorf("the indices decide on requests, before %d: got %d", next, status)
+					}
+					close(ready[next])
+					time.Sleep(time.Second)
+				}
+				told := entries(t, api, validating)["quota.ops.example.org"].ClientConfig.CABundle
+				dumped, err := os.ReadFile(o.Dump)
+				if err != nil || string(told) != "bundle" || string(dumped) != "bundle" {
+					t.Errorf("cluster and file have the bundle: got %q, %q and the error %v", told, dumped, err)
+				}
+			})
+		})
+	}
+}
+
+// checked is an error until the channel is closed.
+func checked(ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	default:
+		return errors.New("not yet")
+	}
+}
+
+// late is a source that has its certificate when the channel is closed.
+type late struct{ ready <-chan struct{} }
+
+func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
+	select {
+	case <-ctx.Done():
+	case <-l.ready:
+		told([]byte("bundle"))
+		<-ctx.Done()
+	}
+	return nil
+}
+
+func (late) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return nil, errors.New("none")
+}
+
+// A tunnel moves, and the certificate is renewed: the cluster is told of both.
+func TestTunnel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := cluster(widgets)
+		o := options(api, of(widgets, "quota", ""))
+		moved, renewed := make(chan string), make(chan string)
+		o.Reach, o.Tunnel, o.Local = nil, moving(moved), "127.0.0.1:9443"
+		o.Certificates = renewing(renewed)
+		r := start(t, o)
+		defer r.stop(t)
+		want := func(url, bundle string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			got := entries(t, api, validating)["quota.ops.example.org"].ClientConfig
+			if got.URL == nil || *got.URL != url || string(got.CABundle) != bundle {
+				t.Errorf("want %s and %s, got %+v", url, bundle, got)
+			}
+		}
+		renewed <- "first"
+		moved <- "https://one"
+		want("https://one/127.0.0.1:9443/ops/validate/quota", "first")
+		renewed <- "second"
+		want("https://one/127.0.0.1:9443/ops/validate/quota", "second")
+		moved <- "https://two"
+		want("https://two/127.0.0.1:9443/ops/validate/quota", "second")
+	})
+}
+
+// moving is a tunnel that says where it is, and to what it leads.
+type moving chan string
+
+func (m moving) Run(
+	ctx context.Context, to tunnels.Local, told func(admissionregistrationv1.WebhookClientConfig),
+) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case where := <-m:
+			told(tunnels.ByURL(where+"/"+to.Address+to.Path, to.Bundle))
+		}
+	}
+}
+
+// renewing is a source of which only the bundles are known.
+type renewing chan string
+
+func (r renewing) Run(ctx context.Context, told func(bundle []byte)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case bundle := <-r:
+			told([]byte(bundle))
+		}
+	}
+}
+
+func (renewing) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return nil, errors.New("none")
+}
+
+func TestAsKopf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster(widgets)
+		o := options(server, of(widgets, "Quota", "no"))
+		o.AsKopf, o.Path = true, ""
+		r := start(t, o)
+		defer r.stop(t)
+		entry, there := entries(t, server, validating)["Quota.shared"]
+		if !there || *entry.ClientConfig.URL != "https://here/ops/Quota" {
+			t.Errorf("names and paths are Kopf's: got %+v", entry)
+		}
+		if status, denied := r.ask(t, "/Quota", widgets); status != http.StatusOK || denied != "no" {
+			t.Errorf("it is served there: got %d %q", status, denied)
+		}
+		if status, denied := r.ask(t, "/unknown", widgets); status != http.StatusOK || denied != "" {
+			t.Errorf("what is nobody's is allowed: got %d %q", status, denied)
+		}
+	})
+}
+
+func TestMistakes(t *testing.T) {
+	server := cluster()
+	for name, change := range map[string]func(o *admission.Options){
+		"it is not known where the server is": func(o *admission.Options) { o.Reach = nil },
+		"the path is none":                    func(o *admission.Options) { o.Path = "ops/" },
+		"two handlers have one path": func(o *admission.Options) {
+			o.Registrations = append(o.Registrations, o.Registrations[0])
+		},
+	} {
+		o := options(server, of(widgets, "quota", ""))
+		change(&o)
+		if _, err := admission.New(o); err == nil || !strings.Contains(err.Error(), "ops.example.org") {
+			t.Errorf("%s: got the error %v", name, err)
+		}
+	}
+}
+
+func TestForbidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connection := cluster(widgets).Connect()
+		connection.Before = forbidding("create")
+		r := start(t, options(connection, of(widgets, "quota", "")))
+		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "may not manage") {
+			t.Errorf("no retry can help: got the error %v", err)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package admission
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
+)
+
+// nameOf is what a handler goes by among all of its type: its id, or, if others have that for other resources, the
+// resource and the id.
+func nameOf(r Registration, all []Registration) string {
+	for _, other := range all {
+		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
+		if alike && other.Selector != r.Selector {
+			return resourceIn(r.Selector) + "/" + r.Handler.ID
+		}
+	}
+	return r.Handler.ID
+}
+
+// resourceIn is a selector in a path, such as "widget.v1.example.org".
+func resourceIn(s discovery.Selector) string {
+	name := cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category)
+	switch {
+	case s.Everything:
+		name = "everything"
+	case s.Func != nil:
+		name = "function"
+	}
+	parts := []string{name}
+	for _, part := range []discovery.Part{s.Version, s.Group} {
+		if part.Given && part.Text != "" {
+			parts = append(parts, part.Text)
+		}
+	}
+	return strings.ToLower(strings.Join(parts, "."))
+}
+
+// pathOf is what requests for a handler are sent to, below the path of the operator.
+func pathOf(r Registration, all []Registration) string {
+	if r.Handler.Mutating {
+		return "mutate/" + nameOf(r, all)
+	}
+	return "validate/" + nameOf(r, all)
+}
+
+// endpoints are those of all handlers; not nil.
+func endpoints(all []Registration) []server.Endpoint {
+	made := make([]server.Endpoint, 0, len(all))
+	for _, r := range all {
+		endpoint := server.Endpoint{Path: pathOf(r, all), Handler: r.Handler.ID, Type: "validating"}
+		if r.Handler.Mutating {
+			endpoint.Type = "mutating"
+		}
+		made = append(made, endpoint)
+	}
+	return made
+}
+
+// hooks are the handlers as the cluster has to know them, given the resources that are reviewed.
+func (o Options) hooks(reviewed []discovery.Resource) []configurations.Hook {
+	all := make([]configurations.Hook, 0, len(o.Registrations))
+	for _, r := range o.Registrations {
+		hook := configurations.Hook{
+			ID: r.Handler.ID, Mutating: r.Handler.Mutating, Operations: r.Handler.Operations,
+			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
+			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
+		}
+		if !o.AsKopf {
+			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
+		}
+		if r.Handler.Labels != nil {
+			hook.Labels = configurations.Requirements(r.Handler.Labels)
+		}
+		for _, resource := range reviewed {
+			if r.Selector.Matches(resource) {
+				hook.Resources = append(hook.Resources, resource)
+			}
+		}
+		all = append(all, hook)
+	}
+	return all
+}
