@@ -34,7 +34,7 @@ func serve(listener net.Listener, path string, probe Probe) *Endpoint {
 	e := &Endpoint{listener: listener, server: http.Server{
 		Handler: Handler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadTimeout:       10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
 	}}
 	go func() { _ = e.server.Serve(listener) }()
