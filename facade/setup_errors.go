@@ -12,6 +12,9 @@ import (
 // packagePath begins the names of all functions of this package, and of no other one.
 const packagePath = "github.com/kopf-runtime/kopf-runtime/facade."
 
+// onBehalf begins those of the package that registers handlers for its users.
+const onBehalf = "github.com/kopf-runtime/kopf-runtime/facade/rules."
+
 // location is "folder/file.go:line" of the user's call that led here. It is found by walking out of this package,
 // rather than by counting frames: verbs are called directly, through embedding and from one another.
 func location() string {
@@ -19,7 +22,8 @@ func location() string {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && !strings.HasPrefix(frame.Function, packagePath) {
+		if frame.Function != "" && !strings.HasPrefix(frame.Function, packagePath) &&
+			!strings.HasPrefix(frame.Function, onBehalf) {
 			folder, file := path.Split(frame.File)
 			return fmt.Sprintf("%s:%d", path.Join(path.Base(folder), file), frame.Line)
 		}

@@ -2,8 +2,10 @@
 // operator, as a handler of admission; in the API server, as a ValidatingAdmissionPolicy, which works while no operator
 // runs; and in unit tests, as a function in plain Go.
 //
-//	grows := rules.New("size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size",
+//	var grows = rules.New("size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size",
 //		"the size never shrinks")
+//
+//	rules.Add(dbs, grows)
 //	policy, binding, err := rules.Policy("databases.example.org", kinds, grows)
 //
 // It is a module of its own, as it brings the CEL of the API server with it, k8s.io/apiserver in the version of the
@@ -26,5 +28,6 @@
 // which no number of tried objects could. It does not know all that is true: guard by oldObject == null or oldObject !=
 // null, with &&, || or ?:.
 //
-// Neighbours: package facade serves handlers of admission.
+// Neighbours: package facade has the handlers of admission, one of which is made of a rule; package conformance holds
+// policies and rules to each other.
 package rules

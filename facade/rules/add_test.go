@@ -1,0 +1,84 @@
+package rules_test
+
+import (
+	"regexp"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/rules"
+)
+
+// untilScheme is a manager that is asked for no more than its scheme: mistakes are told before anything else.
+type untilScheme struct {
+	manager.Manager
+	scheme *runtime.Scheme
+}
+
+func (m untilScheme) GetScheme() *runtime.Scheme { return m.scheme }
+
+func setUp(op *kopf.Operator) error {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.org", Version: "v1"}, &Database{})
+	return op.SetupWithManager(untilScheme{scheme: scheme})
+}
+
+func TestAddMistakes(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		add    func(dbs kopf.Selection[*Database])
+		want   string
+	}{
+		"UnknownField": {
+			reason: "the rule is held to the type of the selection",
+			add:    func(dbs kopf.Selection[*Database]) { rules.Add(dbs, rules.New("r", "object.spec.sise > 0", "m")) },
+			want:   `rules/add_test.go:\d+: rules.Add: rule "r": of rules_test.Database: .* did you mean size\?`,
+		},
+		"Unguarded": {
+			reason: "and what is wrong with it anyway is told as well",
+			add: func(dbs kopf.Selection[*Database]) {
+				rules.Add(dbs, rules.New("r", "oldObject.spec.size > 0", "m"))
+			},
+			want: `rules/add_test.go:\d+: rules.Add: rule "r": oldObject.spec is read in a creation as well`,
+		},
+		"Nil": {
+			reason: "registration never panics", add: func(dbs kopf.Selection[*Database]) { rules.Add(dbs, nil) },
+			want: `rules/add_test.go:\d+: rules.Add: the rule is nil`,
+		},
+		"ID": {
+			reason: "the id is that of a handler", want: `rules/add_test.go:\d+: Validate\("a b"\)`,
+			add: func(dbs kopf.Selection[*Database]) { rules.Add(dbs, rules.New("a b", "object.spec.size > 0", "m")) },
+		},
+		"Twice": {
+			reason: "and is unique among them",
+			want:   `Validate\("r"\): the id is taken by Validate at rules/add_test.go`,
+			add: func(dbs kopf.Selection[*Database]) {
+				rule := rules.New("r", "object.spec.size > 0", "m")
+				rules.Add(dbs, rule)
+				rules.Add(dbs, rule, kopf.IgnoreFailures())
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("op.example.org")
+			tc.add(kopf.For(op, &Database{}))
+			err := setUp(op)
+			if err == nil || !regexp.MustCompile(tc.want).MatchString(err.Error()) {
+				t.Errorf("%s\nthe set-up: got %v, want an error that matches %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAddToNothing(t *testing.T) {
+	rules.Add(kopf.Selection[*Database]{}, rules.New("r", "1", "m"))
+	err := setUp(kopf.New("op.example.org"))
+	want := regexp.MustCompile(`rules/add_test.go:\d+: rules.Add: rule "r"`)
+	if err == nil || !want.MatchString(err.Error()) {
+		t.Errorf("the set-up: got %v, want an error that matches %s", err, want)
+	}
+}
