@@ -68,8 +68,9 @@ type ConnectionInfo struct {
 // Handlers are called after the startup, and again when there are no credentials left that are good: because they have
 // expired, or because the API server refuses them with the status 401. All are called, and the credentials with the
 // highest priority are used. Meanwhile nothing is lost: handlers go on, and requests, those of handlers included, wait
-// for the new credentials, and are sent again with them. Requests have limits of their own, so a login must not take
-// longer than [NetworkingSettings].RequestTimeout.
+// for the new credentials, and are sent again with them. The operator's own requests wait no longer than
+// [NetworkingSettings].RequestTimeout, 10 seconds for writes: of a login that takes longer, the log tells, and writes
+// are made again, without another call of a handler.
 //
 // # Guarantees
 //

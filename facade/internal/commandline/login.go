@@ -37,6 +37,9 @@ func (r *runner) authorized(
 	if errors.As(context.Cause(serving), &failed) {
 		return failed
 	}
+	if ctx.Err() != nil {
+		err = errors.Join(err, to.Close())
+	}
 	return err
 }
 

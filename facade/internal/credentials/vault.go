@@ -61,6 +61,24 @@ func (c *Connection) DefaultNamespace() string {
 	return c.vault.defaults
 }
 
+// Close waits for the login that runs, if one does, when the context of the program has ended. The error is that of a
+// login that did not end by itself.
+func (c *Connection) Close() error {
+	v := c.vault
+	v.mu.Lock()
+	running := v.running
+	v.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if errors.Is(v.err, context.Canceled) {
+		return nil
+	}
+	return v.err
+}
+
 // Connect logs in. No login begins when the context has ended.
 func Connect(ctx context.Context, o Options) (*Connection, error) {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}

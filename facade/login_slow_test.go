@@ -1,0 +1,105 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// A login may take longer than the engine waits for its writes. These are made again, without another call of a
+// handler, and requests of handlers just wait.
+func TestLoginThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
+		op := scheming()
+		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			time.Sleep(2 * time.Minute)
+			logins++
+			return g.info(fmt.Sprint(logins)), nil
+		})
+		kopf.For(op, &Widget{}).OnUpdate("update", func(ctx context.Context, c *Change) error {
+			called.add("update", c.Object.Name)
+			if strings.HasSuffix(c.Object.Name, "0") {
+				return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+			}
+			return nil
+		})
+		stop := commanded(t, op)
+		time.Sleep(3 * time.Minute)
+		want := map[string]int{}
+		for i := range 20 {
+			server.Put(served, numbered(i))
+		}
+		time.Sleep(time.Minute)
+		g.change("2")
+		for i := range 20 {
+			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+				w["spec"] = map[string]any{"size": int64(2)}
+			})
+			want["update "+fmt.Sprint("w", i)] = 1
+		}
+		time.Sleep(10 * time.Minute)
+		for i := range 20 { // what was not written would be handled again
+			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) { w["status"] = map[string]any{"x": "y"} })
+		}
+		time.Sleep(time.Minute)
+		code, stderr := stop()
+		if d := cmp.Diff(want, called.all()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		if failed := strings.Count(stderr, "Handler failed"); code != 0 || logins != 2 || failed > 0 {
+			t.Errorf("exit code %d, %d logins, %d handlers failed:\n%s", code, logins, failed, stderr)
+		}
+	})
+}
+
+// A login that hangs while the operator works does not keep it from its end, and is told of.
+func TestExitDuringLaterLogin(t *testing.T) {
+	for name, hangs := range map[string]bool{"obeying": false, "hanging": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(served)
+				g, logins := &guard{server: server, token: "1"}, 0
+				op := scheming()
+				op.OnLogin("token", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+					if logins++; logins > 1 && hangs {
+						time.Sleep(time.Hour)
+					} else if logins > 1 {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return g.info("1"), nil
+				})
+				stop := commanded(t, op)
+				server.Put(served, numbered(500)) // clients learn of kinds under locks
+				time.Sleep(time.Minute)
+				g.change("2")
+				for i := range 20 {
+					server.Put(served, numbered(i))
+				}
+				time.Sleep(time.Minute)
+				began := time.Now()
+				code, stderr := stop()
+				if took := time.Since(began); took > 15*time.Second {
+					t.Errorf("it took %s:\n%s", took, stderr)
+				}
+				if told := strings.Contains(stderr, `handler "token" is abandoned`); told != hangs || (code == 1) != hangs {
+					t.Errorf("exit code %d:\n%s", code, stderr)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
