@@ -95,7 +95,8 @@ func TestExitDuringLaterLogin(t *testing.T) {
 				if took := time.Since(began); took > 15*time.Second {
 					t.Errorf("it took %s:\n%s", took, stderr)
 				}
-				if told := strings.Contains(stderr, `handler "token" is abandoned`); told != hangs || (code == 1) != hangs {
+				told := strings.Contains(stderr, `handler "token" is abandoned`)
+				if told != hangs || (code == 1) != hangs {
 					t.Errorf("exit code %d:\n%s", code, stderr)
 				}
 				time.Sleep(2 * time.Hour)
