@@ -51,7 +51,9 @@ func TestLoginThatTakesLong(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		for i := range 20 { // what was not written would be handled again
-			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) { w["status"] = map[string]any{"x": "y"} })
+			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+				w["status"] = map[string]any{"x": "y"}
+			})
 		}
 		time.Sleep(time.Minute)
 		code, stderr := stop()
