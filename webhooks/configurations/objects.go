@@ -1,0 +1,37 @@
+package configurations
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Objects are the two objects with nothing but these hooks, to be printed for those who keep them by other means. An
+// object that would have no entries is left out.
+func Objects(
+	name string, hooks []Hook, server admissionregistrationv1.WebhookClientConfig, f Form,
+) ([]client.Object, error) {
+	validating, err := Validating(hooks, server, f)
+	if err != nil {
+		return nil, err
+	}
+	mutating, err := Mutating(hooks, server, f)
+	if err != nil {
+		return nil, err
+	}
+	version := admissionregistrationv1.SchemeGroupVersion.String()
+	var all []client.Object
+	if len(validating) > 0 {
+		all = append(all, &admissionregistrationv1.ValidatingWebhookConfiguration{
+			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: validatingKind.Kind},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: validating,
+		})
+	}
+	if len(mutating) > 0 {
+		all = append(all, &admissionregistrationv1.MutatingWebhookConfiguration{
+			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: mutatingKind.Kind},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: mutating,
+		})
+	}
+	return all, nil
+}

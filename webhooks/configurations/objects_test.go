@@ -1,0 +1,49 @@
+package configurations_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
+)
+
+func TestObjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		hooks  []configurations.Hook
+		want   []string
+	}{
+		"Both": {
+			"there are handlers of both types", []configurations.Hook{mutate, validate},
+			kinds("Validating", "Mutating"),
+		},
+		"One":    {"an object without entries is for nothing", []configurations.Hook{mutate}, kinds("Mutating")},
+		"Nobody": {"there are no handlers", nil, nil},
+	} {
+		objects, err := configurations.Objects("shared", tc.hooks, here, ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, object := range objects {
+			kind := object.GetObjectKind().GroupVersionKind()
+			got = append(got, kind.GroupVersion().String()+" "+kind.Kind+" "+object.GetName())
+		}
+		if delta := cmp.Diff(tc.want, got); delta != "" {
+			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, delta)
+		}
+	}
+	for _, twice := range [][]configurations.Hook{{validate, validate}, {mutate, mutate}} {
+		if _, err := configurations.Objects("shared", twice, here, ours); err == nil {
+			t.Errorf("the API server would refuse them: %v", twice)
+		}
+	}
+}
+
+func kinds(types ...string) (all []string) {
+	for _, one := range types {
+		all = append(all, "admissionregistration.k8s.io/v1 "+one+"WebhookConfiguration shared")
+	}
+	return all
+}
