@@ -6,7 +6,7 @@ import "fmt"
 func (op *Operator) checkAdmission(one resolved, before []resolved) error {
 	id := one.handler.ID
 	for _, other := range before {
-		if !other.admits() || other.verb != one.verb || other.handler.ID != id {
+		if !admits(other.handler) || other.verb != one.verb || other.handler.ID != id {
 			continue
 		}
 		if one.selector.MayMean(other.selector) {
@@ -19,17 +19,4 @@ func (op *Operator) checkAdmission(one resolved, before []resolved) error {
 		}
 	}
 	return nil
-}
-
-// checkServed refuses handlers that nobody would ever ask.
-func (op *Operator) checkServed() error {
-	var unserved setupErrors
-	for _, r := range op.registrations {
-		if r.admits() {
-			unserved.add(r.handler.Location, fmt.Errorf(
-				"%s(%q): handlers of admission are not served yet, so it would never be called: leave it out",
-				r.verb, r.handler.ID))
-		}
-	}
-	return unserved.report(op.name)
 }

@@ -33,6 +33,7 @@ type Operator struct {
 	activities    []*handlers.Handler
 	memos         []func(types.UID)
 	reviewed      reviewed
+	indexed       gate
 	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to

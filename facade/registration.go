@@ -23,8 +23,8 @@ type registration struct {
 	handler *handlers.Handler
 }
 
-// admits tells whether the handler is one of admission: it keeps nothing on objects.
-func (r registration) admits() bool { return r.handler.Family == handlers.Admitting }
+// admits tells whether the handler is one of admission: it keeps nothing on objects, and needs none.
+func admits(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
 // resolved is a registration whose kind is known.
 type resolved struct {
@@ -75,7 +75,7 @@ func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown set
 
 // checkOne tells what is wrong with a registration whose kind is known, in view of those before it.
 func (op *Operator) checkOne(one resolved, before []resolved) error {
-	if one.admits() {
+	if admits(one.handler) {
 		return op.checkAdmission(one, before)
 	}
 	return cmp.Or(op.checkConflict(one, before), op.checkRecordPlace(one))
@@ -87,7 +87,7 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 	id := one.handler.ID
 	for _, other := range before {
 		switch taken := other.handler; {
-		case other.admits(), !one.selector.MayMean(other.selector):
+		case admits(taken), !one.selector.MayMean(other.selector):
 		case one.selector.Contradicts(other.selector):
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
 				"same objects; choose one version",

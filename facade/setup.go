@@ -81,9 +81,6 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 		return nil, err
 	}
 	plan, err := op.plan(m.GetScheme())
-	if err == nil {
-		err = op.checkServed()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +107,9 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 		op.accompany(m, &options)
 	}
 	if err := reconcilers.SetupWithManager(m, options); err != nil {
+		return err
+	}
+	if err := op.addAdmission(m, plan); err != nil {
 		return err
 	}
 	return op.addProbes(m) // which would take the place of those of another operator of this name
@@ -174,7 +174,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
 	return reconcilers.Options{
-		Name: op.name, Registrations: plan, Namespaces: s.values.Namespaces, Metrics: metrics.Registry,
+		Name: op.name, Registrations: watching(plan), Namespaces: s.values.Namespaces, Metrics: metrics.Registry,
 		Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
 		KopfTexts: kept.KopfFormats,
@@ -183,7 +183,8 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetMemos(), Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
+		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan),
+		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace, Fence: op.fence,
 	}

@@ -90,6 +90,13 @@ func (o *operator) run(ctx context.Context) {
 	background.Go(func() { _ = o.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
+	if o.options.Filled != nil {
+		background.Go(func() {
+			if o.readiness.Wait(ctx) {
+				o.options.Filled()
+			}
+		})
+	}
 	o.health.Reach(health.Started)
 	o.options.Gate.pass(ctx, func(ctx context.Context) {
 		o.health.Serve(ctx, o.readiness.Waiting)

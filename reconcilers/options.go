@@ -115,6 +115,9 @@ type Options struct {
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)
+	// Filled is called once, when the operator has begun and all of its indices are filled, with none at once; nil is
+	// not.
+	Filled func()
 	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
 	APIBackoffs []time.Duration
 	// ObeyRetryAfter takes the API server's own delay even if it is shorter than the backoff.

@@ -1,0 +1,174 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// socketless is a webhook server without a port.
+type socketless struct{ mux *http.ServeMux }
+
+func (s *socketless) NeedLeaderElection() bool { return false }
+
+func (s *socketless) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
+
+func (s *socketless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+
+func (s *socketless) StartedChecker() healthz.Checker { return healthz.Ping }
+
+func (s *socketless) WebhookMux() *http.ServeMux { return s.mux }
+
+// post sends a request for admission to a path.
+func (s *socketless) post(t *testing.T, path string, asked map[string]any) (status int, verdict review.Verdict) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"request": asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	s.mux.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(text)))
+	var out review.Response
+	if answer.Code == http.StatusOK {
+		if err := json.Unmarshal(answer.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answer.Code, out.Response
+}
+
+// countedPath counts the requests to a path.
+type countedPath struct {
+	next  http.RoundTripper
+	path  string
+	count atomic.Int32
+}
+
+func (c *countedPath) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.Contains(r.URL.Path, c.path) {
+		c.count.Add(1)
+	}
+	return c.next.RoundTrip(r)
+}
+
+// operateServing is operate with a webhook server.
+func operateServing(
+	t *testing.T, server http.RoundTripper, op *kopf.Operator,
+) (on *socketless, ready *asked, stop func()) {
+	t.Helper()
+	on = &socketless{http.NewServeMux()}
+	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		WebhookServer: on,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready = ask(m)
+	if err := op.SetupWithManager(ready); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := m.Start(ctx); err != nil {
+			t.Errorf("the manager: %v", err)
+		}
+	}()
+	return on, ready, func() { cancel(); <-done }
+}
+
+// An operator with handlers of admission alone serves them at paths of its own, and watches nothing for them.
+func TestAdmissionIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		lists := &countedPath{next: server, path: "/widgets"}
+		op := kopf.New("test.example.org")
+		widgets := kopf.For(op, &Widget{})
+		widgets.Validate("fn", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
+		widgets.Mutate("fn", func(_ context.Context, a *Admission) error { a.Object.Spec.Size = 3; return nil })
+		on, ready, stop := operateServing(t, lists, op)
+		defer stop()
+		time.Sleep(5 * time.Second)
+		if status, verdict := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 200 ||
+			verdict.Allowed || verdict.Status.Code != 403 {
+			t.Errorf("validating: got %d, %+v", status, verdict)
+		}
+		if status, verdict := on.post(t, "/test.example.org/mutate/fn", request(nil)); status != 200 ||
+			!verdict.Allowed || !strings.Contains(string(verdict.Patch), "/spec/size") {
+			t.Errorf("mutating: got %d, %+v", status, verdict)
+		}
+		if status, _ := on.post(t, "/test.example.org/validate/other", request(nil)); status != 404 {
+			t.Errorf("another path: got %d", status)
+		}
+		if all := failing(ready.ready); len(all) > 0 {
+			t.Errorf("it is ready: %q", all)
+		}
+		if n := lists.count.Load(); n > 0 {
+			t.Errorf("there is nothing to be watched: got %d requests", n)
+		}
+	})
+}
+
+// Nobody is asked before the startup has succeeded and the indices are filled.
+func TestAdmissionWaits(t *testing.T) {
+	for name, register := range map[string]func(op *kopf.Operator, w kopf.Selection[*Widget]){
+		"startup": func(op *kopf.Operator, _ kopf.Selection[*Widget]) {
+			op.OnStartup("slow", func(context.Context, *kopf.Startup) error { time.Sleep(time.Minute); return nil })
+		},
+		"index": func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+			kopf.NewIndex(w, "slow", func(context.Context, *Widget) (map[string]string, error) {
+				time.Sleep(time.Minute)
+				return map[string]string{"a": "b"}, nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(served)
+				object := body(map[string]any{"owner": "ann"})
+				server.Put(served, object)
+				op := kopf.New("test.example.org")
+				widgets := kopf.For(op, &Widget{})
+				register(op, widgets)
+				widgets.Validate("fn", admit)
+				on, ready, stop := operateServing(t, server, op)
+				defer stop()
+				time.Sleep(30 * time.Second)
+				if status, _ := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 503 {
+					t.Errorf("before: got %d", status)
+				}
+				if len(failing(ready.ready)) == 0 {
+					t.Error("it is not ready")
+				}
+				time.Sleep(time.Minute)
+				if status, verdict := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 200 ||
+					!verdict.Allowed {
+					t.Errorf("after: got %d, %+v", status, verdict)
+				}
+				if all := failing(ready.ready); len(all) > 0 {
+					t.Errorf("it is ready: %q", all)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package facade
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
+)
+
+// gate is closed until it is opened, once.
+type gate struct {
+	making, opening sync.Once
+	opened          chan struct{}
+}
+
+func (g *gate) wait() <-chan struct{} {
+	g.making.Do(func() { g.opened = make(chan struct{}) })
+	return g.opened
+}
+
+func (g *gate) open() {
+	g.wait()
+	g.opening.Do(func() { close(g.opened) })
+}
+
+// openerOfAdmission lets handlers of admission be asked when it is called: they may need what the startup makes, and
+// the indices. It is nil if there are no such handlers.
+func (op *Operator) openerOfAdmission(plan []reconcilers.Registration) func() {
+	if len(watching(plan)) == len(plan) {
+		return nil
+	}
+	return op.indexed.open
+}
+
+// watching are the handlers that the engine watches objects for. Those of admission need no objects.
+func watching(plan []reconcilers.Registration) []reconcilers.Registration {
+	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool { return admits(r.Handler) })
+}
+
+// addAdmission has the handlers of admission served by the manager's webhook server.
+func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration) error {
+	options := admission.Options{
+		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Config: m.GetConfig(),
+		HTTPClient: m.GetHTTPClient(), ScanOnce: op.settings.values.Scanning.Disabled,
+		Log: m.GetLogger().WithName(op.name), Path: "/" + op.name,
+	}
+	waits := !op.started && op.acts(activities.Startup)
+	for _, r := range plan {
+		if admits(r.Handler) {
+			options.Registrations = append(options.Registrations, admission.Registration(r))
+		}
+		waits = waits || r.Handler.Index != nil
+	}
+	if len(options.Registrations) == 0 {
+		return nil
+	}
+	if options.AsKopf {
+		options.Path = ""
+	}
+	if waits {
+		options.Open = op.indexed.wait()
+	}
+	var err error
+	if options.Metrics, err = adapters.NewMetrics(op.name, metrics.Registry); err != nil {
+		return err
+	}
+	served, err := admission.New(options)
+	if err != nil {
+		return err
+	}
+	if err := served.Register(m.GetWebhookServer()); err != nil {
+		return err
+	}
+	if err := m.AddReadyzCheck(op.name+"/admission", served.Check); err != nil {
+		return fmt.Errorf("adding a readiness check of admission: %w", err)
+	}
+	return m.Add(served)
+}
