@@ -99,15 +99,17 @@ func (a *Admission) manage() error {
 	if a.options.Managed == "" {
 		return nil
 	}
+	form := a.options.form()
+	// Names do not depend on the cluster, so what is wrong with them is known already.
+	_, err := configurations.Objects(
+		a.options.Managed, a.options.hooks(nil), admissionregistrationv1.WebhookClientConfig{}, form,
+	)
+	if err != nil {
+		return err
+	}
 	client, err := configurations.NewClient(a.options.Config, a.options.HTTPClient)
 	if err != nil {
 		return fmt.Errorf("making the client of webhook configurations: %w", err)
-	}
-	form := configurations.Form{
-		Suffix: a.options.Operator, Conditions: a.options.Conditions, AsKopf: a.options.AsKopf,
-	}
-	if form.AsKopf {
-		form.Suffix = a.options.Managed
 	}
 	a.writer = configurations.NewWriter(configurations.Options{
 		Client: client, Name: a.options.Managed, Operator: a.options.Operator, Identity: a.options.Identity,

@@ -246,6 +246,9 @@ func TestMistakes(t *testing.T) {
 		"two handlers have one path": func(o *admission.Options) {
 			o.Registrations = append(o.Registrations, o.Registrations[0])
 		},
+		"two entries have one name": func(o *admission.Options) {
+			o.Registrations = append(o.Registrations, of(widgets, "a_b", ""), of(widgets, "a-b", ""))
+		},
 	} {
 		o := options(server, of(widgets, "quota", ""))
 		change(&o)

@@ -84,3 +84,12 @@ func (o Options) hooks(reviewed []discovery.Resource) []configurations.Hook {
 	}
 	return all
 }
+
+// form is how the entries look. Those of an operator have its name: others may share the objects.
+func (o Options) form() configurations.Form {
+	suffix := o.Operator
+	if o.AsKopf {
+		suffix = o.Managed
+	}
+	return configurations.Form{Suffix: suffix, Conditions: o.Conditions, AsKopf: o.AsKopf}
+}

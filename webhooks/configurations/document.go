@@ -49,6 +49,12 @@ func (d document) mark() mark {
 	return m
 }
 
+// isMarked tells whether the operator has anything there.
+func (d document) isMarked() bool {
+	_, marked := d.object.GetAnnotations()[d.annotation]
+	return marked
+}
+
 func (d document) entries() []any {
 	entries, _ := d.object.Object["webhooks"].([]any)
 	return entries

@@ -45,6 +45,10 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 		if !k.isDue(d, wanted, version) {
 			return nil
 		}
+		if len(wanted) == 0 && !d.isMarked() {
+			k.written, k.left = version, nil
+			return nil // there is nothing to say, and nothing was said
+		}
 		if err = d.write(wanted, mark{Writer: k.options.Identity, Started: k.options.Started}); err != nil {
 			return err
 		}

@@ -92,6 +92,23 @@ func TestWriterFollowsChanges(t *testing.T) {
 	})
 }
 
+func TestWriterMakesNoEmptyObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster()
+		p := start(t, server, options("a", 1), validate)
+		if got := names(t, server, mutatingResource); got != nil {
+			t.Errorf("there are no mutating handlers: got %v", got)
+		}
+		p.Serve([]configurations.Hook{mutate})
+		synctest.Wait()
+		if got := names(t, server, mutatingResource); len(got) != 1 {
+			t.Errorf("there is one: got %v", got)
+		}
+		want(t, "the other one has gone", server, []string{}...)
+		p.stop(t)
+	})
+}
+
 func TestWriterRestores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()

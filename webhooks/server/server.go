@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,6 +18,8 @@ import (
 const (
 	// DefaultBodyLimit is enough for an object and its predecessor, each as large as the API server takes them.
 	DefaultBodyLimit = 7 << 20
+	// defaultMemory is how many of the largest requests there may be at once.
+	defaultMemory = 16
 	// DefaultReadTimeout is short, as the API server has the whole review in memory when it sends the first byte.
 	DefaultReadTimeout = 10 * time.Second
 )
@@ -53,6 +56,9 @@ type Options struct {
 	Open <-chan struct{}
 	// BodyLimit is how large a request may be, in bytes; zero is [DefaultBodyLimit]. Beyond, the status is 413.
 	BodyLimit int64
+	// Memory is how many bytes of requests may be there at once; zero is 16 times the limit of one. Beyond, the status
+	// is 503.
+	Memory int64
 	// ReadTimeout is how long a client may take to send a request; zero is [DefaultReadTimeout]. After that, the status
 	// is 408.
 	ReadTimeout time.Duration
@@ -64,6 +70,7 @@ type Options struct {
 type Server struct {
 	options   Options
 	endpoints map[string]Endpoint
+	held      atomic.Int64 // bytes of requests that are there now
 }
 
 // New makes a server. A path that cannot be served, or that is of two handlers, is an error.
@@ -73,6 +80,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o}
 	s.options.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
+	s.options.Memory = cmp.Or(o.Memory, defaultMemory*s.options.BodyLimit)
 	s.options.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	if o.Endpoints == nil {
 		return s, nil

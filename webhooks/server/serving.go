@@ -5,9 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -52,36 +50,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := s.Check(r); err != nil {
 		return nil, &refusal{http.StatusServiceUnavailable, err.Error()}
 	}
-	body, err := s.read(w, r)
+	body, release, err := s.read(w, r)
+	defer release()
 	if err != nil {
 		return nil, err
 	}
 	return s.review(r, endpoint, body)
-}
-
-// read gives the body of the request, within the limits.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf(
-		"an admission review has %d bytes at most", s.options.BodyLimit)}
-	if r.ContentLength > s.options.BodyLimit {
-		return nil, tooLarge
-	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(s.options.ReadTimeout)); err == nil {
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.BodyLimit))
-	var beyond *http.MaxBytesError
-	switch {
-	case errors.As(err, &beyond):
-		return nil, tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf(
-			"the admission review was not sent within %s", s.options.ReadTimeout)}
-	case err != nil:
-		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("cannot read the admission review: %v", err)}
-	}
-	return body, nil
 }
 
 // review has a request answered. A panic is an error as any other.
