@@ -5,7 +5,8 @@
 // be written to an object of which nothing is to be done. In a takeover, all objects are at rest or wait for a retry
 // when the one stops and the other starts. In a relay, each object is a row of a table, and the two are killed in turns
 // in the middle of its changes, its deletion, or its daemon's life: all rows of a table go through the same four lives
-// at once, so a row costs next to nothing.
+// at once, so a row costs next to nothing. Reviews of admission need no control plane: both sides answer the same
+// random ones.
 //
 // Neighbours: test/e2e is the same control plane with our operators alone; the vectors are Kopf's rules one by one.
 package interop
