@@ -20,6 +20,10 @@ import (
 // The expression gets the objects as the API server has sent them, whatever the Go type has of them. The answer has the
 // message, the reason and the code of [Verdict], as that by a [Policy] has.
 //
+// The filters of the selection hold for the handler; a policy does not know them. Objects that do not decode into the
+// type are denied as by any handler, before the rule is asked, and by a policy only if the rule says so: what CRDs are
+// made of the type refuse them before either.
+//
 // The options are those of handlers, such as kopf.IgnoreFailures; for operations, there is [Operations].
 func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.AdmissionOption) {
 	if err := rule.checkType(reflect.TypeFor[T]()); err != nil {

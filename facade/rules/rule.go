@@ -74,6 +74,9 @@ func New(id, expression, message string, options ...Option) *Rule {
 	return r
 }
 
+// ID tells the rule apart. As a handler of an operator, it has this id, too.
+func (r *Rule) ID() string { return r.id }
+
 // Err is what is wrong with the rule, whatever objects it is for; nil if nothing is. For a kind of objects, see
 // [Rule.Check].
 func (r *Rule) Err() error {

@@ -4,161 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// patience is what a very slow machine needs; nobody waits for longer than it takes.
-const patience = 5 * time.Minute
+// The places where a kube-apiserver is asked: namespaces, in one of which the policies hold, and in the other one the
+// operator, by its webhooks.
+const (
+	byPolicy   = "policy"
+	byOperator = "operator"
+)
 
-// label says which policy an object is for.
-const label = "policy"
-
-// TestSameVerdicts asks for each request what the rules say in plain Go, and what a kube-apiserver says that has their
-// policies and nobody to ask. All requests are dry runs, so none of them is in the way of another one.
+// TestSameVerdicts asks for each request what the rules say in plain Go, and what a kube-apiserver says: where it has
+// their policies and nobody to ask, and where it has to ask the operator. All requests are dry runs, so none of them is
+// in the way of another one.
 func TestSameVerdicts(t *testing.T) {
 	if len(requests) < 50 {
 		t.Fatalf("there are %d requests, want 50", len(requests))
 	}
-	api := start(t)
-	stored := make([]*unstructured.Unstructured, len(requests))
-	for i, request := range requests {
-		if stored[i] = request.of(t, i, request.old, "old"); stored[i] != nil {
-			if err := api.Create(t.Context(), stored[i]); err != nil {
-				t.Fatalf("storing %s: %v", stored[i].GetName(), err)
-			}
-		}
+	served := start(t)
+	for _, where := range []string{byPolicy, byOperator} {
+		served.store(t, where)
 	}
-	install(t, api)
+	served.install(t)
+	served.operate(t)
 	for i, request := range requests {
 		t.Run(fmt.Sprintf("%02d-%s", i, request.policy), func(t *testing.T) {
-			awaitPolicy(t, api, stored, request.policy)
-			object := request.of(t, i, request.object, "new")
-			plain := evaluate(t, request.policy, object, stored[i])
+			plain := evaluate(t, request.policy, request.made(t, i, request.object), request.made(t, i, request.old))
 			want := strings.Replace(request.want, "NUMBER", fmt.Sprint(i), 1)
 			if got := text(plain); got != want && (!plain.Failed || !strings.HasPrefix(got, want)) {
 				t.Errorf("in plain Go: %q, want %q", got, want)
 			}
-			served, err := send(t.Context(), api, object, stored[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text(served) != text(plain) || served.Reason != plain.Reason {
-				t.Errorf("by the API server: %q (%s); in plain Go: %q (%s)",
-					text(served), served.Reason, text(plain), plain.Reason)
+			for _, where := range []string{byPolicy, byOperator} {
+				served.await(t, where, request.policy)
+				got, err := served.send(t.Context(), where, request.made(t, i, request.object), i)
+				if err != nil {
+					t.Fatalf("by the %s: %v", where, err)
+				}
+				if text(got) != text(plain) || got.Reason != plain.Reason || got.Code != plain.Code {
+					t.Errorf("by the %s: %q (%s, %d); in plain Go: %q (%s, %d)",
+						where, text(got), got.Reason, got.Code, text(plain), plain.Reason, plain.Code)
+				}
 			}
 		})
 	}
-}
-
-// start starts a control plane with the kind of the table.
-func start(t *testing.T) client.Client {
-	t.Helper()
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
-	}
-	logf.SetLogger(logr.Discard())
-	environment := &envtest.Environment{
-		BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{filepath.Join("testdata", "crd.yaml")},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
-	}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatalf("starting a control plane: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Errorf("stopping the control plane: %v", err)
-		}
-	})
-	config.QPS = -1
-	api, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api
-}
-
-// install gives the API server all policies, each for the objects with its label.
-func install(t *testing.T, api client.Client) {
-	t.Helper()
-	widgets := []admissionregistrationv1.Rule{
-		{APIGroups: []string{"rules.example.org"}, APIVersions: []string{"v1"}, Resources: []string{"widgets"}},
-	}
-	for name, all := range policies {
-		policy, binding, err := rules.Policy(name, widgets, all...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy.Spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label: name}}
-		for _, object := range []client.Object{policy, binding} {
-			if err := api.Create(t.Context(), object); err != nil {
-				t.Fatalf("creating the policy %s: %v", name, err)
-			}
-		}
-	}
-}
-
-// awaitPolicy waits until a policy is in force: until the first request is denied that is to be.
-func awaitPolicy(t *testing.T, api client.Client, stored []*unstructured.Unstructured, policy string) {
-	t.Helper()
-	for i, request := range requests {
-		if request.policy != policy || request.want == allowed {
-			continue
-		}
-		object := request.of(t, i, request.object, "new")
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
-			func(ctx context.Context) (bool, error) {
-				verdict, err := send(ctx, api, object, stored[i])
-				return !verdict.Allowed, err
-			})
-		if err != nil {
-			t.Fatalf("waiting for the policy %s: %v", policy, err)
-		}
-		return
-	}
-	t.Fatalf("no request is denied by the policy %s: it would be enough if there were none", policy)
-}
-
-// of is the object of a request; nil without a spec.
-func (r request) of(t *testing.T, number int, spec, name string) *unstructured.Unstructured {
-	t.Helper()
-	if spec == "" {
-		return nil
-	}
-	if r.old != "" {
-		name = "old"
-	}
-	made := &unstructured.Unstructured{}
-	text := fmt.Sprintf(`{"apiVersion":"rules.example.org/v1","kind":"Widget","metadata":{"namespace":"default",`+
-		`"name":"%s-%d","labels":{"%s":%q}},"spec":%s}`, name, number, label, r.policy, spec)
-	if err := made.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatalf("reading %s: %v", text, err)
-	}
-	return made
 }
 
 // evaluate asks the rules of a policy in plain Go; the first that denies the request is heard.
 func evaluate(t *testing.T, policy string, object, old *unstructured.Unstructured) rules.Verdict {
 	t.Helper()
 	for _, rule := range policies[policy] {
-		verdict, err := rule.Evaluate(present(object), present(old))
+		verdict, err := rule.Evaluate(object, old)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,25 +73,48 @@ func evaluate(t *testing.T, policy string, object, old *unstructured.Unstructure
 	return rules.Verdict{Allowed: true}
 }
 
-func present(object *unstructured.Unstructured) client.Object {
-	if object == nil {
-		return nil
+// await waits until a policy is in force: until the first request is denied that is to be.
+func (s *server) await(t *testing.T, where, policy string) {
+	t.Helper()
+	if s.ready[where+policy] {
+		return
 	}
-	return object
+	for i, request := range requests {
+		if request.policy != policy || request.want == allowed {
+			continue
+		}
+		var last error
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+			func(ctx context.Context) (bool, error) {
+				verdict, err := s.send(ctx, where, request.made(t, i, request.object), i)
+				last = err
+				return err == nil && !verdict.Allowed, nil
+			})
+		if err != nil {
+			t.Fatalf("waiting for %s by the %s: %v; the last error: %v", policy, where, err, last)
+		}
+		s.ready[where+policy] = true
+		return
+	}
+	t.Fatalf("no request is denied by %s: it would be enough if there were none", policy)
 }
 
-// send asks the API server, and reads its answer.
-func send(ctx context.Context, api client.Client, object, stored *unstructured.Unstructured) (rules.Verdict, error) {
+// send asks the API server, and reads its answer. The object is nil for a deletion.
+func (s *server) send(
+	ctx context.Context, where string, object *unstructured.Unstructured, number int,
+) (rules.Verdict, error) {
 	var err error
+	stored := s.stored[where][number]
 	switch {
 	case object == nil:
-		err = api.Delete(ctx, stored, client.DryRunAll)
+		err = s.api.Delete(ctx, stored, client.DryRunAll)
 	case stored == nil:
-		err = api.Create(ctx, object.DeepCopy(), client.DryRunAll)
+		object.SetNamespace(where)
+		err = s.api.Create(ctx, object, client.DryRunAll)
 	default:
-		object = object.DeepCopy()
+		object.SetNamespace(where)
 		object.SetResourceVersion(stored.GetResourceVersion())
-		err = api.Update(ctx, object, client.DryRunAll)
+		err = s.api.Update(ctx, object, client.DryRunAll)
 	}
 	if err == nil {
 		return rules.Verdict{Allowed: true}, nil
@@ -196,9 +123,15 @@ func send(ctx context.Context, api client.Client, object, stored *unstructured.U
 	if !errors.As(err, &answer) {
 		return rules.Verdict{}, err
 	}
-	_, message, denied := strings.Cut(answer.Status().Message, " denied request: ")
-	if !denied {
-		return rules.Verdict{}, fmt.Errorf("the request was refused by something else than a policy: %w", err)
+	message, found := answer.Status().Message, false
+	for _, before := range []string{" denied request: ", " denied the request: "} {
+		if _, after, cut := strings.Cut(message, before); cut {
+			message, found = after, true
+			break
+		}
+	}
+	if !found {
+		return rules.Verdict{}, fmt.Errorf("the request was refused by something else than a rule: %w", err)
 	}
 	return rules.Verdict{
 		Failed: strings.Contains(message, resulted), Message: message, Reason: answer.Status().Reason,

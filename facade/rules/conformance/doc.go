@@ -1,5 +1,5 @@
 // Package conformance holds rules to a real API server: a table of requests, with what becomes of each, is given to the
-// rules in plain Go, and to a kube-apiserver that has the policies made of them, and nothing else.
+// rules in plain Go, to a kube-apiserver that has the policies made of them, and to one that has to ask an operator.
 //
 // It is apart from the tests of the rules because it needs the binaries of a control plane. It has tests only.
 //
