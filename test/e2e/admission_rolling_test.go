@@ -62,7 +62,7 @@ func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *rep
 	Expect(err).NotTo(HaveOccurred())
 	source, err := certificates.Rotation{
 		Client: secrets, Namespace: namespace, Name: "certificate", Operator: "rolling.example.org",
-		Hosts: []string{"127.0.0.1"}, Lifetime: 15 * time.Second, Overlap: 3 * time.Second,
+		Hosts: []string{"127.0.0.1"}, Lifetime: time.Minute, Overlap: 10 * time.Second,
 	}.Open()
 	Expect(err).NotTo(HaveOccurred())
 	host, port, err := net.SplitHostPort(r.backend)
@@ -189,10 +189,12 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		Eventually(writerOf(ctx, place)).Should(ContainSubstring(`"third"`))
 		requests.Lock() // nobody can save a request that a dead process has
 		second.kill(b)
+		// Nor one on a connection of which the API server does not know yet that it has ended.
+		Eventually(func() error { return try(ctx, place, "good", false) }).Should(Succeed())
 		requests.Unlock()
 
 		By("waiting until those certificates have expired that there were at first")
-		for range 3 {
+		for range 2 {
 			bundle := bundleOf(ctx, place)
 			Eventually(func() string { return bundleOf(ctx, place) }).ShouldNot(Equal(bundle))
 		}
