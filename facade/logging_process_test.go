@@ -109,7 +109,7 @@ func runLogging(t *testing.T, name string, stderr io.Writer, args ...string) (co
 	server := memapi.New()
 	server.Install(served)
 	server.Put(served, body(map[string]any{"size": int64(1)}))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than it takes
 	defer cancel()
 	process := exec.CommandContext(ctx, os.Args[0], append([]string{"--kubeconfig", serve(t, server)}, args...)...)
 	process.Env, process.Stderr = append(os.Environ(), program+"="+name), stderr

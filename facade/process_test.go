@@ -169,7 +169,7 @@ type ran struct {
 func runProcess(t *testing.T, name string, signals int) ran {
 	t.Helper()
 	kubeconfig, requests := clusterOf(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than it takes
 	defer cancel()
 	process := exec.CommandContext(ctx, os.Args[0], "-A", "--kubeconfig", kubeconfig)
 	process.Env = append(os.Environ(), program+"="+name)

@@ -75,7 +75,7 @@ func TestSlowClient(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {
 			handler, err := server.New(server.Options{
-				Path: "/ops", Reviewer: &reviewer{}, ReadTimeout: 50 * time.Millisecond,
+				Path: "/ops", Reviewer: &reviewer{}, ReadTimeout: time.Second,
 			})
 			if err != nil {
 				t.Fatal(err)
