@@ -19,6 +19,9 @@ func admitRaw(context.Context, *RawAdmission) error { return nil }
 
 func admitScale(context.Context, *kopf.Admission[*autoscalingv1.Scale]) error { return nil }
 
+// anyObject is what no object can be made of.
+type anyObject interface{ client.Object }
+
 func TestMistakesOfAdmission(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -53,8 +56,8 @@ func TestMistakesOfAdmission(t *testing.T) {
 			kopf.ForSubresource[kopf.Dynamic](w, "*").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("*"): it is one name`},
 		"no type": {"nothing could be decoded", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[client.Object](w, "scale")
-		}, `kopf.ForSubresource("scale"): client.Object is no type of objects`},
+			kopf.ForSubresource[anyObject](w, "scale")
+		}, `kopf.ForSubresource("scale"): facade_test.anyObject is no type of objects`},
 		"filtered": {"filters look at widgets", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[kopf.Dynamic](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("scale"): the selection has filters`},
