@@ -1,6 +1,10 @@
 package facade
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
 
 // checkAdmission tells whether the requests for a handler of admission could be taken for those of one before it.
 func (op *Operator) checkAdmission(one resolved, before []resolved) error {
@@ -19,4 +23,15 @@ func (op *Operator) checkAdmission(one resolved, before []resolved) error {
 		}
 	}
 	return nil
+}
+
+// checkAdmissionServer tells whether handlers of admission can be served here.
+func (op *Operator) checkAdmissionServer(plan []reconcilers.Registration) error {
+	var wrong setupErrors
+	if len(watching(plan)) < len(plan) {
+		if err := op.settings.values.Admission.checkServer(op.started); err != nil {
+			wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+		}
+	}
+	return wrong.report(op.name)
 }

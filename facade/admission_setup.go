@@ -71,13 +71,28 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 	if options.Metrics, err = adapters.NewMetrics(op.name, metrics.Registry); err != nil {
 		return err
 	}
+	if err := op.reachAdmission(m, &options); err != nil {
+		return err
+	}
 	served, err := admission.New(options)
 	if err != nil {
 		return err
 	}
-	if err := served.Register(m.GetWebhookServer()); err != nil {
+	return op.serveAdmission(m, served, options.Certificates != nil)
+}
+
+// serveAdmission adds what is made to the manager.
+func (op *Operator) serveAdmission(m ctrl.Manager, served *admission.Admission, certified bool) error {
+	on := m.GetWebhookServer()
+	if err := served.Register(on); err != nil {
 		return err
 	}
+	if certified {
+		if err := certify(on, served.GetCertificate); err != nil {
+			return err
+		}
+	}
+	op.settings.values.Admission.listen(on)
 	if err := m.AddReadyzCheck(op.name+"/admission", served.Check); err != nil {
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}

@@ -198,6 +198,7 @@ func ops(text string) []byte {
 	return []byte(text)
 }
 
+// Handlers work on what those before them made of the object: D-admission-in-turn.
 func TestMutateInTurn(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -217,6 +218,28 @@ func TestMutateInTurn(t *testing.T) {
 	spec, _ := after["spec"].(map[string]any)
 	if got := fmt.Sprint(spec["size"]); got != "6" {
 		t.Errorf("what comes out is that of all: got %s, want 6", got)
+	}
+}
+
+// Of two handlers with one id, which are asked together where there is one path for both, either denies:
+// D-admission-either.
+func TestOneIDForBothTypes(t *testing.T) {
+	for name, validatesFirst := range map[string]bool{"validating first": true, "mutating first": false} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org", kopf.AsKopf())
+			widgets := kopf.For(op, &Widget{})
+			deny := func(context.Context, *Admission) error { return kopf.Deny(403, "no") }
+			if validatesFirst {
+				widgets.Validate("fn", deny)
+			}
+			widgets.Mutate("fn", func(context.Context, *Admission) error { return nil })
+			if !validatesFirst {
+				widgets.Validate("fn", deny)
+			}
+			if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed || verdict.Status.Code != 403 {
+				t.Errorf("got %+v", verdict)
+			}
+		})
 	}
 }
 

@@ -22,7 +22,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		return
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
-		before := op.schemeAdders()
+		before, admission := op.schemeAdders(), op.admissionSettings()
 		ready, err := op.startUp(ctx)
 		if !ready {
 			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
@@ -30,6 +30,10 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		if !slices.Equal(before, op.schemeAdders()) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: AddToScheme: OnStartup comes too late "+
 				"to change it, as the manager's scheme is in use: give it to kopf.New", op.name)
+		}
+		if admission != op.admissionSettings() {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Admission: OnStartup comes too late to "+
+				"change it, as the manager's webhook server is in use: give it to kopf.New", op.name)
 		}
 		return op.restarted(m, options.End)
 	}
@@ -59,4 +63,11 @@ func (op *Operator) schemeAdders() (all []uintptr) {
 		all = append(all, reflect.ValueOf(add).Pointer())
 	}
 	return all
+}
+
+// admissionSettings are those as they are by now.
+func (op *Operator) admissionSettings() AdmissionSettings {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.given.Admission
 }

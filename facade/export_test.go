@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
@@ -41,3 +42,6 @@ func StartUp(ctx context.Context, op *Operator) error {
 	_, err := op.startUp(ctx)
 	return err
 }
+
+// SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
+func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }

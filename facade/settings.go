@@ -133,9 +133,3 @@ type ScanningSettings struct {
 	// next start, nor is a kind whose CRD is not there yet: the log says so. Kopf: disabled.
 	Disabled bool
 }
-
-// AdmissionSettings are those of admission webhooks. Kopf: settings.admission.
-type AdmissionSettings struct {
-	// Managed is the suffix of the webhook configurations that the operator manages. Not served yet. Kopf: managed.
-	Managed string
-}

@@ -168,7 +168,6 @@ func (s *Settings) checkServed() (problems []error) {
 		{"Peering.Lifetime", s.Peering.Lifetime != 0},
 		{"Peering.Mandatory", s.Peering.Mandatory},
 		{"Peering.Clusterwide", s.Peering.Clusterwide},
-		{"Admission.Managed", s.Admission.Managed != ""},
 	} {
 		if to.set {
 			problems = append(problems, fmt.Errorf(

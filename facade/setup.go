@@ -84,6 +84,9 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	if err != nil {
 		return nil, err
 	}
+	if err := op.checkAdmissionServer(plan); err != nil {
+		return nil, err
+	}
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
 	op.stage = setUp

@@ -43,6 +43,14 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		}
 	}
 	switch name {
+	case "Admission.Managed":
+		s.Admission = kopf.AdmissionSettings{Managed: "auto.kopf.dev", URL: "https://here"}
+	case "Admission.URL":
+		field.SetString("https://192.168.1.5:9443")
+	case "Admission.Service":
+		field.SetString("team-a/webhook")
+	case "Admission.Secret":
+		s.Admission = kopf.AdmissionSettings{Secret: "team-a/certificate", URL: "https://here"}
 	case "Namespaces":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
 	case "Persistence.IgnoredFields":
@@ -148,6 +156,9 @@ func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 func TestStartupChangesEverySettingInAManager(t *testing.T) {
 	refused := map[string]string{
 		"LogHandler": "changed LogHandler", "AddToScheme": "AddToScheme: OnStartup comes too late",
+	}
+	for name := range fieldsOf(reflect.ValueOf(kopf.AdmissionSettings{}), "Admission.") {
+		refused[name] = "Admission: OnStartup comes too late"
 	}
 	for _, name := range []string{
 		"Process.UltimateExitingTimeout", "CachedReads", "Networking.ConnectTimeout", "Networking.TrustEnv",

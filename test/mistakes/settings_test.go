@@ -40,6 +40,17 @@ var settings = []setting{
 	{"A setting of what is not served yet", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Priority: 100}})
 	}},
+	{"Webhooks that nobody can call", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "auto.kopf.dev"}})
+	}},
+	{"A URL without TLS", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{URL: "http://here:9443"}})
+	}},
+	{"A certificate for each replica", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{
+			Admission: kopf.AdmissionSettings{Service: "demo/webhook", SelfSigned: true},
+		})
+	}},
 	{"Settings twice", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.AsKopf(), kopf.Settings{Namespaces: []string{"demo"}})
 	}},

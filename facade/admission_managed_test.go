@@ -1,0 +1,225 @@
+package facade_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var (
+	secrets    = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	validating = memapi.Resource{
+		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
+		Plural: "validatingwebhookconfigurations", Plain: true,
+	}
+	mutating = memapi.Resource{
+		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration",
+		Plural: "mutatingwebhookconfigurations", Plain: true,
+	}
+	definitions = memapi.Resource{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		Plural: "customresourcedefinitions",
+	}
+)
+
+// widgetDefinition is the CRD of widgets.
+func widgetDefinition() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"name": "widgets.example.org", "uid": "1"},
+		"spec": map[string]any{
+			"group": "example.org", "scope": "Namespaced",
+			"names":    map[string]any{"kind": "Widget", "plural": "widgets", "singular": "widget"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
+		},
+	}
+}
+
+// certified is a webhook server without a port that takes a certificate.
+type certified struct {
+	*socketless
+	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+}
+
+func (c *certified) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
+	c.get = get
+}
+
+// clusterProgram is an operator that runs as the program of a cluster.
+type clusterProgram struct {
+	*certified
+	api  *memapi.Server
+	stop func() error
+}
+
+// startProgram starts an operator in a bubble, as Main does.
+func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterProgram {
+	t.Helper()
+	p := clusterProgram{&certified{socketless: &socketless{http.NewServeMux()}}, api, nil}
+	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
+		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		WebhookServer: p.certified,
+	})
+	if err == nil {
+		err = kopf.StartUp(t.Context(), op)
+	}
+	if err == nil {
+		err = kopf.SetUpAsProgram(op, m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(ctx) }()
+	p.stop = func() error { cancel(); return <-ended }
+	return p
+}
+
+// cluster has what the admission of an operator needs, without widgets.
+func cluster() *memapi.Server {
+	api := memapi.New()
+	for _, resource := range []memapi.Resource{secrets, validating, mutating, definitions} {
+		api.Install(resource)
+	}
+	return api
+}
+
+// stored gives an object of the cluster.
+func stored[T any](t *testing.T, api *memapi.Server, resource memapi.Resource, namespace, name string) (object T) {
+	t.Helper()
+	data, err := json.Marshal(api.Object(resource, namespace, name))
+	if err == nil {
+		err = json.Unmarshal(data, &object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// entries are those of a webhook configuration, which have the same fields in both objects.
+func (p clusterProgram) entries(t *testing.T, of memapi.Resource) map[string]admissionregistrationv1.ValidatingWebhook {
+	t.Helper()
+	all := map[string]admissionregistrationv1.ValidatingWebhook{}
+	read := stored[admissionregistrationv1.ValidatingWebhookConfiguration](t, p.api, of, "", "shared.example.org")
+	for _, entry := range read.Webhooks {
+		all[entry.Name] = entry
+	}
+	return all
+}
+
+// names are those of all entries.
+func (p clusterProgram) names(t *testing.T, of memapi.Resource) []string {
+	return slices.Sorted(maps.Keys(p.entries(t, of)))
+}
+
+// theirs is the entry of somebody else in the validating object.
+func theirs() map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"name": "shared.example.org"},
+		"webhooks": []any{map[string]any{"name": "their.own.entry"}},
+	}
+}
+
+// managed is an operator with handlers of all sorts, behind a Service.
+func managed() *kopf.Operator {
+	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
+		Managed: "shared.example.org", Service: "team-a/webhook:8443",
+	}})
+	widgets := kopf.For(op, &Widget{})
+	widgets.Validate("Quota", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
+	widgets.Validate("guard", admit, kopf.Persistent())
+	widgets.Validate("parts", admit, kopf.Subresource("*"))
+	widgets.Mutate("defaults", admit)
+	return op
+}
+
+// The whole of it: certificate and configurations appear, follow the kinds, and go; what is persistent stays. The marks
+// are D-webhook-names, D-webhook-sharing, D-mutating-rules and D-subresource-star.
+func TestManagedAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := cluster()
+		api.Put(validating, theirs())
+		p := startProgram(t, api, managed())
+		time.Sleep(5 * time.Second)
+		guard := p.entries(t, validating)["guard.test.example.org"]
+		secret := stored[corev1.Secret](t, api, secrets, "team-a", "webhook-certificate")
+		if len(guard.ClientConfig.CABundle) == 0 || !strings.Contains(
+			string(guard.ClientConfig.CABundle), string(secret.Data[corev1.TLSCertKey])) {
+			t.Errorf("the cluster is told the certificate of the Secret: got %+v", guard.ClientConfig)
+		}
+		if used, err := p.get(nil); err != nil || used.Leaf.VerifyHostname("webhook.team-a.svc") != nil {
+			t.Errorf("the server has it: got %+v, %v", used, err)
+		}
+		way := guard.ClientConfig.Service
+		if way == nil || fmt.Sprint(way.Namespace, way.Name, *way.Port, *way.Path) !=
+			fmt.Sprint("team-a", "webhook", 8443, "/test.example.org/validate/guard") {
+			t.Errorf("the API server finds the handler: got %+v", way)
+		}
+		if len(guard.Rules) != 0 {
+			t.Errorf("there are no widgets: got %v", guard.Rules)
+		}
+		api.Put(definitions, widgetDefinition())
+		time.Sleep(30 * time.Second)
+		wantEntries(t, p)
+		if status, verdict := p.post(t, "/test.example.org/validate/Quota", request(nil)); status != 200 ||
+			verdict.Allowed {
+			t.Errorf("it is served: got %d, %+v", status, verdict)
+		}
+		api.Delete(definitions, "", "widgets.example.org")
+		time.Sleep(30 * time.Second)
+		if rules := p.entries(t, validating)["guard.test.example.org"].Rules; len(rules) != 0 {
+			t.Errorf("widgets have gone: got %v", rules)
+		}
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		want := []string{"guard.test.example.org", "their.own.entry"}
+		if d := cmp.Diff(want, p.names(t, validating)); d != "" {
+			t.Errorf("of ours, what is persistent stays: -want, +got:\n%s", d)
+		}
+		if got := p.names(t, mutating); len(got) != 0 {
+			t.Errorf("nothing else stays: got %q", got)
+		}
+	})
+}
+
+// wantEntries checks the entries while there are widgets.
+func wantEntries(t *testing.T, p clusterProgram) {
+	t.Helper()
+	all := p.entries(t, validating)
+	for name, entry := range all {
+		if strings.ToLower(name) != name || strings.HasSuffix(name, "test.example.org") && len(entry.Rules) != 1 {
+			t.Errorf("all names are taken, and what is about widgets is sent: got %q with %v", name, entry.Rules)
+		}
+	}
+	if _, there := all["their.own.entry"]; !there || len(all) != 4 {
+		t.Errorf("ours stand beside those of others: got %q", p.names(t, validating))
+	}
+	parts := all["parts.test.example.org"].Rules[0].Resources
+	if d := cmp.Diff([]string{"widgets", "widgets/*"}, parts); d != "" {
+		t.Errorf("the main resource is one of all: -want, +got:\n%s", d)
+	}
+	defaults := p.entries(t, mutating)["defaults.test.example.org"].Rules[0].Operations
+	if slices.Contains(defaults, admissionregistrationv1.Delete) || slices.Contains(defaults, "*") {
+		t.Errorf("nothing is to be changed of what is deleted: got %q", defaults)
+	}
+}
