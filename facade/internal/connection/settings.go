@@ -74,3 +74,6 @@ func (m marking) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return m.next.RoundTrip(r)
 }
+
+// WrappedRoundTripper lets client-go find the transport below, to close its idle connections.
+func (m marking) WrappedRoundTripper() http.RoundTripper { return m.next }

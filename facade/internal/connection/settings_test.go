@@ -3,13 +3,16 @@ package connection_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
@@ -119,5 +122,37 @@ func TestProxies(t *testing.T) {
 				t.Errorf("want a connection to %q, got one to %q", tc.want, dialled)
 			}
 		})
+	}
+}
+
+// Client-go asks each transport for the one below, to close what credentials leave behind that are not used any more.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, BearerToken: "secret"}
+	connection.Settings{ConnectTimeout: time.Minute}.Apply(config)
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	utilnet.CloseIdleConnectionsFor(transport)
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the connection stays open")
 	}
 }

@@ -1,8 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,6 +83,20 @@ func (o origin) level(of slog.Level, message string) slog.Level {
 	default:
 		return ofLibraries(of)
 	}
+}
+
+// readable are the values of a line. Those of controller-runtime's health checks are in fields that JSON leaves out.
+func (o origin) readable(keysAndValues []any) []any {
+	if !hasAnyPrefix(string(o), telling) {
+		return keysAndValues
+	}
+	texts := slices.Clone(keysAndValues)
+	for i := 1; i < len(texts); i += 2 {
+		if reflect.ValueOf(texts[i]).Kind() == reflect.Slice {
+			texts[i] = fmt.Sprintf("%+v", texts[i])
+		}
+	}
+	return texts
 }
 
 // ofLibraries is below all levels of operators: a level of theirs is one of Debug at most.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
@@ -63,5 +66,18 @@ func TestChatterOfLibraries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A failed health check is told with its name, though the type in which controller-runtime has it shows none.
+func TestFailedHealthChecks(t *testing.T) {
+	var out bytes.Buffer
+	logf.SetLogger(console.New(&out, console.Options{})) // that of this package for good: it has no other use for it
+	checks := &healthz.Handler{Checks: map[string]healthz.Checker{
+		"shop/watches": func(*http.Request) error { return io.ErrUnexpectedEOF },
+	}}
+	checks.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	if want := "{name:shop/watches healthy:false"; !strings.Contains(out.String(), want) {
+		t.Errorf("want %q in the line, got %q", want, out.String())
 	}
 }

@@ -46,7 +46,8 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 	if wanted < slog.LevelInfo && !s.lines.Enabled(context.Background(), wanted) {
 		return // whoever logs it: of infos, some are warnings
 	}
-	s.log(caller().level(wanted, message), nil, message, keysAndValues)
+	who := caller()
+	s.log(who.level(wanted, message), nil, message, who.readable(keysAndValues))
 }
 
 // Error logs an error, which is nil for those who have none.
