@@ -122,9 +122,11 @@ func (o *Orchestrator) report(
 	case o.once && discovery.IsUnserved(err):
 		log.Error(err, "Cannot find the resource of a selector, and scanning is disabled; its handlers are not called "+
 			"until the operator is restarted")
-	case err != nil:
+	case discovery.IsUnserved(err):
 		log.Error(err, "Cannot find the resource of a selector; its handlers wait for it. If it is a custom resource, "+
 			"install its CRD")
+	case err != nil:
+		log.Error(err, "Cannot ask the API server for the resource of a selector; its handlers wait for the answer")
 	case reason != "":
 		logging.Warn(log, "Not serving some of the selected resources", "reason", reason)
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 // once fails for the first request of a path.
@@ -133,6 +134,32 @@ func TestOneGroupHangs(t *testing.T) {
 		defer c.mu.Unlock()
 		if len(c.journal) == 0 {
 			t.Errorf("nothing is served after an hour, and nothing is said: %q", c.said)
+		}
+	})
+}
+
+// Who cannot be asked is not told to install anything.
+func TestUnreachableServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := func(c *cluster) string {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return strings.Join(c.said, "\n")
+		}
+		c := newCluster(t, nil)
+		c.fails = errors.New("connection refused")
+		c.start(orchestration.New(
+			[]orchestration.Registration{to(spelling(t, "widgets.v1.example.org"), "a")}, c.documents(nil), c, nil,
+		))
+		defer c.end()
+		if got := said(c); !strings.Contains(got, "Cannot ask the API server") || strings.Contains(got, "CRD") {
+			t.Errorf("nobody answers: %q", got)
+		}
+		c.change(func() { c.fails = nil })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := said(c); !strings.Contains(got, "install its CRD") {
+			t.Errorf("the server answers, and has no such resource: %q", got)
 		}
 	})
 }
