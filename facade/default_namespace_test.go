@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -37,15 +35,7 @@ func announcing(op *kopf.Operator) {
 // announced are the messages of all events, with where they are, and where they say that their objects are.
 func announced(t *testing.T, server *memapi.Server) (all []string) {
 	t.Helper()
-	user, err := client.New(memapi.Config(server), client.Options{Scheme: clientgoscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events corev1.EventList
-	if err := user.List(t.Context(), &events); err != nil {
-		t.Fatal(err)
-	}
-	for _, event := range events.Items {
+	for _, event := range eventsOf(t, server) {
 		all = append(all, fmt.Sprintf("%s in %s, said to be in %s",
 			event.Message, event.Namespace, event.InvolvedObject.Namespace))
 	}

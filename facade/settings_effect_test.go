@@ -60,6 +60,15 @@ func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Wi
 // posted are the reasons of all Kubernetes events.
 func posted(t *testing.T, server *memapi.Server) (reasons []string) {
 	t.Helper()
+	for _, event := range eventsOf(t, server) {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
+}
+
+// eventsOf are all Kubernetes events that the server has.
+func eventsOf(t *testing.T, server *memapi.Server) []corev1.Event {
+	t.Helper()
 	user, err := client.New(memapi.Config(server), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -68,10 +77,7 @@ func posted(t *testing.T, server *memapi.Server) (reasons []string) {
 	if err := user.List(t.Context(), &events); err != nil {
 		t.Fatal(err)
 	}
-	for _, event := range events.Items {
-		reasons = append(reasons, event.Reason)
-	}
-	return reasons
+	return events.Items
 }
 
 // The scheme of the manager does not even know Kubernetes events.
