@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -32,7 +33,7 @@ type Activity struct {
 	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
 
-	kubeconfig string // the file of the flag
+	cluster commandline.Cluster // that of the flags
 }
 
 func activityOf(call *handlers.Call) *Activity {

@@ -75,11 +75,12 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 }
 
 // Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.
-func (c commandOperator) Around(ctx context.Context, namespaces []string, serve func() error) error {
+func (c commandOperator) Around(ctx context.Context, given commandline.Given, serve func() error) error {
 	limit := exitlimit.Watch(ctx, logf.Log.WithName(c.op.name), c.op.exitLimit)
 	defer limit.Stop()
 	c.op.mu.Lock()
-	c.op.given.Namespaces = namespaces
+	c.op.given.Namespaces = given.Namespaces
+	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()
 	ready, err := c.op.startUp(ctx)
 	if !ready {
@@ -88,6 +89,20 @@ func (c commandOperator) Around(ctx context.Context, namespaces []string, serve 
 	err = serve()
 	limit.Begin()
 	return errors.Join(err, c.op.cleanUp(ctx))
+}
+
+// take takes over what flags say. Whoever names a peering object there wants it, so it takes back what the program says
+// of running alone.
+func (p *PeeringSettings) take(given commandline.Peering) {
+	if given.Name != "" {
+		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
+	}
+	if given.Priority != nil {
+		p.Priority = *given.Priority
+	}
+	if given.Standalone != nil {
+		p.Standalone = *given.Standalone
+	}
 }
 
 // SetupWithManager adds the operator to the manager of the command line.

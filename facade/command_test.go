@@ -131,7 +131,8 @@ func TestHelpTeaches(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Run the operator test.example.org", "Examples:", "-A\n", "-n team-a -n team-b --verbose", "--log-format json",
-		"-A, --all-namespaces", "-n, --namespace", "--standalone ", "no peering yet",
+		"-A, --all-namespaces", "-n, --namespace", "--standalone ", "-P, --peering name", "-p, --priority number",
+		"--dev ", "--context name", "completion ",
 		"-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
 		"--kubeconfig",
 		"--metrics-bind-address", "--health-probe-bind-address", "--version", "run ",
@@ -148,9 +149,46 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	code, out, _ := execute(t, scheming(), "--version")
-	if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
-		t.Errorf("got %d, %q", code, out)
+	for _, how := range []string{"--version", "version"} {
+		code, out, _ := execute(t, scheming(), how)
+		if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
+			t.Errorf("%s: got %d, %q", how, code, out)
+		}
+	}
+}
+
+// The flags of peering win over the settings of the program, and handlers of the startup see them.
+func TestPeeringOfFlags(t *testing.T) {
+	withoutCluster(t)
+	cases := map[string]struct {
+		reason     string
+		standalone bool // in code
+		args       []string
+		want       kopf.PeeringSettings
+	}{
+		"none":        {"the program has said so", true, nil, kopf.PeeringSettings{Standalone: true}},
+		"name":        {"it is wanted", true, []string{"-P", "a"}, kopf.PeeringSettings{Name: "a", Mandatory: true}},
+		"priority":    {"it is given", false, []string{"-p", "5"}, kopf.PeeringSettings{Priority: 5}},
+		"development": {"as in Kopf", false, []string{"--dev"}, kopf.PeeringSettings{Priority: 666}},
+		"standalone":  {"it is said", false, []string{"--standalone"}, kopf.PeeringSettings{Standalone: true}},
+		"both": {"to be alone wins, as in Kopf", false, []string{"--standalone", "-P", "a"}, kopf.PeeringSettings{
+			Name: "a", Mandatory: true, Standalone: true,
+		}},
+		"not alone": {"flags win", true, []string{"--standalone=false"}, kopf.PeeringSettings{}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: c.standalone}})
+			var got kopf.PeeringSettings
+			op.OnStartup("look", func(_ context.Context, s *kopf.Startup) error {
+				got = s.Settings.Peering
+				return kopf.Permanent(errors.New("that was all"))
+			})
+			code, _, errs := execute(t, op, append(c.args, "-A")...)
+			if code != 1 || !strings.Contains(errs, "that was all") || got != c.want {
+				t.Errorf("%s: want %+v, got %+v; exit code %d, %s", c.reason, c.want, got, code, errs)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -91,7 +92,7 @@ func (op *Operator) OnLogin(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
 		a := activityOf(call)
-		a.kubeconfig = op.kubeconfig
+		a.cluster = op.cluster
 		info, err := fn(ctx, a)
 		if info == nil {
 			return nil, err
@@ -101,16 +102,16 @@ func (op *Operator) OnLogin(
 }
 
 // LoginWithKubeconfig gives the credentials of the file of --kubeconfig, else of the files in $KUBECONFIG, of which the
-// first mention of each name counts, else of ~/.kube/config. It can be a handler of [Operator.OnLogin], or be called by
-// one. Without any such file, it returns nil, and no error. The priority is 10. Plugins for credentials, and files of
-// tokens, are in Config: client-go calls and reads them whenever there is need. Kopf: login_with_kubeconfig, also for
-// login_via_client and login_via_pykube.
+// first mention of each name counts, else of ~/.kube/config: for the context of --context, else for the current one. It
+// can be a handler of [Operator.OnLogin], or be called by one. Without any such file, it returns nil, and no error. The
+// priority is 10. Plugins for credentials, and files of tokens, are in Config: client-go calls and reads them whenever
+// there is need. Kopf: login_with_kubeconfig, also for login_via_client and login_via_pykube.
 func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error) {
-	path := ""
+	var of commandline.Cluster
 	if a != nil {
-		path = a.kubeconfig
+		of = a.cluster
 	}
-	return given(connection.Kubeconfig(path))
+	return given(connection.Kubeconfig(of.Kubeconfig, of.Context))
 }
 
 // LoginWithServiceAccount gives the credentials that Kubernetes mounts into a pod, and the server that its environment
@@ -130,12 +131,12 @@ func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
 }
 
 // logIn calls the handlers of logins; without any, it finds the cluster as kubectl does, or as pods do.
-func (op *Operator) logIn(ctx context.Context, kubeconfig string) (map[string]*credentials.Info, error) {
+func (op *Operator) logIn(ctx context.Context, to commandline.Cluster) (map[string]*credentials.Info, error) {
 	if !op.acts(activities.Login) {
-		info, err := connection.Login(kubeconfig)
+		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
-	op.kubeconfig = kubeconfig
+	op.cluster = to
 	login := op.activity(activities.Login)
 	results, err := login.Run(ctx)
 	if err != nil {

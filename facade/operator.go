@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -40,7 +41,7 @@ type Operator struct {
 	clients       clients
 	fence         *reconcilers.Fence // nil before the set-up
 	managed       []managed
-	kubeconfig    string // the file of the flag
+	cluster       commandline.Cluster // that of the flags
 
 	defaultNamespace func() string // that of the credentials; nil under the project's manager
 }

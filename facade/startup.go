@@ -13,8 +13,9 @@ import (
 
 // Startup is one call of a handler of the startup.
 type Startup struct {
-	// Settings are those of the operator, as they were given to [New], with the namespaces of the flags -n and -A, and
-	// with what the handlers before have changed. What is changed here counts: zeros are the defaults. Kopf: settings.
+	// Settings are those of the operator, as they were given to [New], with the namespaces and the peering of the
+	// flags, and with what the handlers before have changed. What is changed here counts: zeros are the defaults. Kopf:
+	// settings.
 	Settings *Settings
 	// ID is the handler's.
 	ID string

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,9 +23,9 @@ type Operator interface {
 	// Settings are those that the manager is made with, as they are now. All errors of registrations come out here,
 	// before a cluster is needed.
 	Settings() (Settings, error)
-	// Around calls serve between the startup and the cleanup of the operator, for these namespaces, or for the whole
-	// cluster. The startup may change the settings; if it does not succeed, serve is not called.
-	Around(ctx context.Context, namespaces []string, serve func() error) error
+	// Around calls serve between the startup and the cleanup of the operator, with what the flags say. The startup may
+	// change the settings; if it does not succeed, serve is not called.
+	Around(ctx context.Context, given Given, serve func() error) error
 	// SetupWithManager adds the operator to the manager. The default namespace is that of the credentials, if they have
 	// one, at any time.
 	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
@@ -44,9 +42,8 @@ type Settings struct {
 	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
 	Probe      liveness.Probe
 	StopProbes func()
-	// Login gives the credentials for the cluster, by the ids of the handlers that have them. The file is that of the
-	// flag, or empty.
-	Login func(ctx context.Context, kubeconfig string) (map[string]*credentials.Info, error)
+	// Login gives the credentials for the cluster, by the ids of the handlers that have them.
+	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
 	// LogHandler gets the log; nil has it written to stderr.
@@ -71,9 +68,10 @@ func (p Program) displayName() string {
 	return p.Name
 }
 
-// New makes the command, with a sub-command "run" that does the same. Its context ends the operator.
+// New makes the command, with the sub-commands of Kopf, of which "run" does the same as the command itself. Its context
+// ends the operator.
 func New(p Program) *cobra.Command {
-	r := &runner{program: p}
+	r := &runner{base: newBase(p, "run")}
 	root := &cobra.Command{
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
@@ -87,19 +85,17 @@ func New(p Program) *cobra.Command {
 		SilenceUsage:  true, // an error must not drown in it
 		SilenceErrors: false,
 	}
-	root.Example = examples(root.Name())
+	root.Example = runExamples(root.Name())
 	root.SetVersionTemplate(p.displayName() + " {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
-	root.CompletionOptions.HiddenDefaultCmd = true
-	r.commonFlags(root.PersistentFlags())
-	r.runFlags(root.Flags())
+	r.add(root)
 
 	run := &cobra.Command{
 		Use: "run", Short: "Run the operator; the default command", Long: root.Long,
-		Example: examples(root.Name() + " run"), Args: noArguments, RunE: r.run,
+		Example: runExamples(root.Name() + " run"), Args: noFiles, RunE: r.run,
 	}
-	r.runFlags(run.Flags())
-	root.AddCommand(run)
+	r.add(run)
+	root.AddCommand(run, versionCommand(p))
 	return root
 }
 
@@ -117,33 +113,6 @@ func ExitCode(err error) int {
 	default:
 		return 1
 	}
-}
-
-func examples(command string) string {
-	return strings.ReplaceAll(`  # The whole cluster that kubectl is set to:
-  % -A
-
-  # Two namespaces, with more to read:
-  % -n team-a -n team-b --verbose
-
-  # Another cluster, with logs for machines:
-  % -A --kubeconfig ./cluster.yaml --log-format json`, "%", command)
-}
-
-// version is that of the program, with the versions of Go and of the libraries that matter for debugging.
-func version() string {
-	const module = "github.com/kopf-runtime/kopf-runtime"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown)"
-	}
-	parts := []string{info.Main.Version}
-	for _, dependency := range info.Deps {
-		if dependency.Path == module {
-			parts = append(parts, "kopf-runtime "+dependency.Version)
-		}
-	}
-	return strings.Join(append(parts, info.GoVersion), ", ")
 }
 
 // usageError is a wrong command line: the exit code is 2.

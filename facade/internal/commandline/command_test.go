@@ -23,12 +23,13 @@ var errSetUp = errors.New("it is set up")
 type fakeOperator struct {
 	own     []string
 	served  []string
+	peering commandline.Peering
 	handler slog.Handler
 }
 
 func (f *fakeOperator) Settings() (commandline.Settings, error) {
-	login := func(_ context.Context, path string) (map[string]*credentials.Info, error) {
-		info, err := connection.Login(path)
+	login := func(_ context.Context, to commandline.Cluster) (map[string]*credentials.Info, error) {
+		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"login": info}, err
 	}
 	return commandline.Settings{
@@ -36,8 +37,8 @@ func (f *fakeOperator) Settings() (commandline.Settings, error) {
 	}, nil
 }
 
-func (f *fakeOperator) Around(_ context.Context, namespaces []string, serve func() error) error {
-	f.own, f.served = namespaces, namespaces
+func (f *fakeOperator) Around(_ context.Context, given commandline.Given, serve func() error) error {
+	f.own, f.served, f.peering = given.Namespaces, given.Namespaces, given.Peering
 	return serve()
 }
 

@@ -11,8 +11,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variablePrefix begins the names of the environment variables that stand for flags. Kopf has the same.
-const variablePrefix = "KOPF_RUN_"
+// environment has variables stand in for the flags of one command.
+type environment struct {
+	prefix string   // of the names, such as KOPF_RUN_
+	flags  []string // those that it may have
+	used   []string // those that it has, with their variables
+}
+
+// environmentOf is that of a command, by its name. Kopf has the same names.
+func environmentOf(command string) *environment {
+	return &environment{prefix: "KOPF_" + strings.ToUpper(command) + "_"}
+}
 
 // variables are those of flags that have another name in the environment, or several, or none, as the flag only takes
 // back another one.
@@ -26,67 +35,58 @@ var variables = map[string][]string{
 }
 
 // oneNamespace is a namespace more, whatever else is said. Kopf had this before it served several.
-const oneNamespace = variablePrefix + "NAMESPACE"
-
-// flagsOfKopf are those for which Kopf reads a variable, and which there may not be here. Whoever sets the variable
-// relies on it.
-var flagsOfKopf = []string{"dev", "module", "peering", "priority"}
+const oneNamespace = "KOPF_RUN_NAMESPACE"
 
 // alternatives are flags that answer one question: where the command line has one of them, the environment is not asked
 // for any of them.
 var alternatives = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-log-prefix"}}
 
 // variablesOf are the environment variables that stand for a flag.
-func variablesOf(flag string) (all []string) {
+func (e *environment) variablesOf(flag string) (all []string) {
 	names, special := variables[flag]
 	if !special {
 		names = []string{strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
 	}
 	for _, name := range names {
-		all = append(all, variablePrefix+name)
+		all = append(all, e.prefix+name)
 	}
 	return all
 }
 
-// readable has the environment stand in for the flags, and the help say so.
-func (r *runner) readable(flags *pflag.FlagSet) {
+// standIn has the environment stand in for the flags, and the help say so.
+func (e *environment) standIn(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if from := variablesOf(flag.Name); len(from) > 0 {
+		if from := e.variablesOf(flag.Name); len(from) > 0 {
 			flag.Usage += " [$" + from[0] + "]"
-			r.readFlags = append(r.readFlags, flag.Name)
+			e.flags = append(e.flags, flag.Name)
 		}
 	})
 }
 
-// readEnvironment sets the flags that are not in the command line from the environment. An empty variable is none.
-func (r *runner) readEnvironment(cmd *cobra.Command) error {
-	for _, flag := range flagsOfKopf {
-		if variable, _ := given(flag); variable != "" && cmd.Flags().Lookup(flag) == nil {
-			return asUsage(cmd, fmt.Errorf("%s is set, and this operator has no flag --%s", variable, flag))
-		}
-	}
+// read sets the flags that are not in the command line from the environment. An empty variable is none.
+func (e *environment) read(cmd *cobra.Command) error {
 	var absent []string // all are looked at before any is set, which would count as being in the command line
-	for _, flag := range r.readFlags {
+	for _, flag := range e.flags {
 		if !decided(cmd, flag) && !slices.Contains(absent, flag) {
 			absent = append(absent, flag)
 		}
 	}
 	for _, flag := range absent {
-		if variable, value := given(flag); variable != "" {
-			if err := r.set(cmd, flag, variable, value); err != nil {
+		if variable, value := e.given(flag); variable != "" {
+			if err := e.set(cmd, flag, variable, value); err != nil {
 				return err
 			}
 		}
 	}
-	if name := os.Getenv(oneNamespace); name != "" {
-		return r.set(cmd, "namespace", oneNamespace, name)
+	if name := os.Getenv(oneNamespace); name != "" && strings.HasPrefix(oneNamespace, e.prefix) {
+		return e.set(cmd, "namespace", oneNamespace, name)
 	}
 	return nil
 }
 
 // given is the first variable that is set for the flag.
-func given(flag string) (variable, value string) {
-	for _, variable := range variablesOf(flag) {
+func (e *environment) given(flag string) (variable, value string) {
+	for _, variable := range e.variablesOf(flag) {
 		if value := os.Getenv(variable); value != "" {
 			return variable, value
 		}
@@ -106,7 +106,7 @@ func decided(cmd *cobra.Command, flag string) bool {
 }
 
 // set sets one flag; of lists, it adds each word of the value.
-func (r *runner) set(cmd *cobra.Command, flag, variable, value string) (err error) {
+func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err error) {
 	values := []string{value}
 	switch cmd.Flags().Lookup(flag).Value.Type() {
 	case "bool":
@@ -122,7 +122,7 @@ func (r *runner) set(cmd *cobra.Command, flag, variable, value string) (err erro
 	if err != nil {
 		return asUsage(cmd, fmt.Errorf("%s=%q: %w", variable, value, err))
 	}
-	r.fromEnvironment = append(r.fromEnvironment, fmt.Sprintf("--%s (%s)", flag, variable))
+	e.used = append(e.used, fmt.Sprintf("--%s (%s)", flag, variable))
 	return nil
 }
 
@@ -139,9 +139,9 @@ func boolean(value string) (string, error) {
 }
 
 // explained says of a wrong command line what is not to be seen in it.
-func (r *runner) explained(err error) error {
-	if len(r.fromEnvironment) == 0 || ExitCode(err) != usage {
+func (e *environment) explained(err error) error {
+	if len(e.used) == 0 || ExitCode(err) != usage {
 		return err
 	}
-	return fmt.Errorf("%w\nOf the environment come %s", err, strings.Join(r.fromEnvironment, ", "))
+	return fmt.Errorf("%w\nOf the environment come %s", err, strings.Join(e.used, ", "))
 }

@@ -89,11 +89,14 @@ func TestEnvironment(t *testing.T) {
 		"own flag": {"also what Kopf does not have",
 			environment{"KOPF_RUN_HEALTH_PROBE_BIND_ADDRESS": "nonsense"}, nil,
 			nil, 1, "nonsense"},
-		"peering": {"two operators would serve the same",
-			environment{"KOPF_RUN_PEERING_NAME": "default"}, nil, nil, 2,
-			"KOPF_RUN_PEERING_NAME is set, and this operator has no flag --peering"},
+		"wrong peering": {"nothing can have the name",
+			environment{"KOPF_RUN_PEERING_NAME": "a_b"}, nil, nil, 2,
+			"Of the environment come --peering (KOPF_RUN_PEERING_NAME)"},
+		"wrong priority": {"it is told why",
+			environment{"KOPF_RUN_PRIORITY": "high"}, nil, nil, 2, `KOPF_RUN_PRIORITY="high": ` +
+				`invalid argument "high" for "-p, --priority" flag: it is not a whole number`},
 		"modules": {"handlers are compiled in",
-			environment{"KOPF_RUN_MODULES": "a"}, nil, nil, 2, "no flag --module"},
+			environment{"KOPF_RUN_MODULES": "a"}, nil, nil, 2, "Of the environment come --module (KOPF_RUN_MODULES)"},
 		"services": {"those of a service of that name are none of ours",
 			environment{"KOPF_RUN_PORT": "tcp://10.0.0.1:80"}, nil, nil, 0, hint},
 	}

@@ -19,12 +19,12 @@ func (r *runner) authorized(
 	defer end(nil)
 	to, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) {
-			return settings.Login(ctx, r.kubeconfig)
+			return settings.Login(ctx, r.base.cluster)
 		},
 		Prepare: func(config *rest.Config) {
-			settings.Connection.Apply(rest.AddUserAgent(config, r.program.Name))
+			settings.Connection.Apply(rest.AddUserAgent(config, r.base.program.Name))
 		},
-		Fail: func(err error) { end(&unauthorizedError{r.program.Name, err}) },
+		Fail: func(err error) { end(&unauthorizedError{r.base.program.Name, err}) },
 	})
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -17,39 +17,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // run is the command: it serves until its context ends. It checks all that needs no cluster before it looks for one.
 func (r *runner) run(cmd *cobra.Command, _ []string) error {
-	if r.program.Err != nil {
-		return r.program.Err
-	}
-	if err := r.readEnvironment(cmd); err != nil {
+	if err := r.base.check(cmd, func() error { return r.check(cmd) }); err != nil {
 		return err
 	}
-	if err := r.checkFlags(cmd); err != nil {
-		return r.explained(err)
-	}
-	settings, err := r.program.Operator.Settings()
+	operator := r.base.program.Operator
+	settings, err := operator.Settings()
 	if err != nil {
 		return err
 	}
-	log, err := r.log.logger(cmd, r.program.Name, settings.LogHandler)
+	log, err := r.base.logger(cmd, settings.LogHandler)
 	if err != nil {
-		return r.explained(err)
+		return err
 	}
-	r.log.use(log)
-	namespaces, said := r.scope(settings.Namespaces)
-	return r.program.Operator.Around(cmd.Context(), namespaces, func() error {
+	namespaces, said := r.base.scope.choose(settings.Namespaces)
+	given := Given{Namespaces: namespaces, Peering: r.peering.given(cmd)}
+	return operator.Around(cmd.Context(), given, func() error {
 		// The startup may have changed anything.
-		settings, err := r.program.Operator.Settings()
+		settings, err := operator.Settings()
 		if err != nil {
 			return err
 		}
 		if !said && len(settings.Namespaces) == 0 {
-			logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
-				"-n to choose namespaces")
+			hintAtScope(log)
 		}
 		return r.connect(cmd.Context(), settings, log)
 	})
@@ -73,7 +66,7 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 	}
 	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
-	ctx = logf.IntoContext(ctx, log.WithName(r.program.Name))
+	ctx = logf.IntoContext(ctx, log.WithName(r.base.program.Name))
 	return r.authorized(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
 		return r.serve(ctx, to, options)
 	})
@@ -81,15 +74,15 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 
 // serve runs the operator in a manager of its own.
 func (r *runner) serve(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
-	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, r.program.Name), options)
+	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, r.base.program.Name), options)
 	if err != nil {
-		return fmt.Errorf("starting operator %q: %w", r.program.Name, err)
+		return fmt.Errorf("starting operator %q: %w", r.base.program.Name, err)
 	}
-	if err := r.program.Operator.SetupWithManager(m, to.DefaultNamespace); err != nil {
+	if err := r.base.program.Operator.SetupWithManager(m, to.DefaultNamespace); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
-		return fmt.Errorf("running operator %q: %w", r.program.Name, err)
+		return fmt.Errorf("running operator %q: %w", r.base.program.Name, err)
 	}
 	return nil
 }

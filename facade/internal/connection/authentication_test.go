@@ -43,12 +43,12 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 		"Plugin": {"as clouds have it", c.plugin("of a plugin"), "Bearer of a plugin"},
 	}
 	for name, tc := range cases {
-		for how, login := range map[string]func(string) (*credentials.Info, error){
+		for how, login := range map[string]func(string, string) (*credentials.Info, error){
 			"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				path := c.kubeconfig(tc.user, "")
-				p, err := connect(t, func() (*credentials.Info, error) { return login(path) })
+				p, err := connect(t, func() (*credentials.Info, error) { return login(path, "") })
 				if err != nil {
 					t.Fatalf("%s: %v", tc.reason, err)
 				}
@@ -58,7 +58,7 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 				if got := p.streamingUser(t); got != tc.want {
 					t.Errorf("%s: streams have the same credentials: want %q, got %q", tc.reason, tc.want, got)
 				}
-				if info, err := login(path); err != nil || info.DefaultNamespace != "ours" {
+				if info, err := login(path, ""); err != nil || info.DefaultNamespace != "ours" {
 					t.Errorf("it is the context that is current, got %+v, error %v", info, err)
 				}
 			})
@@ -81,7 +81,7 @@ func (c *cluster) plugin(token string) string {
 func TestPluginWhoseTokenExpires(t *testing.T) {
 	c := newCluster(t, "Bearer first")
 	path := c.kubeconfig(c.plugin("first"), "")
-	p, err := connect(t, func() (*credentials.Info, error) { return connection.Kubeconfig(path) })
+	p, err := connect(t, func() (*credentials.Info, error) { return connection.Kubeconfig(path, "") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestPluginWhoseTokenExpires(t *testing.T) {
 
 // A file of a token that changes is read again before its time when the server refuses what it had.
 func TestTokenFileThatChanges(t *testing.T) {
-	for how, login := range map[string]func(string) (*credentials.Info, error){
+	for how, login := range map[string]func(string, string) (*credentials.Info, error){
 		"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestTokenFileThatChanges(t *testing.T) {
 				c.welcome("Bearer " + token)
 				if p == nil {
 					var err error
-					if p, err = connect(t, func() (*credentials.Info, error) { return login(path) }); err != nil {
+					if p, err = connect(t, func() (*credentials.Info, error) { return login(path, "") }); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -134,10 +134,10 @@ func TestConnectionThroughProxy(t *testing.T) {
 	c := newCluster(t, "Bearer a")
 	for how, login := range map[string]func(proxy string) (*credentials.Info, error){
 		"Kubeconfig": func(proxy string) (*credentials.Info, error) {
-			return connection.Kubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy))
+			return connection.Kubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
 		},
 		"BuiltIn": func(proxy string) (*credentials.Info, error) {
-			return connection.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy))
+			return connection.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
 		},
 		"Handler": func(proxy string) (*credentials.Info, error) {
 			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", ProxyURL: proxy}, nil

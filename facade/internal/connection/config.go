@@ -1,8 +1,10 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,9 +22,10 @@ var errNoCluster = errors.New(
 )
 
 // Login finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
-// It is how an operator logs in that has no handlers for that.
-func Login(path string) (*credentials.Info, error) {
-	config, namespace, err := find(path)
+// With a context, it is the one of that name in these files; without, the current one. It is how an operator logs in
+// that has no handlers for that.
+func Login(path, context string) (*credentials.Info, error) {
+	config, namespace, err := find(path, context)
 	switch {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.Join(missing(path), errNoCluster)
@@ -33,26 +36,38 @@ func Login(path string) (*credentials.Info, error) {
 }
 
 // find gives the namespace of the configuration that counts as well.
-func find(path string) (config *rest.Config, namespace string, err error) {
-	if path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+func find(path, context string) (config *rest.Config, namespace string, err error) {
+	if path == "" && context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		if config, err := rest.InClusterConfig(); err == nil {
 			return config, around.namespace(), nil
 		}
 	}
-	files := loader(path)
+	files := loader(path, context)
 	if config, err = files.ClientConfig(); err != nil {
 		return nil, "", err
 	}
 	raw, err := files.RawConfig()
-	if said := raw.Contexts[raw.CurrentContext]; said != nil {
+	if said := raw.Contexts[cmp.Or(context, raw.CurrentContext)]; said != nil {
 		return config, said.Namespace, err
 	}
 	return config, around.namespace(), err // the files are empty, so it is the cluster around the process
 }
 
 // loader reads a kubeconfig file, or those of the environment if there is none.
-func loader(path string) clientcmd.ClientConfig {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules(path), &clientcmd.ConfigOverrides{})
+func loader(path, context string) clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		rules(path), &clientcmd.ConfigOverrides{CurrentContext: context},
+	)
+}
+
+// Contexts are the names of the contexts in a kubeconfig file, or in those of the environment, sorted; none if they
+// cannot be read.
+func Contexts(path string) []string {
+	merged, err := rules(path).Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(merged.Contexts))
 }
 
 // rules say which files these are.

@@ -48,7 +48,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", strings.Join(tc.variable, string(filepath.ListSeparator)))
-			_, err := connection.Login(tc.flag)
+			_, err := connection.Login(tc.flag, "")
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
 				t.Errorf("%s: want %q and no %q, got: %v", tc.reason, tc.want, tc.not, err)
 			}
@@ -75,11 +75,47 @@ func TestWhatIsSaidIsTaken(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.variable)
-			info, err := connection.Login(tc.flag)
+			info, err := connection.Login(tc.flag, "")
 			if tc.want == "" && err == nil || tc.want != "" && (err != nil || info.Config.Host != tc.want) {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
 			}
 		})
+	}
+}
+
+// The context that is said counts, not the current one, whoever reads the files, in a pod as well.
+func TestContext(t *testing.T) {
+	withoutCluster(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.2")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	const file = "testdata/contexts.yaml"
+	cases := map[string]struct{ reason, path, context, host, namespace string }{
+		"None":    {"the current one counts", file, "", "http://127.0.0.1:1", "ours"},
+		"Other":   {"it is said", file, "other", "http://127.0.0.1:2", "theirs"},
+		"Default": {"the files of the environment have contexts, too", "", "other", "http://127.0.0.1:2", "theirs"},
+		"Unknown": {"nobody wants another cluster instead", file, "unknown", "", ""},
+	}
+	for name, tc := range cases {
+		for how, login := range map[string]func(string, string) (*credentials.Info, error){
+			"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+		} {
+			t.Run(name+how, func(t *testing.T) {
+				if tc.path == "" {
+					t.Setenv("KUBECONFIG", file)
+				}
+				info, err := login(tc.path, tc.context)
+				if tc.host == "" {
+					if err == nil || !strings.Contains(err.Error(), `context "unknown" does not exist`) {
+						t.Errorf("%s: error %v", tc.reason, err)
+					}
+					return
+				}
+				p, err := connect(t, func() (*credentials.Info, error) { return info, err })
+				if err != nil || p.config.Host != tc.host || info.DefaultNamespace != tc.namespace {
+					t.Errorf("%s: error %v, host %v, namespace %v", tc.reason, err, p, info)
+				}
+			})
+		}
 	}
 }
 
@@ -95,7 +131,7 @@ func TestConfigIsNotThrottled(t *testing.T) {
 		default:
 			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", nowhere}, string(filepath.ListSeparator)))
 		}
-		p, err := connect(t, func() (*credentials.Info, error) { return connection.Login(path) })
+		p, err := connect(t, func() (*credentials.Info, error) { return connection.Login(path, "") })
 		if err != nil {
 			t.Fatalf("by the %s: %v", how, err)
 		}

@@ -18,14 +18,19 @@ const (
 )
 
 // Kubeconfig gives the credentials of the file, else of those in $KUBECONFIG, else of ~/.kube/config; nil if none of
-// them exists. Of several, the first mention of a name wins.
-func Kubeconfig(path string) (*credentials.Info, error) {
+// them exists. Of several, the first mention of a name wins. Without a context, it is the current one.
+func Kubeconfig(path, context string) (*credentials.Info, error) {
 	merged, err := rules(path).Load()
+	if err == nil && context != "" && !api.IsConfigEmpty(merged) {
+		merged.CurrentContext = context
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	case api.IsConfigEmpty(merged):
 		return nil, nil //nolint:nilnil // there is none, which is no error
+	case context != "" && merged.Contexts[context] == nil:
+		return nil, fmt.Errorf("reading the kubeconfig: context %q does not exist", context)
 	case merged.CurrentContext == "":
 		return nil, errors.New("reading the kubeconfig: it has no current-context")
 	}

@@ -90,7 +90,7 @@ func TestDefaultNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("POD_NAMESPACE", "another") // is that of the process, not of the cluster
-			info, err := connection.Login(path)
+			info, err := connection.Login(path, "")
 			if err != nil || info.DefaultNamespace != tc.want {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
 			}

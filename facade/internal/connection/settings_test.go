@@ -98,7 +98,7 @@ func TestProxies(t *testing.T) {
 		"Kubeconfig": {"testdata/proxied.yaml", connection.Settings{}, "own.example.org:3128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			info, err := connection.Login(tc.path)
+			info, err := connection.Login(tc.path, "")
 			if err != nil {
 				t.Fatal(err)
 			}
