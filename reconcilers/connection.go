@@ -11,12 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 )
 
-// The defaults of [Watching], and of the exit, which are enough for bookmarks, and for a handler that is about to
-// return.
+// The defaults of [Watching], and of the exit and of pauses, which are enough for bookmarks, and for a handler that is
+// about to return.
 const (
 	DefaultReconnectBackoff  = timing.DefaultPause
 	DefaultInactivityTimeout = timing.DefaultInactivity
 	DefaultExitTimeout       = 2 * time.Second
+	DefaultPauseTimeout      = 30 * time.Second
 	DefaultStuckTimeout      = health.DefaultStuck
 )
 

@@ -67,11 +67,11 @@ func TestHandlersDuringTheExit(t *testing.T) {
 	}
 }
 
-// Where others take over, two must not handle the same objects.
+// Where others take over, two must not handle the same objects: the time for that is that of a pause.
 func TestHandlersDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j, gate := memapi.New(), &journal{}, &reconcilers.Gate{}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate, ExitTimeout: time.Hour},
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate, ExitTimeout: time.Hour, PauseTimeout: -1},
 			to(t, "configmaps", &handlers.Handler{ID: "slow", Reason: cause.Create,
 				Call: func(ctx context.Context, _ *handlers.Call) error {
 					<-ctx.Done()

@@ -3,32 +3,90 @@ package reconcilers
 import (
 	"context"
 	"sync"
+	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// Gate pauses an operator, as another one of a higher priority may ask for. Nil is open for ever, and so is the zero
-// value until it is closed. While it is closed, nothing is watched, no handler is called, and background handlers are
-// stopped.
+// Gate says whether an operator may act, as another one of a higher priority may object to that. Nil and the zero value
+// are open. Close it before the start of an operator that must not act before it is asked to.
+//
+// While it is closed, nothing is watched, and no handler is called. What runs when it closes may finish within
+// Options.PauseTimeout, and what came of it is written; background handlers are told to stop at once.
 type Gate struct {
 	mu      sync.Mutex
 	closed  bool
-	changed chan struct{}
+	until   time.Time // end of the permission to write; zero is no end
+	lapsed  bool      // that is over, and it was told
+	lapse   *time.Timer
+	changed chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
+	busy    int
+	idle    chan struct{} // is closed while busy is zero; nil while nobody waits for that
 }
 
-// Set closes the gate, or opens it again.
-func (g *Gate) Set(closed bool) {
+var _ background.Gate = (*Gate)(nil)
+
+// Set closes the gate, or opens it again. When it returns, nothing begins that the gate forbids.
+func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
+
+// AllowWritesUntil ends the permission to write at the given time, unless it is called again before that: from then on,
+// no write of the engine is sent, and none by the clients of handlers, be it an outcome or not. As handlers are of no
+// use then, the gate is closed, too, until there is permission again. The zero time is no end.
+func (g *Gate) AllowWritesUntil(t time.Time) {
+	g.change(func() {
+		g.until, g.lapsed = t, over(t)
+		if g.lapse != nil {
+			g.lapse.Stop()
+			g.lapse = nil
+		}
+		if !t.IsZero() && !g.lapsed {
+			g.lapse = time.AfterFunc(time.Until(t), func() { g.change(func() { g.lapsed = over(g.until) }) })
+		}
+	})
+}
+
+// change makes a change, and tells those who wait if it opens or closes the gate.
+func (g *Gate) change(apply func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed == closed {
-		return
-	}
-	g.closed = closed
-	if g.changed != nil {
+	before := g.closed || g.lapsed
+	apply()
+	if (g.closed || g.lapsed) != before && g.changed != nil {
 		close(g.changed)
 		g.changed = nil
 	}
 }
+
+// over tells whether the time is. A machine that was suspended has a wall clock that knows of it, and another clock
+// that may not.
+func over(t time.Time) bool {
+	now := time.Now()
+	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
+}
+
+// mayWrite tells whether writes may be sent.
+func (g *Gate) mayWrite() bool {
+	if g == nil {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !over(g.until)
+}
+
+// Open tells whether anything may begin.
+func (g *Gate) Open() bool {
+	if g == nil {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open()
+}
+
+// open is true neither after the end of the permission nor before that is told. The caller holds the lock.
+func (g *Gate) open() bool { return !g.closed && !g.lapsed && !over(g.until) }
 
 // state tells whether the gate is closed, and gives what is closed itself when that has changed.
 func (g *Gate) state() (closed bool, changed <-chan struct{}) {
@@ -40,7 +98,7 @@ func (g *Gate) state() (closed bool, changed <-chan struct{}) {
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
-	return g.closed, g.changed
+	return g.closed || g.lapsed, g.changed
 }
 
 // pass runs the function again and again, as long as the gate is open, until the context ends. Its context ends with

@@ -98,6 +98,10 @@ type Options struct {
 	// end; zero is DefaultExitTimeout, negative is no time at all. What is queued waits for the next process. Kopf:
 	// queueing.exit_timeout.
 	ExitTimeout time.Duration
+	// PauseTimeout is how long handlers that run when the operator is paused may go on, before their contexts end; no
+	// further handlers are called meanwhile. Zero is DefaultPauseTimeout, negative is no time at all. Daemons are told
+	// to stop at once, and have the time that their own options say.
+	PauseTimeout time.Duration
 	// StuckTimeout is how long a worker may be stuck before the process is unhealthy: a handler that goes on after its
 	// timeout, or all workers of a kind while objects wait. Zero is DefaultStuckTimeout, negative is for ever.
 	StuckTimeout time.Duration
@@ -155,7 +159,7 @@ func (o Options) settings() controller.Settings {
 		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Forget: o.Forget, ExitTimeout: o.exitTimeout(),
+		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
 	}
 }
 
@@ -164,6 +168,13 @@ func (o Options) exitTimeout() time.Duration {
 		return DefaultExitTimeout
 	}
 	return max(0, o.ExitTimeout)
+}
+
+func (o Options) pauseTimeout() time.Duration {
+	if o.PauseTimeout == 0 {
+		return DefaultPauseTimeout
+	}
+	return max(0, o.PauseTimeout)
 }
 
 func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }

@@ -84,6 +84,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Health: own.health,
 		Resync: own.orchestrator, Abandoned: f.Down(),
 	}
+	if o.Gate != nil {
+		own.controllers.Gate = o.Gate
+		f.Limit(o.Gate.mayWrite)
+	}
 	return own, nil
 }
 

@@ -47,7 +47,8 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return a.Limits.Judge(nil)
-	case errors.Is(cause, execution.ErrExiting), a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
+	case errors.Is(cause, execution.ErrExiting), errors.Is(cause, execution.ErrPaused),
+		a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
 		return execution.Outcome{Err: pending, Delay: &pending.Delay}
@@ -62,8 +63,16 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 
 // mustEnd tells whether a function in the background was cancelled because it has to end.
 func mustEnd(cause error) bool {
-	return errors.Is(cause, execution.ErrPaused) || errors.Is(cause, execution.ErrUnmatched) ||
-		errors.Is(cause, execution.ErrDeleted)
+	return errors.Is(cause, execution.ErrUnmatched) || errors.Is(cause, execution.ErrDeleted)
+}
+
+// Ending is the cause for which functions must end when the context of their pass has ended: the operator is paused, or
+// it exits. It is an exit for them as well if others go on with their objects.
+func Ending(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), execution.ErrPaused) {
+		return execution.ErrPaused
+	}
+	return execution.ErrExiting
 }
 
 // Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.

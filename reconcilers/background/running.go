@@ -8,13 +8,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// beginRun prepares a run: a daemon's whole life, or one tick. The caller holds the lock.
-func (t *task) beginRun() context.Context {
+// beginRun prepares a run: a daemon's whole life, or one tick. It is false if nothing may begin: then the task has been
+// stopped, before or by this. The caller holds the lock.
+func (t *task) beginRun() (context.Context, bool) {
+	settings, _ := t.object.supervisor.current()
+	switch {
+	case t.reason != 0: // Supervisor stopped and removed the task while it waited for its turn
+		return nil, false
+	case settings.Gate != nil && !settings.Gate.Enter():
+		t.stop(Pausing)
+		return nil, false
+	}
+	t.gate = settings.Gate
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.writing = make(chan struct{}, 1)
 	t.object.supervisor.running.Add(1)
-	return ctx
+	return ctx, true
 }
 
 // endRun ends what beginRun began. The caller holds the lock.
@@ -22,6 +32,9 @@ func (t *task) endRun() {
 	t.running = false
 	t.cancel(nil)
 	t.stopWaiting()
+	if t.gate != nil {
+		t.gate.Leave()
+	}
 }
 
 // launch runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
@@ -35,11 +48,11 @@ func (t *task) launch() {
 // daemon runs a daemon from its initial delay to its end.
 func (t *task) daemon() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // Supervisor stopped and removed the task while it waited for its turn
+	ctx, begun := t.beginRun()
+	if !begun {
 		t.object.mu.Unlock()
 		return
 	}
-	ctx := t.beginRun()
 	delay := t.initialDelay()
 	t.object.mu.Unlock()
 	t.attempts(ctx, delay)
@@ -51,7 +64,7 @@ func (t *task) daemon() {
 
 // attempts calls the function until it is finished, or has to stop.
 func (t *task) attempts(ctx context.Context, delay time.Duration) {
-	if !t.sleep(delay) {
+	if !t.sleep(delay) || t.paused() {
 		return
 	}
 	t.started = time.Now()
@@ -63,10 +76,21 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 		case !o.Aborted:
 			t.retries++
 		}
-		if !t.sleep(delayOf(o)) {
+		if !t.sleep(delayOf(o)) || t.paused() {
 			return
 		}
 	}
+}
+
+// paused tells whether no attempt may begin any more: the task is stopped then, if the supervisor has not done so yet.
+func (t *task) paused() bool {
+	if t.gate == nil || t.gate.Open() {
+		return false
+	}
+	t.object.mu.Lock()
+	defer t.object.mu.Unlock()
+	t.stop(Pausing)
+	return true
 }
 
 // delayOf gives the delay before the next attempt. A function that cannot be called with its object as it is waits for

@@ -40,6 +40,16 @@ type Service interface {
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
+// Gate says whether anything may begin: not while the operator is paused.
+type Gate interface {
+	// Open tells whether another attempt may begin.
+	Open() bool
+	// Enter counts the beginning of what makes attempts, and writes what comes of them, such as a daemon. It is false,
+	// and counts nothing, if the gate is closed. Otherwise, Leave follows.
+	Enter() bool
+	Leave()
+}
+
 // Settings hold for all background handlers of one resource.
 type Settings struct {
 	// Handlers are the daemons and timers, in the order of registration.
@@ -63,6 +73,10 @@ type Settings struct {
 	// InstantExit is how long a handler that is asked to stop may take to stop by itself; zero is DefaultInstantExit.
 	// Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
+	// PauseTimeout is how long a tick may go on when the operator pauses, before its context ends.
+	PauseTimeout time.Duration
+	// Gate says whether attempts may begin; nil is always.
+	Gate Gate
 	// Forgotten gets the uid of a deleted object when its last handler has ended; it must be quick. It may be nil.
 	Forgotten func(types.UID)
 	// Log names the resource.

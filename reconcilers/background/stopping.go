@@ -14,8 +14,8 @@ import (
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
-		if (was^t.reason)&(Exiting|Pausing) != 0 && t.cancelDue && t.running && !t.released {
-			t.cancelContext() // an exiting or pausing operator waits for a shorter time
+		if t.running && !t.released {
+			t.hasten(t.reason &^ was)
 		}
 		return
 	}
@@ -26,6 +26,20 @@ func (t *task) stop(reason Reason) {
 	}
 	close(t.stopping)
 	time.AfterFunc(t.instantExit(), t.beginBackoff)
+}
+
+// hasten shortens the stages of stopping for another reason: an exiting or pausing operator waits for a shorter time.
+// The caller holds the lock.
+func (t *task) hasten(reason Reason) {
+	pausedTick := t.reason&Pausing != 0 && !t.background().Daemon
+	switch {
+	case reason&Exiting != 0 && (t.cancelDue || pausedTick):
+		t.cancelContext()
+	case reason&Pausing != 0 && t.cancelDue && pausedTick:
+		time.AfterFunc(t.pauseTimeout(), t.whileRunning(t.cancelContext))
+	case reason&Pausing != 0 && t.cancelDue:
+		t.cancelContext()
+	}
 }
 
 // whileRunning makes a function that takes the lock, and calls the next stage of stopping unless the task has ended.
@@ -39,15 +53,21 @@ func (t *task) whileRunning(stage func()) func() {
 	}
 }
 
-// beginBackoff begins the cancellation backoff, or cancels at once if there is none.
+// beginBackoff begins the cancellation backoff, or cancels at once if there is none. The tick of a timer, which ends by
+// itself, may go on in a pause.
 func (t *task) beginBackoff() {
 	t.whileRunning(func() {
 		backoff := t.background().CancelBackoff
-		if backoff <= 0 {
+		switch {
+		case backoff > 0:
+			t.reason |= Signalled
+		case t.reason&Pausing != 0 && !t.background().Daemon:
+			backoff = t.pauseTimeout()
+		}
+		if backoff <= t.instantExit() {
 			t.cancelContext()
 			return
 		}
-		t.reason |= Signalled
 		time.AfterFunc(backoff-t.instantExit(), t.whileRunning(t.cancelContext))
 	})()
 }
@@ -75,6 +95,11 @@ func (t *task) cancelContext() {
 	default:
 		time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 	}
+}
+
+func (t *task) pauseTimeout() time.Duration {
+	settings, _ := t.object.supervisor.current()
+	return settings.PauseTimeout
 }
 
 func (t *task) polling() time.Duration {

@@ -45,6 +45,7 @@ type task struct {
 
 	writing   chan struct{} // has room for one write at a time
 	running   bool
+	gate      Gate // that counts the run; nil does not
 	reason    Reason
 	stopping  chan struct{}
 	cancel    context.CancelCauseFunc

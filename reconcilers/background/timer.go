@@ -46,12 +46,11 @@ func (t *task) enqueue(now time.Time) {
 // tick calls the function once and schedules the next tick.
 func (t *task) tick() {
 	t.object.mu.Lock()
-	if t.reason != 0 { // Supervisor stopped and removed the task while it waited for its turn
-		t.object.mu.Unlock()
+	ctx, begun := t.beginRun()
+	t.object.mu.Unlock()
+	if !begun {
 		return
 	}
-	ctx := t.beginRun()
-	t.object.mu.Unlock()
 	called := time.Now()
 	o := t.attempt(ctx)
 	t.object.mu.Lock()

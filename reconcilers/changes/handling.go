@@ -57,6 +57,8 @@ type Handling struct {
 	Handlers []*adapters.Handler
 	// Place is what their attempts occupy while they run; nil is nothing.
 	Place execution.Place
+	// Open tells whether attempts may begin: not while the operator is paused. Nil is always.
+	Open func() bool
 	// Lens reads the essences.
 	Lens *cause.Lens
 	// Progress stores the records.

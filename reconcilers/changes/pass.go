@@ -25,7 +25,7 @@ type pass struct {
 	memory   *Memory
 	object   object
 	outcomes *outcomes // of the cause whose handlers are called or written; nil before
-	exiting  bool      // the operator is exiting: nothing is begun any more
+	exiting  bool      // the operator is exiting, or paused: nothing is begun any more
 }
 
 // verdict is what a step says about those after it.
@@ -165,6 +165,11 @@ func (h *Handling) now() time.Time {
 		return h.Now().Truncate(time.Microsecond)
 	}
 	return time.Now().UTC().Truncate(time.Microsecond)
+}
+
+// mayBegin tells whether anything may begin: the operator neither exits nor is paused.
+func (h *Handling) mayBegin(ctx context.Context) bool {
+	return ctx.Err() == nil && (h.Open == nil || h.Open())
 }
 
 func (h *Handling) writeTimeout() time.Duration { return cmp.Or(h.WriteTimeout, DefaultWriteTimeout) }

@@ -30,9 +30,10 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 	return wanted, filterError(err)
 }
 
-// checkInterest asks whether any handler wants the object. While the operator exits, nothing is begun any more.
+// checkInterest asks whether any handler wants the object. While the operator exits or pauses, nothing is begun any
+// more.
 func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *interest) (verdict, error) {
-	if ctx.Err() != nil {
+	if !p.handling.mayBegin(ctx) {
 		p.exiting = true
 		return stop, nil
 	}

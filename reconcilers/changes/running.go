@@ -92,7 +92,7 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 // interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own
 // write has brought to light.
 func (p *pass) interrupted(ctx context.Context) bool {
-	p.exiting = p.exiting || ctx.Err() != nil
+	p.exiting = p.exiting || !p.handling.mayBegin(ctx)
 	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
 }
 
@@ -143,9 +143,9 @@ func (i *invocation) run(ctx context.Context) error {
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
 	// Apart from the loop below, which may be busy with a write.
-	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
+	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
 	i.wait(ctx, i.handler.Start(running, i.attempt))
-	pass.exiting = pass.exiting || ctx.Err() != nil // the function may have heard of it first
+	pass.exiting = pass.exiting || !pass.handling.mayBegin(ctx) // the function may have heard of it first
 	return i.runner.conclude(i.attempt)
 }
 

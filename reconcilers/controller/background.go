@@ -23,7 +23,8 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		Resource: &c.resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
-		LeaveFinalizers: settings.LeaveFinalizers, Forgotten: settings.Forget, Log: c.log,
+		PauseTimeout: settings.PauseTimeout, Gate: c.deps.Gate, LeaveFinalizers: settings.LeaveFinalizers,
+		Forgotten: settings.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.
 	stopped := make(chan struct{})

@@ -16,6 +16,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -48,6 +49,8 @@ type Dependencies struct {
 	Events handlers.Poster
 	// Memory outlives the controllers.
 	Memory *memory.Registry
+	// Gate says whether anything may begin; nil is always.
+	Gate background.Gate
 	// Readiness holds the handlers back until the indices are filled; nil does not.
 	Readiness *indexes.Readiness
 	// Health is told how the controllers are; nil is not.
@@ -91,7 +94,8 @@ type Settings struct {
 	// WriteTimeout limits one write, with all its attempts.
 	WriteTimeout time.Duration
 	// ExitTimeout is how long passes may go on when the operator exits, before the contexts of their handlers end.
-	ExitTimeout time.Duration
+	// PauseTimeout is the same for a pause, in which no further handler is called.
+	ExitTimeout, PauseTimeout time.Duration
 	// ErrorDelays are those of the framework's errors. With an empty list, an object that failed waits for its next
 	// event.
 	ErrorDelays []time.Duration
@@ -104,6 +108,14 @@ type Settings struct {
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)
+}
+
+// open tells whether anything may begin; nil is always.
+func (d *Dependencies) open() func() bool {
+	if d.Gate == nil {
+		return nil
+	}
+	return d.Gate.Open
 }
 
 // writerFor is the operator's writer, with an eye on what the API server drops without a word. Kinds of the server's

@@ -2,19 +2,25 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // beginPasses makes the context of the passes of a run. When the operator exits, it goes on for Settings.ExitTimeout,
-// so that handlers that are about to finish can do so; when others serve the objects from now on, or nobody, it ends at
-// once.
+// so that handlers that are about to finish can do so; when it is paused, for Settings.PauseTimeout; when others serve
+// the objects from now on, or nobody, it ends at once.
 func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.passing = passing
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		if exiting(ctx) {
+		switch {
+		case exiting(ctx):
 			wait(ended, c.deps.Abandoned, c.deps.Settings.ExitTimeout)
+		case errors.Is(context.Cause(ctx), execution.ErrPaused):
+			wait(ended, c.deps.Abandoned, c.deps.Settings.PauseTimeout)
 		}
 		cancel(context.Cause(ctx))
 	})

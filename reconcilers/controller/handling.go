@@ -30,7 +30,7 @@ func newChanges(
 	}
 	s := deps.Settings
 	return &changes.Handling{
-		Handlers: adapters.ByFamily(own).Changing, Place: place, Lens: &cause.Lens{
+		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: deps.open(), Lens: &cause.Lens{
 			Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
 		},
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
@@ -87,7 +87,7 @@ func newEventHandling(
 	}
 	return &eventHandling{
 		handling: events.Handling{
-			Handlers: watching, Place: place, Events: deps.Events, Writer: deps.writerFor(r),
+			Handlers: watching, Place: place, Open: deps.open(), Events: deps.Events, Writer: deps.writerFor(r),
 			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout,
 		},
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.Kind),

@@ -29,16 +29,26 @@ var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 // controller-runtime waits for is the next turn, with its place, and nothing else.
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
 	from := c.queue.Load()
-	if !c.deps.Readiness.Wait(ctx) {
+	if !c.deps.Readiness.Wait(ctx) || !c.enter() {
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
 	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
+		defer c.leave()
 		defer from.Release(request)
 		c.work(passing, from, request)
 	})
 	return reconcile.Result{}, nil
+}
+
+// enter counts the beginning of a pass, which a closed gate forbids. All is listed anew when it opens.
+func (c *Controller) enter() bool { return c.deps.Gate == nil || c.deps.Gate.Enter() }
+
+func (c *Controller) leave() {
+	if c.deps.Gate != nil {
+		c.deps.Gate.Leave()
+	}
 }
 
 // work does what is requested, and has the queue do what follows. A panic is an error here: it would

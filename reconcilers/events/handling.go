@@ -40,6 +40,8 @@ type Handling struct {
 	// Resource is what the objects are; Cache has them. Nil is not known.
 	Resource *discovery.Resource
 	Cache    Cache
+	// Open tells whether calls may begin: not while the operator is paused. Nil is always.
+	Open func() bool
 	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
@@ -54,9 +56,6 @@ type Handling struct {
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	var patch patching.Patch
 	for _, e := range waiting {
-		if ctx.Err() != nil {
-			break
-		}
 		ctx := logging.OfIncarnation(ctx, e.Object.GetUID())
 		if e.Type == Deleted {
 			h.handle(ctx, e)
@@ -94,6 +93,9 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
 	for _, handler := range h.Handlers {
+		if ctx.Err() != nil || h.Open != nil && !h.Open() {
+			break
+		}
 		// Matching one handler at a time keeps the error of one filter from the other handlers.
 		switch matches, err := handler.Matches(ctx, c); {
 		case err != nil:
@@ -112,7 +114,7 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
 	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(execution.ErrExiting) })()
+	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
 	handler.Run(running, a)
 	return a
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// ErrExiting is the cancellation cause of a running function when the operator exits.
-var ErrExiting = errors.New("the operator is exiting")
+// These are the cancellation causes of running functions when the operator exits, or pauses.
+var (
+	ErrExiting = errors.New("the operator is exiting")
+	ErrPaused  = errors.New("the operator is paused")
+)
 
-// These are further cancellation causes of background handlers: the object is deleted, does not match the filters any
-// more, or the operator pauses.
+// These are further cancellation causes of background handlers: the object is deleted, or does not match the filters
+// any more.
 var (
 	ErrDeleted   = errors.New("the object is deleted")
 	ErrUnmatched = errors.New("the object does not match the filters any more")
-	ErrPaused    = errors.New("the operator is paused")
 )
 
 // ErrTimeout is the cancellation cause of a running function at the deadline of its handler.

@@ -7,12 +7,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client is the client with writes that are refused when the fence is down. Reads are not: they do no harm.
+// Client is the client with writes that are refused when the fence is down, or without permission. Reads are not: they
+// do no harm.
 func (f *Fence) Client(next client.Client) client.Client { return fencedClient{Client: next, fence: f} }
 
 // standing makes the request if the fence stands.
 func (f *Fence) standing(request func() error) error {
-	if err := f.refusal(); err != nil {
+	if err := f.refusal(true); err != nil {
 		return err
 	}
 	return request()

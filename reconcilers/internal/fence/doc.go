@@ -1,4 +1,5 @@
-// Package fence refuses requests from the moment that the manager does not wait for its operator any more.
+// Package fence refuses requests from the moment that the manager does not wait for its operator any more, and writes
+// while peers of the operator may act in its place.
 //
 // It is apart because it deals with the manager and with single requests, and knows neither objects nor handlers. It
 // never ends anything itself: whoever is refused ends by that.

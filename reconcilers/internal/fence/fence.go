@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -15,14 +16,20 @@ import (
 // this one is about to be gone. A manager ends its caches when all that needs a leader has ended, or when it does not
 // wait for that. So the fence passes for a cache: it stands until it is told to end.
 type Fence struct {
-	manager manager.Manager
-	down    chan struct{}
+	manager  manager.Manager
+	down     chan struct{}
+	mayWrite atomic.Pointer[func() bool] // nil is always
 }
 
 var _ manager.Runnable = (*Fence)(nil)
 
-// errFenced is that of requests that are not sent.
-var errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
+// These are the errors of requests that are not sent.
+var (
+	errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
+	errLapsed = errors.New(
+		"the peers of the operator have not heard of it for too long, and may act in its place, so nothing is written",
+	)
+)
 
 // moment is how long after the end of its own context the operator learns that the manager does not wait: it ends all
 // contexts one after another.
@@ -56,7 +63,10 @@ func (f *Fence) Holds() bool {
 // Down is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// Around refuses requests when the fence is down.
+// Limit has writes refused whenever it is false, even though the fence stands.
+func (f *Fence) Limit(mayWrite func() bool) { f.mayWrite.Store(&mayWrite) }
+
+// Around refuses requests when the fence is down, and writes while there is no permission.
 func (f *Fence) Around(next http.RoundTripper) http.RoundTripper {
 	return fenced{fence: f, next: next}
 }
@@ -68,7 +78,7 @@ type fenced struct {
 
 // RoundTrip sends the request if the fence stands.
 func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := t.fence.refusal(); err != nil {
+	if err := t.fence.refusal(request.Method != http.MethodGet && request.Method != http.MethodHead); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
@@ -77,12 +87,15 @@ func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request)
 }
 
-// refusal is why nothing is sent; nil as long as the fence stands.
-func (f *Fence) refusal() error {
+// refusal is why a request is not sent; nil if it is.
+func (f *Fence) refusal(write bool) error {
 	select {
 	case <-f.down:
 		return errFenced
 	default:
-		return nil
 	}
+	if mayWrite := f.mayWrite.Load(); write && mayWrite != nil && !(*mayWrite)() {
+		return errLapsed
+	}
+	return nil
 }

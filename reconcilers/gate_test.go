@@ -1,0 +1,172 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+func TestBusy(t *testing.T) {
+	gate := &reconcilers.Gate{}
+	idle := gate.Idle()
+	<-idle
+	if !gate.Enter() || !gate.Enter() || gate.Busy() != 2 {
+		t.Fatalf("of an open gate: %d of 2", gate.Busy())
+	}
+	idle = gate.Idle()
+	gate.Set(true)
+	if gate.Enter() || gate.Open() {
+		t.Error("something began after the gate was closed")
+	}
+	gate.Leave()
+	select {
+	case <-idle:
+		t.Error("one is still running")
+	default:
+	}
+	gate.Leave()
+	<-idle
+	<-gate.Idle()
+	gate.Set(false)
+	if !gate.Enter() || gate.Busy() != 1 {
+		t.Errorf("of a gate that was opened again: %d of 1", gate.Busy())
+	}
+}
+
+func TestPermissionToWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &reconcilers.Gate{}
+		want := func(open bool, reason string) {
+			t.Helper()
+			if gate.Open() != open || gate.Enter() != open {
+				t.Errorf("%s: want open %t", reason, open)
+			}
+		}
+		gate.AllowWritesUntil(time.Now().Add(time.Minute))
+		want(true, "there is a minute left")
+		time.Sleep(time.Minute)
+		want(false, "the time is over")
+		gate.AllowWritesUntil(time.Now().Add(-time.Second))
+		want(false, "a record was confirmed too late")
+		gate.Set(true)
+		gate.AllowWritesUntil(time.Now().Add(time.Minute))
+		want(false, "it was closed, too")
+		gate.Set(false)
+		want(true, "there is permission again")
+		gate.AllowWritesUntil(time.Time{})
+		time.Sleep(time.Hour)
+		want(true, "there is no end any more")
+	})
+}
+
+// The outcome of a handler that runs when the gate closes is written; it counts as busy until then. Its remaining
+// handlers wait for the next time.
+func TestOutcomeInPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		gate := &reconcilers.Gate{}
+		var first, second atomic.Int64
+		h := counting("first", cause.Create, &first)
+		slow := h.Call
+		h.Call = func(ctx context.Context, call *handlers.Call) error {
+			time.Sleep(10 * time.Second)
+			return slow(ctx, call)
+		}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
+			to(t, "configmaps", counting("second", cause.Create, &second)))
+		defer stop()
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		if time.Sleep(time.Second); gate.Busy() != 1 {
+			t.Errorf("%d of 1 are busy", gate.Busy())
+		}
+		<-gate.Idle()
+		if first.Load() != 1 || len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
+			t.Errorf("%d of 1 calls; annotations: %v", first.Load(), p.get("ConfigMap", "c").GetAnnotations())
+		}
+		time.Sleep(time.Hour)
+		if second.Load() != 0 {
+			t.Error("a handler was called in the pause")
+		}
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		if first.Load() != 1 || second.Load() != 1 || gate.Busy() != 0 {
+			t.Errorf("%d and %d calls, want one each; busy: %d", first.Load(), second.Load(), gate.Busy())
+		}
+	})
+}
+
+// After the timeout, the context of what still runs ends, and the attempt does not count.
+func TestPauseTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		gate := &reconcilers.Gate{}
+		var ended []error
+		var after []time.Duration
+		run := func(ctx context.Context, call *handlers.Call) error {
+			if call.Retry != 0 {
+				t.Errorf("an attempt that was ended by a pause counts: %d", call.Retry)
+			}
+			began := time.Now()
+			<-ctx.Done()
+			ended, after = append(ended, context.Cause(ctx)), append(after, time.Since(began).Round(time.Second))
+			return ctx.Err()
+		}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: time.Minute},
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}))
+		time.Sleep(5 * time.Second)
+		gate.Set(true)
+		<-gate.Idle()
+		if len(ended) != 1 || !errors.Is(ended[0], execution.ErrPaused) || after[0] != 65*time.Second {
+			t.Errorf("ended by %v, after %v", ended, after)
+		}
+		gate.Set(false)
+		time.Sleep(5 * time.Second)
+		stop()
+		if len(ended) != 2 || !errors.Is(ended[1], execution.ErrExiting) {
+			t.Errorf("ended by %v", ended)
+		}
+	})
+}
+
+// Without permission, neither the engine nor a handler writes.
+func TestWritesWithoutPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		gate := &reconcilers.Gate{}
+		var calls atomic.Int64
+		h := counting("h", cause.Create, &calls)
+		count := h.Call
+		h.Call = func(ctx context.Context, call *handlers.Call) error {
+			time.Sleep(10 * time.Second)
+			return count(ctx, call)
+		}
+		gate.AllowWritesUntil(time.Now().Add(5 * time.Second))
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h))
+		defer stop()
+		time.Sleep(time.Minute)
+		if len(p.get("ConfigMap", "c").GetAnnotations()) != 0 || calls.Load() != 1 || gate.Busy() != 0 {
+			t.Errorf("%d calls; busy: %d; %v", calls.Load(), gate.Busy(), p.get("ConfigMap", "c").GetAnnotations())
+		}
+		gate.AllowWritesUntil(time.Time{})
+		time.Sleep(time.Minute)
+		if len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
+			t.Error("nothing was written with permission")
+		}
+	})
+}
