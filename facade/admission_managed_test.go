@@ -223,3 +223,35 @@ func wantEntries(t *testing.T, p clusterProgram) {
 		t.Errorf("nothing is to be changed of what is deleted: got %q", defaults)
 	}
 }
+
+// A later version of the operator may have no handlers of admission: nothing of the former ones must stay, or the API
+// server would call for ever what nobody answers. The mark is D-webhook-withdrawal.
+func TestManagedAdmissionWithoutHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := cluster()
+		api.Put(validating, theirs())
+		p := startProgram(t, api, managed())
+		time.Sleep(5 * time.Second)
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if len(p.names(t, validating)) != 2 {
+			t.Errorf("a persistent one stays beside that of others: got %q", p.names(t, validating))
+		}
+		later := startProgram(t, api, kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
+			Managed: "shared.example.org", Service: "team-a/webhook:8443",
+		}}))
+		time.Sleep(5 * time.Second)
+		if d := cmp.Diff([]string{"their.own.entry"}, later.names(t, validating)); d != "" {
+			t.Errorf("nothing of ours stays: -want, +got:\n%s", d)
+		}
+		if err := later.stop(); err != nil {
+			t.Error(err)
+		}
+		object := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
+			t, api, validating, "", "shared.example.org")
+		if len(object.Annotations) > 0 || len(object.Webhooks) != 1 {
+			t.Errorf("nor any mark: got %+v", object)
+		}
+	})
+}

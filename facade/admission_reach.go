@@ -1,8 +1,6 @@
 package facade
 
 import (
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +9,9 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
@@ -23,27 +21,43 @@ import (
 // handOver is how long a process behind a Service that exits waits for another one to take its place.
 const handOver = time.Second
 
-// reachAdmission fills in the certificate, and how the API server finds the handlers.
-func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (err error) {
+// reachAdmission fills in the certificate, and how the API server finds the handlers. It tells whether the webhook
+// server is to use the certificate.
+func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (certified bool, err error) {
 	own := op.settings.values.Admission
-	if o.Certificates, err = own.source(op.name, m, op.started); err != nil {
-		return err
+	source, foreign, err := own.source(op.name, m, op.started)
+	if err != nil {
+		return false, err
 	}
-	o.Dump, o.Managed, o.Started = own.DumpCA, own.Managed, m.GetWebhookServer().StartedChecker()
+	o.Certificates, o.Dump, o.Managed = source, own.DumpCA, own.Managed
+	o.Started = m.GetWebhookServer().StartedChecker()
 	o.Identity = processIdentity()
-	service, port, err := own.service()
+	return source != nil && !foreign, own.lead(m, o)
+}
+
+// lead fills in the way from the API server.
+func (a *AdmissionSettings) lead(m ctrl.Manager, o *admission.Options) error {
+	service, port, err := a.service()
 	switch {
 	case err != nil:
 		return err
-	case own.Service != "":
+	case a.Service != "":
 		o.HandOver = handOver
 		o.Reach = func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByService(service.Namespace, service.Name, port, o.Path, bundle)
 		}
-	case own.URL != "":
+	case a.Tunnel != nil:
+		o.Tunnel, o.Local, o.Path = a.Tunnel, a.local(), "/"+tunnels.Secret()+o.Path
+	case a.URL != "" && a.DetectCluster:
+		o.Tunnel, o.Local = tunnels.Fixed(a.URL), a.local()
+	case a.URL != "":
 		o.Reach = func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
-			return tunnels.ByURL(strings.TrimRight(own.URL, "/")+o.Path, bundle)
+			return tunnels.ByURL(strings.TrimRight(a.URL, "/")+o.Path, bundle)
 		}
+	}
+	if a.DetectCluster {
+		o.Local = a.local()
+		o.Tunnel = tunnels.Detecting{Config: m.GetConfig(), HTTPClient: m.GetHTTPClient(), Otherwise: o.Tunnel}
 	}
 	return nil
 }
@@ -54,32 +68,72 @@ func processIdentity() string {
 	return host + "_" + string(uuid.NewUUID())
 }
 
-// source is where the certificate comes from; nil if the webhook server has one.
-func (a *AdmissionSettings) source(operator string, m ctrl.Manager, program bool) (certificates.Source, error) {
+// isForeign tells whether TLS is somebody else's matter, in a program.
+func (a *AdmissionSettings) isForeign() bool { return a.Insecure || a.Server != nil }
+
+// isSelfSigned tells whether a program makes a certificate in memory.
+func (a *AdmissionSettings) isSelfSigned() bool {
+	development := a.DetectCluster || a.Tunnel != nil
+	return a.SelfSigned || development && len(a.certificates()) == 0 && !a.isForeign()
+}
+
+// secret is where a certificate is kept in the cluster; none, if it is not.
+func (a *AdmissionSettings) secret(program bool) (types.NamespacedName, error) {
 	secret, err := object(a.Secret)
 	if err != nil {
-		return nil, err
+		return secret, err
 	}
-	if service, _, _ := a.service(); program && service.Name != "" && a.Secret == "" {
+	if service, _, _ := a.service(); program && service.Name != "" && a.Secret == "" && !a.isForeign() {
 		secret = service
 		secret.Name += "-certificate"
 	}
+	return secret, nil
+}
+
+// source is where the certificate comes from; nil if the webhook server has one. If it is foreign, only the bundle is
+// known.
+func (a *AdmissionSettings) source(
+	operator string, m ctrl.Manager, program bool,
+) (source certificates.Source, foreign bool, err error) {
+	secret, err := a.secret(program)
 	switch {
-	case a.CertificateDir != "":
-		return a.files()
-	case a.SelfSigned:
-		return certificates.SelfSigned(slices.Concat(a.hosts(), []string{"localhost", "127.0.0.1", "::1"})...)
-	case secret.Name != "":
-		client, err := certificates.NewClient(m.GetConfig(), m.GetHTTPClient())
-		if err != nil {
-			return nil, fmt.Errorf("making the client of the Secret %s: %w", secret, err)
+	case err != nil:
+		return nil, false, err
+	case a.CABundle != "":
+		if source, err = certificates.Foreign(a.CABundle); err != nil {
+			return nil, true, fmt.Errorf("Admission.CABundle: %w", err)
 		}
-		return certificates.Rotation{
-			Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: operator, Hosts: a.hosts(),
-		}.Open()
-	default:
-		return nil, nil
+		return source, true, nil
+	case a.CertificateDir != "":
+		source, err = a.files()
+	case a.isSelfSigned():
+		source, err = certificates.SelfSigned(a.ownHosts()...)
+	case secret.Name != "":
+		source, err = a.rotation(operator, m, secret)
 	}
+	return source, false, err
+}
+
+// ownHosts are those for a certificate in memory.
+func (a *AdmissionSettings) ownHosts() []string {
+	all := slices.Concat(a.hosts(), []string{"localhost", loopback, "::1"})
+	if a.Address != "" && !slices.Contains(all, tunnels.Routable(a.Address)) {
+		all = append(all, a.Address)
+	}
+	return all
+}
+
+// rotation is the certificate in the Secret.
+func (a *AdmissionSettings) rotation(
+	operator string, m ctrl.Manager, secret types.NamespacedName,
+) (certificates.Source, error) {
+	client, err := certificates.NewClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the Secret %s: %w", secret, err)
+	}
+	return certificates.Rotation{
+		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: operator, Hosts: a.hosts(),
+	}.Open()
 }
 
 // files are those of the directory.
@@ -100,55 +154,4 @@ func (a *AdmissionSettings) files() (certificates.Source, error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// certifiable is a webhook server of the project's own that can be given a certificate.
-type certifiable interface {
-	SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error))
-}
-
-// certify has the webhook server use the certificate of these settings.
-func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
-	switch on := on.(type) {
-	case *webhook.DefaultServer:
-		given := &tls.Config{MinVersion: tls.VersionTLS12}
-		for _, change := range on.Options.TLSOpts {
-			change(given)
-		}
-		if given.GetCertificate != nil {
-			return errors.New("Admission: the webhook server of the manager has a certificate already, by its " +
-				"TLSOpts or by another operator: leave out CertificateDir and Secret")
-		}
-		on.Options.TLSOpts = append(slices.Clone(on.Options.TLSOpts), func(c *tls.Config) { c.GetCertificate = get })
-	case certifiable:
-		on.SetGetCertificate(get)
-	default:
-		return fmt.Errorf("Admission: the webhook server of the manager, a %T, cannot be given a certificate: leave "+
-			"out CertificateDir and Secret, or give it the method SetGetCertificate", on)
-	}
-	return nil
-}
-
-// listen sets the port of the webhook server of a program.
-func (a *AdmissionSettings) listen(on webhook.Server) {
-	if server, is := on.(*webhook.DefaultServer); is && a.Port != 0 {
-		server.Options.Port = a.Port
-	}
-}
-
-// checkServer tells whether there is a server for the handlers of admission, and all that the settings need of it.
-func (a *AdmissionSettings) checkServer(program bool) error {
-	has := a.CertificateDir != "" || a.Secret != "" || a.SelfSigned || program && a.Service != ""
-	switch {
-	case has:
-		return nil
-	case program:
-		return errors.New("Admission: there are handlers of admission, and no certificate to serve them with: set " +
-			"Admission.Service or Admission.CertificateDir in a cluster, Admission.SelfSigned for development")
-	case a.DumpCA != "":
-		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
-			"Admission.CertificateDir or Admission.Secret, or leave it out")
-	default:
-		return nil
-	}
 }

@@ -1,7 +1,6 @@
 package facade
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
@@ -17,23 +17,41 @@ import (
 const defaultServicePort = 443
 
 // AdmissionSettings say how handlers of admission are reached: see [Selection.Validate]. They are served by the webhook
-// server of the manager. Under [Main], that needs a certificate: of CertificateDir, Secret or SelfSigned. In a manager
-// that the project makes, the server has one already, unless one of these is set. Kopf: settings.admission.
+// server of the manager. Under [Main], that needs a certificate: of CertificateDir, Secret or SelfSigned; or Insecure,
+// or a Server that has one. In a manager that the project makes, the server has one already, unless CertificateDir or
+// Secret is set.
+//
+// Where the API server finds it is said by one of Service, URL, DetectCluster and Tunnel. Kopf: settings.admission.
 type AdmissionSettings struct {
 	// Managed is the name of the two webhook configurations, a validating and a mutating one, that the operator keeps
 	// in line with its handlers and with the kinds in the cluster. Other entries in them are left alone. When the
-	// operator exits, only those of handlers with [Persistent] stay. It needs URL or Service. Default: none, so the
-	// configurations are somebody else's matter. Kopf: managed.
+	// operator exits, only those of handlers with [Persistent] stay. An operator that has no handlers of admission any
+	// more takes away what a former version of it has left there. Default: none, so the configurations are somebody
+	// else's matter. Kopf: managed.
 	Managed string
 	// URL is where the API server finds the webhook server if that is not in the cluster, such as
-	// "https://192.168.1.5:9443". Kopf: server, with its arguments host and port.
+	// "https://192.168.1.5:9443". With DetectCluster, it is for all other clusters. Kopf: server, with its arguments
+	// host, port and path.
 	URL string
 	// Service is the one in the cluster that leads to the webhook server, such as "databases-system/webhook", or
 	// "databases-system/webhook:8443" if its port is not 443.
 	Service string
-	// Port is that of the webhook server, on all addresses of the machine. Under [Main] only. Default: 9443. Kopf: the
-	// argument port of servers, by default a free one.
+	// DetectCluster is for operators on a developer's machine, and for clusters there: k3d, minikube or Docker Desktop.
+	// The API server is asked which of them it is, and told to call this machine by the name that it has there. Any
+	// other cluster needs a URL or a Tunnel, or ends the operator. It needs Managed. Under [Main] only. Kopf:
+	// WebhookAutoServer; with a Tunnel, WebhookAutoTunnel.
+	DetectCluster bool
+	// Tunnel leads from the cluster to the webhook server where nothing else does, such as that of package
+	// webhooks/tunnels/ngrok, or one of your own: see [tunnels.Func]. What is served has a random part in its path,
+	// which is another one in each process. With DetectCluster, the tunnel is for all other clusters. It needs Managed.
+	// Under [Main] only. Default: none. Kopf: a server that is an asynchronous generator.
+	Tunnel tunnels.Tunnel
+	// Port is that of the webhook server. Under [Main] only. Default: 9443. Kopf: the argument port of servers, by
+	// default a free one.
 	Port int
+	// Address is the one of this machine that the webhook server listens on, such as "127.0.0.1". Under [Main] only.
+	// Default: all of them; "127.0.0.1" with Insecure, and with a Tunnel but no DetectCluster. Kopf: the argument addr.
+	Address string
 	// CertificateDir is a directory with the certificate, as a Secret has it when it is mounted: tls.crt, tls.key, and
 	// ca.crt, without which the certificate is its own CA. New files are taken as soon as they come. Kopf: certfile,
 	// pkeyfile, cafile.
@@ -41,69 +59,33 @@ type AdmissionSettings struct {
 	// Secret is one in the cluster, such as "databases-system/webhook-certificate", in which the operator keeps a
 	// certificate for the hosts of Service and URL: it makes it, and renews it in time, together with its replicas.
 	// Default, under [Main] with a Service: that of the Service, with "-certificate" behind its name, unless there is
-	// CertificateDir.
+	// CertificateDir, Insecure or Server.
 	Secret string
 	// SelfSigned makes a certificate in memory, for development: it ends with the process, and another process has
-	// another one. So it is refused with a Service. Under [Main] only. Kopf: a server without certfile.
+	// another one. So it is refused with a Service. Under [Main] only. Default: false; true for DetectCluster and
+	// Tunnel, unless there is CertificateDir, Secret, Insecure or Server. Kopf: a server without certfile.
 	SelfSigned bool
+	// Insecure serves plain HTTP, which the API server never calls: for a proxy before the webhook server that ends
+	// TLS, such as one in the same pod, or at the other end of a Tunnel. With a Server, it only says that this one does
+	// so. Under [Main] only. Kopf: insecure.
+	Insecure bool
+	// Server is a webhook server of your own in the place of the default one, as managers take it. Its methods say
+	// where it listens; it serves what is registered in its WebhookMux. If its StartedChecker fails, nothing is told to
+	// the API server. Where it has a method SetGetCertificate, and where it is one of webhook.NewServer, it can use
+	// CertificateDir, Secret or SelfSigned. Under [Main] only. Kopf: server, a function of your own.
+	Server webhook.Server
+	// ClientCA is a file with CAs, in PEM: certificates of clients that none of them has signed are refused. The API
+	// server shows one if its admission configuration says so; clients without any are served. The file is read
+	// for each connection. Under [Main] only. Default: certificates of clients are not asked for. Kopf: verify_cafile.
+	ClientCA string
+	// RequireClientCertificate refuses clients without a certificate, too. Kopf: verify_mode=ssl.CERT_REQUIRED.
+	RequireClientCertificate bool
+	// CABundle is a file with the CA, in PEM, by which the API server knows who it calls, for managed configurations:
+	// where the certificate is not of these settings but of a proxy, of a Server or of the project's manager. It is
+	// read again every minute. Default: what others have put into the configurations is kept. Kopf: cafile.
+	CABundle string
 	// DumpCA is a file that gets the CA of the certificate, for clients such as curl --cacert. Kopf: cadump.
 	DumpCA string
-}
-
-// check tells what is wrong, wherever the operator runs.
-func (a *AdmissionSettings) check() (problems []error) {
-	wrong := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("Admission."+format, args...))
-	}
-	if texts := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(texts) > 0 {
-		wrong("Managed: %q cannot be the name of webhook configurations: %s", a.Managed, texts[0])
-	}
-	if _, err := a.host(); err != nil {
-		wrong("URL: %w", err)
-	}
-	if _, _, err := a.service(); err != nil {
-		wrong("Service: %w", err)
-	}
-	if _, err := object(a.Secret); err != nil {
-		wrong("Secret: %w", err)
-	}
-	if a.Port < 0 || a.Port > 65535 {
-		wrong("Port: %d: it must be a port, up to 65535, or zero for the default of 9443", a.Port)
-	}
-	switch {
-	case a.URL != "" && a.Service != "":
-		wrong("URL: there is a Service, too, and the API server takes one of them: leave the other one out")
-	case a.Managed != "" && a.URL == "" && a.Service == "":
-		wrong("Managed: it is not known where the API server finds the operator: set Admission.Service in a cluster, " +
-			"Admission.URL outside of it")
-	}
-	return append(problems, a.checkCertificates()...)
-}
-
-// checkCertificates tells whether there is one certificate at most, and whether it can be.
-func (a *AdmissionSettings) checkCertificates() (problems []error) {
-	var sources []string
-	for _, source := range []struct {
-		name string
-		set  bool
-	}{{"CertificateDir", a.CertificateDir != ""}, {"Secret", a.Secret != ""}, {"SelfSigned", a.SelfSigned}} {
-		if source.set {
-			sources = append(sources, "Admission."+source.name)
-		}
-	}
-	if len(sources) > 1 {
-		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
-			"others out", strings.Join(sources, ", ")))
-	}
-	if a.SelfSigned && a.Service != "" {
-		problems = append(problems, errors.New("Admission.SelfSigned: behind a Service, there may be several "+
-			"processes, each with a certificate of its own: leave it out, and the operator keeps one in a Secret"))
-	}
-	if a.Secret != "" && a.Service == "" && a.URL == "" {
-		problems = append(problems, errors.New("Admission.Secret: it is not known which hosts the certificate is for: "+
-			"set Admission.Service or Admission.URL"))
-	}
-	return problems
 }
 
 // host is that of the URL; empty if there is none.
@@ -146,12 +128,15 @@ func object(text string) (types.NamespacedName, error) {
 }
 
 // hosts are those that the API server calls.
-func (a *AdmissionSettings) hosts() []string {
+func (a *AdmissionSettings) hosts() (hosts []string) {
 	if service, _, _ := a.service(); service.Name != "" { // it has been checked
 		return tunnels.ServiceHosts(service.Namespace, service.Name)
 	}
 	if host, _ := a.host(); host != "" {
-		return []string{host}
+		hosts = append(hosts, host)
 	}
-	return nil
+	if a.DetectCluster {
+		hosts = append(hosts, tunnels.DetectableHosts()...)
+	}
+	return hosts
 }

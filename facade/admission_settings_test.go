@@ -1,26 +1,18 @@
 package facade_test
 
 import (
-	"bytes"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
 // What cannot be is told at the set-up, with the name of the field.
@@ -41,7 +33,54 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 		},
 		"two ways": {
 			"it takes one", kopf.AdmissionSettings{URL: here, Service: "a/b"},
-			"Admission.URL: there is a Service, too",
+			"Admission.Service, Admission.URL: each of them is a way",
+		},
+		"tunnel unmanaged": {
+			"nobody would be told", kopf.AdmissionSettings{Tunnel: tunnels.Fixed(here)},
+			"Admission.Tunnel: the API server would not be told",
+		},
+		"tunnel and URL": {
+			"one of them would not be used", kopf.AdmissionSettings{
+				Managed: "shared", URL: here, Tunnel: tunnels.Fixed(here),
+			}, "Admission.URL, Admission.Tunnel: each",
+		},
+		"detection in the cluster": {
+			"there is nothing to detect", kopf.AdmissionSettings{
+				Managed: "shared", Service: "a/b", DetectCluster: true,
+			}, "Admission.DetectCluster: with a Service",
+		},
+		"insecure detection": {
+			"the API server calls nobody without TLS", kopf.AdmissionSettings{
+				Managed: "shared", DetectCluster: true, Insecure: true,
+			}, "Admission.Insecure: the API server",
+		},
+		"insecure certificate": {
+			"nobody would see it", kopf.AdmissionSettings{Insecure: true, CertificateDir: "x"},
+			"Admission.Insecure: there is no TLS, so nobody sees the certificate of Admission.CertificateDir",
+		},
+		"insecure clients": {
+			"they cannot show any", kopf.AdmissionSettings{Insecure: true, ClientCA: "x"},
+			"Admission.ClientCA: without",
+		},
+		"clients of another server": {
+			"it would not be used", kopf.AdmissionSettings{Server: &socketless{}, ClientCA: "x"},
+			"Admission.ClientCA: Server decides",
+		},
+		"address of another server": {
+			"it would not be used", kopf.AdmissionSettings{Server: &socketless{}, Address: "127.0.0.1"},
+			"Admission.Address: Server decides",
+		},
+		"unknown clients": {
+			"none could be served", kopf.AdmissionSettings{RequireClientCertificate: true},
+			"Admission.RequireClientCertificate: it is not known",
+		},
+		"two CAs": {
+			"one would not be used", kopf.AdmissionSettings{CertificateDir: "x", CABundle: "y"},
+			"Admission.CABundle: the CA is that of Admission.CertificateDir",
+		},
+		"address": {
+			"a name may be of several", kopf.AdmissionSettings{Address: "localhost:9443"},
+			`Admission.Address: "localhost:9443" is no address`,
 		},
 		"HTTP": {
 			"it must be TLS", kopf.AdmissionSettings{URL: "http://here"}, `Admission.URL: "http://here" cannot`,
@@ -113,6 +152,35 @@ func TestAdmissionServer(t *testing.T) {
 			"of a server of its own, nothing is known", kopf.AdmissionSettings{DumpCA: "x"},
 			"no certificate", "Admission.DumpCA: only the webhook server",
 		},
+		"detection": {
+			"a certificate in memory is enough", kopf.AdmissionSettings{Managed: "shared", DetectCluster: true},
+			"", "Admission.DetectCluster: it is for kopf.Main",
+		},
+		"tunnel": {
+			"a certificate in memory is enough", kopf.AdmissionSettings{
+				Managed: "shared", Tunnel: tunnels.Fixed("https://here"),
+			}, "", "Admission.Tunnel: it is for kopf.Main",
+		},
+		"insecure": {
+			"somebody else ends TLS", kopf.AdmissionSettings{Service: "a/b", Insecure: true},
+			"", "Admission.Insecure: it is for kopf.Main",
+		},
+		"server": {
+			"it has what it needs", kopf.AdmissionSettings{Server: &socketless{}},
+			"", "Admission.Server: it is for kopf.Main",
+		},
+		"no client CA": {
+			"it is told at once", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
+			"Admission.ClientCA: reading", "Admission.SelfSigned",
+		},
+		"no CA bundle": {
+			"it is told at once", kopf.AdmissionSettings{CABundle: "/nowhere", Insecure: true},
+			"Admission.CABundle: reading", "Admission.Insecure",
+		},
+		"another CA": {
+			"the certificate is of the Secret", kopf.AdmissionSettings{Service: "a/b", CABundle: "x"},
+			"Admission.CABundle: the CA is that of the operator's", "Admission.CABundle: reading",
+		},
 		"no files": {
 			"it is told at once", kopf.AdmissionSettings{CertificateDir: "/nowhere"},
 			"Admission.CertificateDir: reading", "Admission.CertificateDir: reading",
@@ -164,69 +232,4 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-}
-
-// A program serves on the port, with a certificate that the dumped file vouches for.
-func TestSelfSignedProgram(t *testing.T) {
-	api, dump, port := memapi.New(), filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
-	api.Install(served)
-	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
-		SelfSigned: true, Port: port, DumpCA: dump,
-	}})
-	kopf.For(op, &Widget{}).Validate("fn", admit)
-	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = kopf.StartUp(t.Context(), op)
-	}
-	if err == nil {
-		err = kopf.SetUpAsProgram(op, m)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = m.Start(t.Context()) }()
-	body, err := json.Marshal(map[string]any{"request": request(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := fmt.Sprintf("https://localhost:%d/test.example.org/validate/fn", port)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		status, err := postTrusting(t, dump, url, body)
-		if status == http.StatusOK {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d, %v", status, err)
-		}
-	}
-}
-
-func postTrusting(t *testing.T, ca, url string, body []byte) (status int, err error) {
-	t.Helper()
-	bundle, err := os.ReadFile(ca)
-	if err != nil {
-		return 0, err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(bundle)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
-	defer transport.CloseIdleConnections()
-	answer, err := (&http.Client{Transport: transport}).Post(url, "application/json", bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	return answer.StatusCode, answer.Body.Close()
-}
-
-// freePort is one that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -59,7 +60,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 		waits = waits || r.Handler.Index != nil
 	}
 	if len(options.Registrations) == 0 {
-		return nil
+		return op.withdrawAdmission(m, options)
 	}
 	if options.AsKopf {
 		options.Path = ""
@@ -71,14 +72,31 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 	if options.Metrics, err = adapters.NewMetrics(op.name, metrics.Registry); err != nil {
 		return err
 	}
-	if err := op.reachAdmission(m, &options); err != nil {
+	certified, err := op.reachAdmission(m, &options)
+	if err != nil {
 		return err
 	}
 	served, err := admission.New(options)
 	if err != nil {
 		return err
 	}
-	return op.serveAdmission(m, served, options.Certificates != nil)
+	return op.serveAdmission(m, served, certified)
+}
+
+// withdrawAdmission takes away what a former version of the operator, with handlers of admission, has left in the
+// managed configurations: persistent entries, and those of a process that was killed.
+func (op *Operator) withdrawAdmission(m ctrl.Manager, options admission.Options) error {
+	options.Managed = op.settings.values.Admission.Managed
+	if options.Managed == "" {
+		return nil
+	}
+	options.ScanOnce, options.Identity = true, processIdentity()
+	options.Reach = func([]byte) (none admissionregistrationv1.WebhookClientConfig) { return none }
+	served, err := admission.New(options)
+	if err != nil {
+		return err
+	}
+	return m.Add(served)
 }
 
 // serveAdmission adds what is made to the manager.
@@ -92,7 +110,6 @@ func (op *Operator) serveAdmission(m ctrl.Manager, served *admission.Admission, 
 			return err
 		}
 	}
-	op.settings.values.Admission.listen(on)
 	if err := m.AddReadyzCheck(op.name+"/admission", served.Check); err != nil {
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}

@@ -70,7 +70,7 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 	return commandline.Settings{
 		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
-		Login: c.op.logIn,
+		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: AddToScheme: OnStartup comes too late "+
 				"to change it, as the manager's scheme is in use: give it to kopf.New", op.name)
 		}
-		if admission != op.admissionSettings() {
+		if !reflect.DeepEqual(admission, op.admissionSettings()) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Admission: OnStartup comes too late to "+
 				"change it, as the manager's webhook server is in use: give it to kopf.New", op.name)
 		}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -45,3 +46,6 @@ func StartUp(ctx context.Context, op *Operator) error {
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
+
+// WebhookServerOf is the webhook server of a program of the operator, after [StartUp].
+func WebhookServerOf(op *Operator) webhook.Server { return op.given.Admission.webhookServer() }

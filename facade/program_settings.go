@@ -12,23 +12,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
 )
 
+// programSetting is a setting that only a program of its own can have, and what others do instead.
+type programSetting struct {
+	name string
+	set  bool
+	say  string
+}
+
 // programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
 func (s *Settings) programOnly() (problems []error) {
-	for _, one := range []struct {
-		name string
-		set  bool
-		say  string
-	}{
+	for _, one := range append(s.Admission.programOnly(), []programSetting{
 		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0, "the process is the project's"},
 		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
 		{"LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"},
-		{"Admission.Port", s.Admission.Port != 0, "give webhook.NewServer to the manager as its WebhookServer"},
-		{"Admission.SelfSigned", s.Admission.SelfSigned, "other replicas would have another certificate: set " +
-			"Admission.Secret"},
 		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
 		{"Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"},
 		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
-	} {
+	}...) {
 		if one.set {
 			problems = append(problems, fmt.Errorf("%s: it is for kopf.Main; here, %s", one.name, one.say))
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
 // widgetKind is the same for all, so that settings with it can be compared.
@@ -51,6 +52,16 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.SetString("team-a/webhook")
 	case "Admission.Secret":
 		s.Admission = kopf.AdmissionSettings{Secret: "team-a/certificate", URL: "https://here"}
+	case "Admission.Address":
+		field.SetString("127.0.0.1")
+	case "Admission.DetectCluster":
+		s.Admission = kopf.AdmissionSettings{Managed: "auto.kopf.dev", DetectCluster: true}
+	case "Admission.Tunnel":
+		s.Admission = kopf.AdmissionSettings{Managed: "auto.kopf.dev", Tunnel: tunnels.Detecting{}}
+	case "Admission.Server":
+		field.Set(reflect.ValueOf(&socketless{}))
+	case "Admission.RequireClientCertificate":
+		s.Admission = kopf.AdmissionSettings{ClientCA: "clients.crt", RequireClientCertificate: true}
 	case "Namespaces":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
 	case "Persistence.IgnoredFields":

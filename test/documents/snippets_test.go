@@ -10,12 +10,16 @@ import (
 
 // imported are the packages that snippets use, by the names that they have there.
 var imported = []string{
-	`"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"os"`, `"sync"`, `"time"`,
+	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"time"`,
+	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
+	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
+	`v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"`,
 	`kopf "github.com/kopf-runtime/kopf-runtime/facade"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/diff"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/diffbase"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/progress"`,
+	`"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"`,
 }
 
 func TestSnippets(t *testing.T) {
@@ -26,6 +30,7 @@ func TestSnippets(t *testing.T) {
 	for name, given := range map[string]string{
 		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error" +
 			" { return nil }\n",
+		"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
 	} {

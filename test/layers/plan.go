@@ -61,6 +61,7 @@ var House = Plan{
 	{Dir: "facade/internal/connection", Layer: 1},
 	{Dir: "facade/internal/console", Layer: 1},
 	{Dir: "facade/internal/liveness", Layer: 1, Only: pure()},
+	{Dir: "facade/internal/plainhttp", Layer: 1},
 	{Dir: "storage/diffbase", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 

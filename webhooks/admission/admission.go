@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,15 +17,11 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
-
-// startedInterval is how often the webhook server is tried before it is told to the cluster.
-const startedInterval = 100 * time.Millisecond
 
 // Admission is the admission of one operator, as a Runnable of a manager, which needs no leader's lease.
 type Admission struct {
@@ -40,6 +35,7 @@ type Admission struct {
 	first    sync.Once
 	scanned  chan struct{} // closed by the first scan, when the resources are known
 	open     chan struct{} // closed when reviews can be answered
+	reached  chan struct{} // closed when the webhook server can be reached, too
 
 	mu        sync.Mutex
 	bundle    []byte
@@ -53,7 +49,7 @@ func New(o Options) (*Admission, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
-	a := &Admission{options: o, scanned: make(chan struct{}), open: make(chan struct{})}
+	a := &Admission{options: o, scanned: make(chan struct{}), open: make(chan struct{}), reached: make(chan struct{})}
 	a.served.Store(&[]review.Served{})
 	for _, r := range o.Registrations {
 		a.handlers = append(a.handlers, adapters.New(r.Handler, o.Metrics))
@@ -158,78 +154,12 @@ func (a *Admission) Start(ctx context.Context) error {
 		also(a.reach)
 		also(a.writer.Run)
 	}
+	closeTunnel := a.openTunnel(running, stop)
 	<-running.Done()
 	all.Wait()
+	closeTunnel() // after the entries have gone that lead there
 	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
 		return fmt.Errorf("admission of operator %q: %w", a.options.Operator, cause)
 	}
 	return nil
-}
-
-// trust takes over a new CA bundle.
-func (a *Admission) trust(ctx context.Context, bundle []byte) {
-	a.mu.Lock()
-	a.bundle = bundle
-	a.mu.Unlock()
-	if a.options.Dump != "" {
-		if err := certificates.Dump(a.options.Dump, bundle); err != nil {
-			logf.FromContext(ctx).Error(err, "Cannot dump the CA bundle of webhooks")
-		}
-	}
-	a.tell()
-}
-
-// tell says where the API server finds the paths now. A tunnel need not know that the CA bundle has changed.
-func (a *Admission) tell() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.writer == nil || !a.reachable:
-	case a.options.Tunnel == nil:
-		a.writer.Reach(a.options.Reach(a.bundle))
-	case a.way != nil:
-		way := *a.way
-		if bytes.Equal(way.CABundle, a.local.Bundle) {
-			way.CABundle = a.bundle
-		}
-		a.writer.Reach(way)
-	}
-}
-
-// reach waits until requests are answered, and has the tunnel opened if there is one.
-func (a *Admission) reach(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-a.open:
-	}
-	for !a.isReachable() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(startedInterval):
-		}
-	}
-	a.tell()
-	if a.options.Tunnel == nil {
-		return nil
-	}
-	return a.options.Tunnel.Run(ctx, a.local, func(way admissionregistrationv1.WebhookClientConfig) {
-		a.mu.Lock()
-		a.way = &way
-		a.mu.Unlock()
-		a.tell()
-	})
-}
-
-// isReachable tells whether the webhook server answers, with a certificate that clients can trust.
-func (a *Admission) isReachable() bool {
-	if a.options.Started != nil && a.options.Started(nil) != nil {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.reachable = a.bundle != nil || a.options.Certificates == nil
-	a.local = tunnels.Local{Address: a.options.Local, Path: a.options.Path, Bundle: a.bundle}
-	return a.reachable
 }

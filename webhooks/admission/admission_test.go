@@ -12,11 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
 func TestOneIDForTwoKinds(t *testing.T) {
@@ -154,50 +152,6 @@ func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
 
 func (late) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")
-}
-
-// A tunnel moves, and the certificate is renewed: the cluster is told of both.
-func TestTunnel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := cluster(widgets)
-		o := options(api, of(widgets, "quota", ""))
-		moved, renewed := make(chan string), make(chan string)
-		o.Reach, o.Tunnel, o.Local = nil, moving(moved), "127.0.0.1:9443"
-		o.Certificates = renewing(renewed)
-		r := start(t, o)
-		defer r.stop(t)
-		want := func(url, bundle string) {
-			t.Helper()
-			time.Sleep(time.Second)
-			got := entries(t, api, validating)["quota.ops.example.org"].ClientConfig
-			if got.URL == nil || *got.URL != url || string(got.CABundle) != bundle {
-				t.Errorf("want %s and %s, got %+v", url, bundle, got)
-			}
-		}
-		renewed <- "first"
-		moved <- "https://one"
-		want("https://one/127.0.0.1:9443/ops/validate/quota", "first")
-		renewed <- "second"
-		want("https://one/127.0.0.1:9443/ops/validate/quota", "second")
-		moved <- "https://two"
-		want("https://two/127.0.0.1:9443/ops/validate/quota", "second")
-	})
-}
-
-// moving is a tunnel that says where it is, and to what it leads.
-type moving chan string
-
-func (m moving) Run(
-	ctx context.Context, to tunnels.Local, told func(admissionregistrationv1.WebhookClientConfig),
-) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case where := <-m:
-			told(tunnels.ByURL(where+"/"+to.Address+to.Path, to.Bundle))
-		}
-	}
 }
 
 // renewing is a source of which only the bundles are known.

@@ -84,6 +84,9 @@ func (a *Admission) follow(ctx context.Context) error {
 // scan gives the resources that are reviewed; not nil, unless nothing is known. Those that the API server cannot tell
 // of now are as before.
 func (a *Admission) scan(ctx context.Context, before []discovery.Resource) ([]discovery.Resource, error) {
+	if len(a.options.Registrations) == 0 {
+		return []discovery.Resource{}, nil // there is nothing to look for
+	}
 	all, err := discovery.Discover(ctx, a.api, a.groups()...)
 	var incomplete *discovery.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {

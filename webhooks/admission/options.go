@@ -27,7 +27,8 @@ type Registration struct {
 type Options struct {
 	// Operator is its name.
 	Operator string
-	// Registrations are its admitting handlers, in the order of registration.
+	// Registrations are its admitting handlers, in the order of registration. With none, managed configurations lose
+	// what a former version of the operator has there.
 	Registrations []Registration
 	// AsKopf serves any path as Kopf does, and writes configurations as Kopf does.
 	AsKopf bool
@@ -57,7 +58,7 @@ type Options struct {
 	Reach  func(bundle []byte) admissionregistrationv1.WebhookClientConfig
 	Tunnel tunnels.Tunnel
 	// Local is where the tunnel leads to; its path and bundle are filled in.
-	Local string
+	Local tunnels.Local
 	// Started tells when the webhook server can be reached, as its StartedChecker does: nothing is told to the cluster
 	// before. Nil is at once.
 	Started healthz.Checker

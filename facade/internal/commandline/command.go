@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
@@ -46,6 +47,8 @@ type Settings struct {
 	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
+	// WebhookServer is that of the manager; nil is the default one.
+	WebhookServer webhook.Server
 	// LogHandler gets the log; nil has it written to stderr.
 	LogHandler slog.Handler
 }

@@ -66,6 +66,7 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 	}
 	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
 	reads.Configure(&options)
+	options.WebhookServer = settings.WebhookServer
 	ctx = logf.IntoContext(ctx, log.WithName(r.base.program.Name))
 	return r.authorized(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
 		return r.serve(ctx, to, options)

@@ -37,7 +37,7 @@ func (p *Proxy) Run(
 		if err != nil {
 			return err
 		}
-		told(tunnels.ByURL("https://"+address+to.Path, to.Bundle))
+		told(tunnels.ByURL(to.Scheme+"://"+address+to.Path, to.Bundle))
 		if moved != nil {
 			close(moved)
 		}

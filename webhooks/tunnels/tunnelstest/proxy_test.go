@@ -23,7 +23,7 @@ func TestProxy(t *testing.T) {
 	told, ended := make(chan string, 2), make(chan error, 1)
 	proxy := tunnelstest.New()
 	go func() {
-		local := tunnels.Local{Address: strings.TrimPrefix(server.URL, "https://"), Path: "/secret"}
+		local := tunnels.Local{Scheme: "https", Address: strings.TrimPrefix(server.URL, "https://"), Path: "/secret"}
 		ended <- proxy.Run(ctx, local, func(c admissionregistrationv1.WebhookClientConfig) { told <- *c.URL })
 	}()
 	first := <-told

@@ -1,0 +1,201 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// serveUnderMain runs an operator with a handler that denies, as Main does, until the end of the test.
+func serveUnderMain(t *testing.T, api http.RoundTripper, settings kopf.AdmissionSettings) (stop func()) {
+	t.Helper()
+	withoutCluster(t)
+	op := kopf.New("test.example.org", kopf.Settings{
+		AddToScheme: runtime.SchemeBuilder{addWidgets}, Admission: settings,
+	})
+	op.OnLogin("fn", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		return &kopf.ConnectionInfo{Config: memapi.Config(api)}, nil
+	})
+	kopf.For(op, &Widget{}).Validate("quota", func(context.Context, *Admission) error {
+		return kopf.Deny(403, "no more")
+	})
+	end, stopped := commanded(t, op), false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if code, said := end(); code != 0 {
+			t.Errorf("the program: exit code %d\n%s", code, said)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+const quotaPath = "/test.example.org/validate/quota"
+
+// wantDenial asks until there is an answer, and wants it to be that of the handler.
+func wantDenial(t *testing.T, url string, config func() (*tls.Config, error)) {
+	t.Helper()
+	eventually(t, func() error {
+		trust, err := config()
+		if err != nil {
+			return err
+		}
+		return askQuota(t, url, trust)
+	})
+}
+
+// eventually tries until there is no error.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// askQuota sends one review. Anything but the denial is an error.
+func askQuota(t *testing.T, url string, config *tls.Config) error {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"request": request(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	asked, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&http.Client{Transport: transport}).Do(asked)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	var text bytes.Buffer
+	_, err = text.ReadFrom(answer.Body)
+	if answer.StatusCode != http.StatusOK || !strings.Contains(text.String(), "no more") {
+		return fmt.Errorf("got %d %s, %w", answer.StatusCode, text.String(), errors.Join(err))
+	}
+	return nil
+}
+
+// trusting reads the CA from a file.
+func trusting(file string) func() (*tls.Config, error) {
+	return func() (*tls.Config, error) {
+		bundle, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		return trustingIn(bundle), nil
+	}
+}
+
+func trustingIn(bundle []byte) *tls.Config {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(bundle)
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+func plainly() (*tls.Config, error) { return nil, nil }
+
+// freePort is one that nobody listens on, and that nobody gets who asks for any.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 10000 + rand.IntN(20000)
+		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
+			_ = listener.Close()
+			return port
+		}
+	}
+	t.Fatal("there is no port")
+	return 0
+}
+
+// widgetsOnly is a cluster that has widgets.
+func widgetsOnly() *memapi.Server {
+	api := cluster()
+	api.Install(served)
+	return api
+}
+
+// A whole program serves, with a certificate that the dumped file vouches for.
+func TestSelfSignedUnderMain(t *testing.T) {
+	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
+	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{SelfSigned: true, Port: port, DumpCA: dump})
+	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trusting(dump))
+}
+
+// Who ends TLS before the operator reaches it without.
+func TestInsecureUnderMain(t *testing.T) {
+	port := freePort(t)
+	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{Insecure: true, Port: port})
+	wantDenial(t, fmt.Sprintf("http://127.0.0.1:%d%s", port, quotaPath), plainly)
+}
+
+// mine is a server of the user's own, on a port that it has chosen.
+type mine struct {
+	webhook.Server // for its multiplexer
+	listener       net.Listener
+}
+
+func (m mine) Start(ctx context.Context) error {
+	server := &http.Server{Handler: m.WebhookMux(), ReadHeaderTimeout: time.Minute}
+	go func() { <-ctx.Done(); _ = server.Close() }()
+	_ = server.Serve(m.listener)
+	return nil
+}
+
+func (mine) StartedChecker() healthz.Checker { return healthz.Ping }
+
+// Reviews may come by a server of the user's own, and the API server may have to know a CA that is not the operator's.
+func TestOwnServerUnderMain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(bundle, []byte("of the proxy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	api := widgetsOnly()
+	serveUnderMain(t, api, kopf.AdmissionSettings{
+		Server: mine{webhook.NewServer(webhook.Options{}), listener}, Managed: "shared.example.org",
+		URL: "https://proxy.example.org/here", CABundle: bundle,
+	})
+	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, plainly)
+	eventually(t, func() error {
+		url, ca := quotaWay(t, api)
+		if url != "https://proxy.example.org/here"+quotaPath || string(ca) != "of the proxy" {
+			return fmt.Errorf("the cluster is told %q, %q", url, ca)
+		}
+		return nil
+	})
+}

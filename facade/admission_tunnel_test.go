@@ -1,0 +1,200 @@
+package facade_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels/tunnelstest"
+)
+
+// quotaWay is where the cluster is told that the handler is; empty if it is not.
+func quotaWay(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
+	t.Helper()
+	data, err := json.Marshal(api.Object(validating, "", "shared.example.org"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range read.Webhooks {
+		if entry.Name == "quota.test.example.org" && entry.ClientConfig.URL != nil {
+			return *entry.ClientConfig.URL, entry.ClientConfig.CABundle
+		}
+	}
+	return "", nil
+}
+
+// told waits until the cluster is told a way that was not known before.
+func told(t *testing.T, api *memapi.Server, before string) (url string, bundle []byte) {
+	t.Helper()
+	eventually(t, func() error {
+		if url, bundle = quotaWay(t, api); url == before {
+			return fmt.Errorf("the cluster is still told %q", url)
+		}
+		return nil
+	})
+	return url, bundle
+}
+
+// A tunnel leads to the handlers, at a path that nobody can guess (D-tunnel-path), and the cluster follows it when it
+// moves.
+func TestTunnelUnderMain(t *testing.T) {
+	api, tunnel := widgetsOnly(), tunnelstest.New()
+	stop := serveUnderMain(t, api, kopf.AdmissionSettings{
+		Managed: "shared.example.org", Tunnel: tunnel, Port: freePort(t),
+	})
+	first, bundle := told(t, api, "")
+	wantDenial(t, first, func() (*tls.Config, error) { return trustingIn(bundle), nil })
+	secret := strings.TrimSuffix(strings.SplitN(first, "/", 4)[3], quotaPath)
+	if len(secret) < 32 || strings.Contains(secret, "/") {
+		t.Errorf("who finds the tunnel by chance must not find the path: got %q", first)
+	}
+	guessed := strings.Replace(first, "/"+secret, "", 1)
+	if err := askQuota(t, guessed, trustingIn(bundle)); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("nothing is served without it: got %v", err)
+	}
+	tunnel.Move()
+	second, bundle := told(t, api, first)
+	wantDenial(t, second, func() (*tls.Config, error) { return trustingIn(bundle), nil })
+	stop()
+	if url, _ := quotaWay(t, api); url != "" {
+		t.Errorf("nothing leads there when it is closed: got %q", url)
+	}
+}
+
+// versioned is a cluster that says which one it is.
+type versioned struct {
+	http.RoundTripper
+	version string
+}
+
+func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/version" {
+		return v.RoundTripper.RoundTrip(r)
+	}
+	body := io.NopCloser(strings.NewReader(`{"gitVersion": "` + v.version + `"}`))
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{}, Body: body}, nil
+}
+
+// A cluster on this machine calls it by the name that it has for it, for which there is a certificate; all others are
+// told another way.
+func TestDetectClusterUnderMain(t *testing.T) {
+	port := freePort(t)
+	for version, want := range map[string]string{
+		"v1.35.0+k3s1": fmt.Sprintf("https://host.k3d.internal:%d%s", port, quotaPath),
+		"v1.35.0":      "https://here.example.org" + quotaPath,
+	} {
+		api := widgetsOnly()
+		stop := serveUnderMain(t, versioned{api, version}, kopf.AdmissionSettings{
+			Managed: "shared.example.org", DetectCluster: true, Port: port, URL: "https://here.example.org",
+		})
+		url, bundle := told(t, api, "")
+		if url != want {
+			t.Errorf("%s: want %s, got %s", version, want, url)
+		}
+		for _, host := range append(tunnels.DetectableHosts(), "here.example.org", "localhost") {
+			trust := trustingIn(bundle)
+			trust.ServerName = host
+			if err := askQuota(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trust); err != nil {
+				t.Errorf("the certificate is for %s: got %v", host, err)
+			}
+		}
+		stop()
+	}
+}
+
+// An unknown cluster, and nothing else said, ends the program: D-detect-cluster.
+func TestDetectClusterFails(t *testing.T) {
+	withoutCluster(t)
+	op := kopf.New("test.example.org", kopf.Settings{
+		AddToScheme: runtime.SchemeBuilder{addWidgets}, Admission: kopf.AdmissionSettings{
+			Managed: "shared.example.org", DetectCluster: true, Port: freePort(t),
+		},
+	})
+	op.OnLogin("fn", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+		return &kopf.ConnectionInfo{Config: memapi.Config(versioned{cluster(), "v1.35.0"})}, nil
+	})
+	kopf.For(op, &Widget{}).Validate("quota", admit)
+	code, _, errs := execute(t, op, "-A")
+	if code != 1 || !strings.Contains(errs, "none of k3d, minikube and Docker Desktop") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// Clients are asked who they are where it is said who may be one.
+func TestClientCAUnderMain(t *testing.T) {
+	known, stranger := clientPair(t, "known"), clientPair(t, "stranger")
+	cas := filepath.Join(t.TempDir(), "clients.crt")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: known.Certificate[0]})
+	if err := os.WriteFile(cas, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, required := range []bool{false, true} {
+		dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
+		stop := serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{
+			SelfSigned: true, Port: port, DumpCA: dump, ClientCA: cas, RequireClientCertificate: required,
+		})
+		url := fmt.Sprintf("https://localhost:%d%s", port, quotaPath)
+		as := func(pair *tls.Certificate) func() (*tls.Config, error) {
+			return func() (*tls.Config, error) {
+				config, err := trusting(dump)()
+				if err == nil && pair != nil {
+					config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+						return pair, nil
+					}
+				}
+				return config, err
+			}
+		}
+		wantDenial(t, url, as(known))
+		if config, err := as(stranger)(); err != nil || askQuota(t, url, config) == nil {
+			t.Errorf("required: %t: a stranger is refused: %v", required, err)
+		}
+		if config, err := as(nil)(); err != nil || (askQuota(t, url, config) != nil) != required {
+			t.Errorf("required: %t: who shows nothing is served, unless that is required: %v", required, err)
+		}
+		stop()
+	}
+}
+
+// clientPair is a certificate of a client that vouches for itself.
+func clientPair(t *testing.T, name string) *tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true, IsCA: true,
+	}
+	data, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{data}, PrivateKey: key}
+}

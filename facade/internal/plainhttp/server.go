@@ -1,0 +1,77 @@
+package plainhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+const (
+	// headerTimeout is how long a client may take for the headers of a request, idleTimeout how long between two.
+	headerTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
+	// shutdownTimeout is how long the requests may take that are there at the end.
+	shutdownTimeout = time.Minute
+)
+
+// Server is a webhook.Server that speaks plain HTTP.
+type Server struct {
+	address   string
+	mux       *http.ServeMux
+	listening atomic.Bool
+}
+
+var _ webhook.Server = (*Server)(nil)
+
+// New makes a server for a host and a port.
+func New(address string) *Server { return &Server{address: address, mux: http.NewServeMux()} }
+
+// NeedLeaderElection tells the manager that every replica serves.
+func (*Server) NeedLeaderElection() bool { return false }
+
+// Register puts a handler at a path. It panics if there is one.
+func (s *Server) Register(path string, hook http.Handler) { s.mux.Handle(path, hook) }
+
+// WebhookMux has all handlers.
+func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
+
+// StartedChecker is an error until the server listens.
+func (s *Server) StartedChecker() healthz.Checker {
+	return func(*http.Request) error {
+		if !s.listening.Load() {
+			return errors.New("the webhook server does not listen yet")
+		}
+		return nil
+	}
+}
+
+// Start serves until the context ends, and then what is there.
+func (s *Server) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("serving webhooks without TLS: %w", err)
+	}
+	s.listening.Store(true)
+	logf.FromContext(ctx).Info("Serving webhooks without TLS", "address", listener.Addr().String())
+	server := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving webhooks without TLS: %w", err)
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil {
+		return fmt.Errorf("ending the webhook server: %w", err)
+	}
+	return nil
+}
