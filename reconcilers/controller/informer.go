@@ -31,7 +31,7 @@ func (c *Controller) newCache() (cache.Cache, error) {
 	plural := c.resource.GroupVersionResource()
 	mapper.AddSpecific(c.resource.GroupVersionKind, plural, plural, scope)
 	options := cache.Options{
-		HTTPClient: c.health.Client(c.deps.HTTPClient), Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
+		HTTPClient: consistent(c.health.Client(c.deps.HTTPClient)), Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
 		ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: c.watchFailed(),
 	}

@@ -47,7 +47,7 @@ func TestInitialMarks(t *testing.T) {
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
-				w.controller.objects.Leave(nil)
+				w.controller.objects.Leave([]any{w.controller.cached(request.NamespacedName)})
 				w.listed()
 				w.pass()
 				w.wantCalls("a new one, listed again", "c")

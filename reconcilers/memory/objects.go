@@ -14,7 +14,7 @@ import (
 type Objects struct {
 	mu        sync.Mutex
 	resuming  bool // some handlers resume objects that existed before the operator
-	listed    bool // the first listing is over: objects that are listed from now on are not resumed
+	listed    bool // the first listing is over: of those that are listed from now on, only unknown objects are resumed
 	byUID     map[types.UID]*Object
 	left      map[types.UID]bool                   // objects that existed when a controller ended
 	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
@@ -24,20 +24,29 @@ type Objects struct {
 func NewObjects() *Objects { return &Objects{byUID: map[types.UID]*Object{}} }
 
 // Begin starts the run of a controller of the scope. The first one with handlers that resume objects makes MarkInitial
-// mark what is listed, until Leave.
+// mark all that is listed, until Leave. Of objects that were deleted when the previous run ended, Missed tells: nobody
+// takes their deletions any more.
 func (s *Objects) Begin(resuming bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, gone := range s.deletions {
+		for _, uid := range gone {
+			s.leave(uid)
+		}
+	}
+	clear(s.deletions)
 	if resuming && !s.resuming {
 		s.resuming, s.listed = true, false
 	}
 }
 
-// MarkInitial marks an object that is listed, if it is the first listing for handlers that resume objects.
+// MarkInitial marks an object that is listed, if there are handlers that resume objects: all of the first listing, and
+// those of later ones that are met for the first time, as they came while no controller was running. A mark that was
+// made before stays until the object is handled.
 func (s *Objects) MarkInitial(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.resuming || s.listed {
+	if !s.resuming || s.listed && s.left[uid] {
 		return
 	}
 	o := s.byUID[uid]
@@ -78,21 +87,25 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 }
 
 // Leave ends the run of a controller whose listing was complete, with what its cache has: nobody reports deletions
-// until the next run. MarkInitial marks nothing any more.
+// until the next run.
 func (s *Objects) Leave(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listed = true
-	if s.left == nil {
-		s.left = map[types.UID]bool{}
-	}
 	for uid := range uidsOf(cached) {
-		s.left[uid] = true
+		s.leave(uid)
 	}
 }
 
-// Missed forgets the objects that were deleted between two runs, and gives their uids. The cached objects are those of
-// a complete listing of the second run.
+func (s *Objects) leave(uid types.UID) {
+	if s.left == nil {
+		s.left = map[types.UID]bool{}
+	}
+	s.left[uid] = true
+}
+
+// Missed forgets the objects that were deleted between two runs, or since a listing that was never complete, and gives
+// their uids. The cached objects are those of a complete listing.
 func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,6 +117,12 @@ func (s *Objects) Missed(cached []any) (gone []types.UID) {
 		}
 	}
 	s.left = nil
+	for uid := range s.byUID {
+		if !now[uid] {
+			delete(s.byUID, uid)
+			gone = append(gone, uid)
+		}
+	}
 	return gone
 }
 

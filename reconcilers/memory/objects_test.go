@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,13 +53,49 @@ func TestResumeHandlersThatJoinLater(t *testing.T) {
 	}
 }
 
-// Versions are views of the same objects, and share a scope: nothing is met anew.
+// Versions are views of the same objects, and share a scope: nothing is met anew. What came while no controller was
+// running is.
 func TestMemoryOfAnotherController(t *testing.T) {
 	s := memory.NewObjects()
 	s.Begin(true)
-	s.Leave(nil)
+	s.Leave([]any{object("probe")})
 	if s.Begin(true); marks(s) {
 		t.Error("all objects are met for the first time again")
+	}
+	s.Missed(nil)
+	s.Leave([]any{object("another")})
+	if s.Begin(true); !marks(s) {
+		t.Error("an object that came meanwhile is not met for the first time")
+	}
+}
+
+// A mark is kept until the object is handled, or missing in the next listing that is complete.
+func TestMarksOfAnIncompleteListing(t *testing.T) {
+	s := memory.NewObjects()
+	s.Begin(true)
+	s.MarkInitial("stays")
+	s.MarkInitial("goes")
+	s.Begin(true)
+	if gone := s.Missed([]any{object("stays")}); !slices.Equal(gone, []types.UID{"goes"}) || s.Len() != 1 {
+		t.Errorf("missed %v, and %d are left", gone, s.Len())
+	}
+	if !s.Take("stays").Changes.Initial {
+		t.Error("the mark of an object that was not handled is lost")
+	}
+}
+
+// Handlers are not told of a deletion any more when the run that has seen it is over; all that is kept goes.
+func TestDeletedBeforeTheNextRun(t *testing.T) {
+	s := memory.NewObjects()
+	s.Begin(false)
+	s.Delete(object("goes"))
+	s.Leave(nil)
+	s.Begin(false)
+	if gone := s.Missed(nil); !slices.Equal(gone, []types.UID{"goes"}) {
+		t.Errorf("missed %v", gone)
+	}
+	if key := (types.NamespacedName{Namespace: "ns", Name: "a"}); s.Deleted(key, "goes") {
+		t.Error("a deletion is kept that nobody takes")
 	}
 }
 
@@ -85,7 +122,7 @@ func TestMissed(t *testing.T) {
 	if s.Len() != 1 {
 		t.Errorf("the memory of %d objects is left, want one", s.Len())
 	}
-	if gone := s.Missed(nil); len(gone) > 0 {
+	if gone := s.Missed([]any{object("stays")}); len(gone) > 0 {
 		t.Errorf("given a second time: %v", gone)
 	}
 }

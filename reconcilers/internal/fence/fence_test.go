@@ -195,3 +195,36 @@ func refused(err error) bool {
 func merging(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
 }
+
+// Without permission, writes are refused, though the fence stands, and reads are not.
+func TestPermission(t *testing.T) {
+	next := &transport{}
+	f, down := started(t)
+	defer down()
+	allowed := true
+	f.Limit(func() bool { return allowed })
+	c := f.Client(fake.NewClientBuilder().Build())
+	for _, allowed = range []bool{true, false, true} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+			request, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := f.Around(next).RoundTrip(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if want := !allowed && method != http.MethodGet; refused(err) != want {
+				t.Errorf("permission %t, %s: refused %t: %v", allowed, method, !want, err)
+			}
+		}
+		object := &corev1.Pod{}
+		object.Namespace, object.Name = "ns", "p"
+		if err := c.Delete(t.Context(), object); refused(err) == allowed {
+			t.Errorf("permission %t, the client of handlers: %v", allowed, err)
+		}
+		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
+			t.Errorf("permission %t, reads do no harm: %v", allowed, err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package reconcilers_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// lists is a connection that notes how the objects of a resource are listed, be it as a stream or not.
+type lists struct {
+	server   *memapi.Server
+	streamed bool // whether the API server can do that
+
+	mu   sync.Mutex
+	seen []string
+}
+
+func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if !strings.HasSuffix(r.URL.Path, "/configmaps") {
+		return l.server.RoundTrip(r)
+	}
+	way := "list"
+	switch {
+	case query.Get("sendInitialEvents") == "true":
+		way = "stream"
+	case query.Get("watch") != "":
+		return l.server.RoundTrip(r)
+	}
+	l.mu.Lock()
+	l.seen = append(l.seen, way+" of "+query.Get("resourceVersionMatch")+query.Get("resourceVersion"))
+	l.mu.Unlock()
+	if way == "stream" && !l.streamed {
+		return &http.Response{
+			StatusCode: http.StatusUnprocessableEntity, Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,` +
+				`"reason":"Invalid","message":"sendInitialEvents is forbidden for watch"}`)),
+		}, nil
+	}
+	return l.server.RoundTrip(r)
+}
+
+func (l *lists) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.seen
+	l.seen = nil
+	return seen
+}
+
+// What a cache of the API server remembers may be from before another operator handled an object. So no list is of any
+// version, be it at the start or after a pause.
+func TestListsAreConsistent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		streamed bool
+		want     []string
+	}{
+		"Streams": {"a stream of no version begins with what is there now", true, []string{"stream of NotOlderThan"}},
+		"Lists":   {"an old API server has no streams", false, []string{"stream of NotOlderThan", "list of "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				connection := &lists{server: memapi.New(), streamed: tc.streamed}
+				p, gate := newPeople(t, connection.server), &reconcilers.Gate{}
+				p.create("ConfigMap", "c")
+				seen := &journal{began: time.Now()}
+				h := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(seen)}
+				stop := operateAll(t, connection, reconcilers.Options{Gate: gate}, to(t, "configmaps", h))
+				defer stop()
+				time.Sleep(5 * time.Second)
+				if got := connection.take(); !slices.Equal(got, tc.want) {
+					t.Errorf("%s: at the start: %q, want %q", tc.reason, got, tc.want)
+				}
+				gate.Set(true)
+				time.Sleep(time.Hour)
+				p.create("ConfigMap", "d")
+				time.Sleep(time.Hour)
+				if got := connection.take(); len(got) != 0 {
+					t.Errorf("%s: in the pause: %q", tc.reason, got)
+				}
+				gate.Set(false)
+				time.Sleep(5 * time.Second)
+				if got := connection.take(); !slices.Equal(got, tc.want) {
+					t.Errorf("%s: after the pause: %q, want %q", tc.reason, got, tc.want)
+				}
+			})
+		})
+	}
+}

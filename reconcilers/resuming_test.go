@@ -1,0 +1,110 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// noting is a function that notes the types of its events, and the reasons of its changes.
+func noting(j *journal) handlers.Func {
+	return func(_ context.Context, call *handlers.Call) error {
+		object := unstructured.Unstructured{Object: call.Cause.Body}
+		what := "event " + call.Cause.Type
+		if call.Handler.Family == handlers.Changing {
+			what = call.Handler.ID + " for " + string(call.Cause.Reason)
+		}
+		j.add(fmt.Sprintf("%s: %s", object.GetName(), what))
+		return nil
+	}
+}
+
+// After a pause, event handlers get all objects as listed; change handlers are called for what changed meanwhile, and
+// those that resume for objects that this process has not handled.
+func TestHandlersAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		for _, name := range []string{"changes", "goes", "stays"} {
+			p.create("ConfigMap", name)
+		}
+		var mu sync.Mutex
+		forgotten := map[types.UID]int{}
+		gone := p.get("ConfigMap", "goes").GetUID()
+		j, gate := &journal{began: time.Now()}, &reconcilers.Gate{}
+		o := reconcilers.Options{Gate: gate, Forget: func(uid types.UID) {
+			mu.Lock()
+			defer mu.Unlock()
+			forgotten[uid]++
+		}}
+		other := operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", handles("u", cause.Create, &journal{})))
+		time.Sleep(time.Second)
+		other() // all of them were handled before
+		stop := operateAll(t, server, o,
+			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(j)}),
+			to(t, "configmaps", handles("u", cause.Update, j)), to(t, "configmaps", handles("c", cause.Create, j)),
+			to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: noting(j)}))
+		defer stop()
+		time.Sleep(time.Second)
+		want(t, j, "at the start", "changes: event ", "changes: r for resume", "goes: event ", "goes: r for resume",
+			"stays: event ", "stays: r for resume")
+		gate.Set(true)
+		time.Sleep(time.Second)
+		other = operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", handles("x", cause.Create, &journal{})))
+		p.create("ConfigMap", "handled")
+		time.Sleep(time.Minute)
+		other()
+		p.create("ConfigMap", "unhandled")
+		p.merge("ConfigMap", "changes", `{"data":{"a":"b"}}`)
+		p.remove("ConfigMap", "goes")
+		time.Sleep(time.Hour)
+		want(t, j, "in the pause")
+		gate.Set(false)
+		time.Sleep(time.Second)
+		want(t, j, "after the pause", "changes: event ", "changes: event MODIFIED", "changes: u for update",
+			"handled: event ", "handled: r for resume", "stays: event ", "unhandled: c for create", "unhandled: event ",
+			"unhandled: event MODIFIED")
+		if mu.Lock(); len(forgotten) != 1 || forgotten[gone] != 1 {
+			t.Errorf("forgotten: %v, want %s once", forgotten, gone)
+		}
+		mu.Unlock()
+	})
+}
+
+// handles is a handler of changes that notes its calls.
+func handles(id string, reason cause.Reason, j *journal) *handlers.Handler {
+	return &handlers.Handler{ID: id, Reason: reason, Call: noting(j)}
+}
+
+// want takes what has been noted, sorted.
+func want(t *testing.T, j *journal, when string, lines ...string) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var got []string
+	for _, line := range j.lines {
+		_, what, _ := strings.Cut(line, " ")
+		got = append(got, what)
+	}
+	j.lines = nil
+	slices.Sort(got)
+	if d := cmp.Diff(lines, got); d != "" {
+		t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
