@@ -65,7 +65,7 @@ var House = Plan{
 	{Dir: "storage/diffbase", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 1, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
-	{Dir: "facade/internal/commandline", Layer: 2},
+	{Dir: "facade/internal/freezing", Layer: 3},
 	{Dir: "peering", Layer: 2},
 	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
@@ -87,6 +87,7 @@ var House = Plan{
 
 	{Dir: "facade/hierarchies", Layer: 4},
 	{Dir: "facade/internal/inplace", Layer: 4},
+	{Dir: "facade/internal/commandline", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},

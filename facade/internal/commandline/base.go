@@ -32,8 +32,9 @@ func newBase(p Program, command string) base {
 	return base{program: p, environment: environmentOf(command)}
 }
 
-// add adds the flags. Kopf has the same, but those of the cluster.
-func (b *base) add(cmd *cobra.Command) {
+// add adds the flags to a command, where those of the scope mean what is said. Kopf has the same, but those of the
+// cluster.
+func (b *base) add(cmd *cobra.Command, one, all string) {
 	flags := cmd.Flags()
 	flags.StringVar(
 		&b.cluster.Kubeconfig, "kubeconfig", "",
@@ -43,8 +44,14 @@ func (b *base) add(cmd *cobra.Command) {
 	flags.StringVar(
 		&b.cluster.Context, "context", "", "the `name` of the context in these files; default: the current one",
 	)
-	b.scope.add(flags)
+	b.scope.add(flags, one, all)
 	b.log.add(flags)
+}
+
+// finish is for a command that has all of its flags: it has the environment stand in for them, and shells complete
+// their values.
+func (b *base) finish(cmd *cobra.Command) {
+	b.environment.standIn(cmd.Flags())
 	complete(cmd, b.contexts)
 }
 

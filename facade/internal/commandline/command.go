@@ -71,6 +71,10 @@ func (p Program) displayName() string {
 	return p.Name
 }
 
+// fromEnvironment is what the help of all commands says.
+const fromEnvironment = "Flags that are not given are read from the environment variables in brackets. There, " +
+	"namespaces stand between spaces."
+
 // New makes the command, with the sub-commands of Kopf, of which "run" does the same as the command itself. Its context
 // ends the operator.
 func New(p Program) *cobra.Command {
@@ -79,9 +83,7 @@ func New(p Program) *cobra.Command {
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
-			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" +
-			"Flags that are not given are read from the environment variables in brackets. There, namespaces stand " +
-			"between spaces.",
+			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" + fromEnvironment,
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          r.run,
@@ -98,7 +100,7 @@ func New(p Program) *cobra.Command {
 		Example: runExamples(root.Name() + " run"), Args: noFiles, RunE: r.run,
 	}
 	r.add(run)
-	root.AddCommand(run, versionCommand(p))
+	root.AddCommand(run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), versionCommand(p))
 	return root
 }
 

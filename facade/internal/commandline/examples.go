@@ -16,3 +16,21 @@ func runExamples(command string) string {
   # While you try a change, the operator that runs in the cluster pauses:
   % -A --context staging --dev`, "%", command)
 }
+
+// freezeExamples are those of the command that has operators pause.
+func freezeExamples(program string) string {
+	return strings.ReplaceAll(`  # All operators of the cluster that share the peering "default" pause for ten minutes:
+  % freeze -A -P default -t 10m
+
+  # Those of one namespace, with a priority of at most 500, and a word for the log:
+  % freeze -n team-a -P default -t 600 -p 500 -m "moving the database"`, "%", program)
+}
+
+// resumeExamples are those of the command that has them go on.
+func resumeExamples(program string) string {
+	return strings.ReplaceAll(`  # They go on:
+  % resume -A -P default
+
+  # Also those that somebody else has told to pause:
+  % resume -A -P default --id somebody@their.machine`, "%", program)
+}

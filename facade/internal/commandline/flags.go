@@ -39,8 +39,8 @@ func (r *runner) add(cmd *cobra.Command) {
 	)
 	flags.StringArrayVarP(&r.modules, "module", "m", nil, "a Python `module` for Kopf")
 	flags.Lookup("module").Hidden = true
-	r.base.add(cmd)
-	r.base.environment.standIn(flags)
+	r.base.add(cmd, "serve this `namespace`", "serve the whole cluster")
+	r.base.finish(cmd)
 }
 
 // check checks those flags that no other command has.

@@ -59,7 +59,7 @@ func TestWrongFlags(t *testing.T) {
 		"peering": {"nothing can have the name", "-P a_b", `-P (--peering): "a_b" is not the name of a peering object`},
 		"priority": {"it is a number",
 			"-p 1.5", `invalid argument "1.5" for "-p, --priority" flag: it is not a whole number`},
-		"module":  {"there is no Python", "-m a.b", "-m (--module): the handlers are in this program already"},
+		"module": {"there is no Python", "-m a.b", "-m (--module): the handlers are in this program already"},
 		"files": {"there is no Python",
 			"run a.py", `unknown argument "a.py": the handlers are in this program already`},
 		"version": {"it has no arguments", "version 1", `unknown command or argument "1"`},

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// scope is which namespaces a command is about.
+// scope is for which namespaces a command is about.
 type scope struct {
 	namespaces []string
 	all        bool
 }
 
-func (s *scope) add(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&s.namespaces, "namespace", "n", nil, "serve this `namespace`; may be given several times")
-	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "serve the whole cluster")
+func (s *scope) add(flags *pflag.FlagSet, one, all string) {
+	flags.StringArrayVarP(&s.namespaces, "namespace", "n", nil, one+"; may be given several times")
+	flags.BoolVarP(&s.all, "all-namespaces", "A", false, all)
 }
 
 // check checks the flags against each other, and brings the namespaces into their shortest form.

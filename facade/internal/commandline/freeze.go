@@ -1,0 +1,156 @@
+package commandline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// freezePriority is that of a freeze if nobody says another one. Kopf has the same.
+const freezePriority = 100
+
+// freezer is a command by which people have operators pause, or go on.
+type freezer struct {
+	base     base
+	freezes  bool
+	peering  string
+	identity string
+	priority number
+	lifetime lifetime
+	message  string
+	dev      bool
+}
+
+// freezeCommand has operators pause. Kopf: kopf freeze.
+func freezeCommand(p Program, program string) *cobra.Command {
+	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
+	cmd := &cobra.Command{
+		Use: "freeze", Short: "Have operators pause for some time", Args: noArguments,
+		Long: "Have operators pause: this one, and all that share its peering object, of whatever program, of the " +
+			"same priority or a lower one. They go on when the time is over, or with the command resume. It is done with " +
+			"the rights of whoever calls it, on the cluster that kubectl is set to.\n\n" + fromEnvironment,
+		Example: freezeExamples(program),
+		RunE:    f.run,
+	}
+	flags := cmd.Flags()
+	f.add(cmd)
+	flags.VarP(&f.lifetime, "lifetime", "t", "for how many `seconds`, or for what time, such as 10m; required")
+	flags.VarP(&f.priority, "priority", "p", "the `number` up to which operators pause")
+	flags.BoolVar(&f.dev, "dev", false, "take the priority 666, as that of operators with --dev")
+	flags.StringVarP(&f.message, "message", "m", "", "why, as a `text` for the log of this command only")
+	f.base.finish(cmd)
+	return cmd
+}
+
+// resumeCommand has operators go on. Kopf: kopf resume.
+func resumeCommand(p Program, program string) *cobra.Command {
+	f := &freezer{base: newBase(p, "resume")}
+	cmd := &cobra.Command{
+		Use: "resume", Short: "Have operators go on that were told to pause", Args: noArguments,
+		Long: "Have operators go on that pause because of the command freeze, here or in Kopf, by the same person on " +
+			"the same machine, or with the same --id.\n\n" + fromEnvironment,
+		Example: resumeExamples(program),
+		RunE:    f.run,
+	}
+	f.add(cmd)
+	f.base.finish(cmd)
+	return cmd
+}
+
+// add adds the flags that both commands have.
+func (f *freezer) add(cmd *cobra.Command) {
+	f.base.add(cmd, "the peering object of this `namespace`", "the peering object of the whole cluster")
+	cmd.Flags().StringVarP(
+		&f.peering, "peering", "P", "", "the `name` of the peering object, such as default; required",
+	)
+	cmd.Flags().StringVarP(
+		&f.identity, "id", "i", "", "whose record it is, as a `text`; default: $POD_ID, or user@host",
+	)
+}
+
+// check checks those flags that no other command has.
+func (f *freezer) check(cmd *cobra.Command) error {
+	if f.peering == "" {
+		return asUsage(cmd, errors.New(
+			"-P (--peering) is missing: the name of the peering object that the operators share, such as default",
+		))
+	}
+	if f.freezes && f.lifetime == 0 {
+		return asUsage(cmd, errors.New(
+			"-t (--lifetime) is missing: for how many seconds operators pause, unless resume comes first",
+		))
+	}
+	return checkPeering(cmd, f.peering)
+}
+
+// run writes the record, or removes it.
+func (f *freezer) run(cmd *cobra.Command, _ []string) error {
+	if err := f.base.check(cmd, func() error { return f.check(cmd) }); err != nil {
+		return err
+	}
+	settings, err := f.base.program.Operator.Settings()
+	if err != nil {
+		return err
+	}
+	log, err := f.base.logger(cmd, settings.LogHandler)
+	if err != nil {
+		return err
+	}
+	chosen, said := f.base.scope.choose(settings.Namespaces)
+	if !said {
+		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
+			"that, or -n to choose namespaces")
+	}
+	config, err := f.connect(settings)
+	if err != nil {
+		return err
+	}
+	if f.message != "" {
+		log = log.WithValues("reason", f.message)
+	}
+	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
+	order := freezing.Order{Peering: f.peering, Namespaces: chosen, Identity: f.name(ctx), Record: f.record()}
+	if err := order.Carry(ctx, config); err != nil {
+		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
+	}
+	return nil
+}
+
+// connect logs in as kubectl does: handlers of logins are for the operator alone, and come after its startup.
+func (f *freezer) connect(settings Settings) (*rest.Config, error) {
+	info, err := connection.Login(f.base.cluster.Kubeconfig, f.base.cluster.Context)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.AddUserAgent(rest.CopyConfig(info.Config), f.base.program.Name)
+	settings.Connection.Apply(config)
+	return config, nil
+}
+
+// name is whose record it is.
+func (f *freezer) name(ctx context.Context) string {
+	if f.identity != "" {
+		return f.identity
+	}
+	return peering.Identity(os.Getenv("POD_ID"), peering.Present(ctx), true)
+}
+
+// record has no runtime: it is nobody's who could be elected.
+func (f *freezer) record() peering.Record {
+	priority := int(f.priority)
+	if f.dev {
+		priority = devPriority
+	}
+	return peering.Record{Priority: priority, Lifetime: time.Duration(f.lifetime)}
+}

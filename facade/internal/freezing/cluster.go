@@ -1,0 +1,162 @@
+package freezing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// cluster is where the peering objects are.
+type cluster struct {
+	client client.Client
+	// kinds are those of the scope that the cluster has, one for each group.
+	kinds []discovery.Resource
+}
+
+// timeout is how long the API server may take for one answer.
+const timeout = time.Minute
+
+// connect finds the kinds of the scope.
+func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = cmp.Or(config.Timeout, timeout)
+	server, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
+	kinds, err := findKinds(ctx, api, clusterwide)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	all, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapperOf(kinds)})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	return &cluster{all, kinds}, nil
+}
+
+// groups and version are those of Kopf's peering: the second group is what old clusters have.
+var groups = []string{"kopf.dev", "zalando.org"}
+
+const version = "v1"
+
+// findKinds finds the kinds of one scope. That there are none is an error.
+func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (found []discovery.Resource, err error) {
+	plural := "kopfpeerings"
+	if clusterwide {
+		plural = "clusterkopfpeerings"
+	}
+	all, err := discovery.Discover(ctx, api, groups...)
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s: %w", plural, err)
+	}
+	for _, one := range all {
+		if one.Version == version && one.Plural == plural && one.Namespaced != clusterwide {
+			found = append(found, one)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, fmt.Errorf(
+		"this cluster has no %s, neither in %s: so no operator looks there. Their CRDs are in config/crd/peerings.yaml",
+		plural, strings.Join(groups, " nor in "),
+	)
+}
+
+// mapperOf knows the kinds, and namespaces.
+func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	for _, one := range kinds {
+		scope := meta.RESTScopeRoot
+		if one.Namespaced {
+			scope = meta.RESTScopeNamespace
+		}
+		plural := one.GroupVersionResource()
+		mapper.AddSpecific(one.GroupVersionKind, plural, plural, scope)
+	}
+	return mapper
+}
+
+// place is a namespace; empty is the whole cluster.
+type place struct {
+	namespace string
+	named     bool // by its name, not by a pattern
+}
+
+// places are those that are meant.
+func (c *cluster) places(ctx context.Context, texts []string) (all []place, err error) {
+	if len(texts) == 0 {
+		return []place{{named: true}}, nil
+	}
+	var patterns namespaces.Patterns
+	for _, text := range texts {
+		if strings.ContainsAny(text, "!*?,[") {
+			patterns = append(patterns, namespaces.Parse(text))
+			continue
+		}
+		all = append(all, place{text, true})
+	}
+	if len(patterns) == 0 {
+		return all, nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
+	switch err := c.client.List(ctx, list); {
+	case apierrors.IsForbidden(err) && len(all) > 0:
+		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
+			"patterns", fmt.Sprint(patterns), "error", err.Error())
+	case err != nil:
+		return nil, fmt.Errorf("listing the namespaces for the patterns %v: %w", patterns, err)
+	}
+	for _, one := range list.Items {
+		if patterns.Matches(one.Name) && !has(all, one.Name) {
+			all = append(all, place{namespace: one.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no namespace matches the patterns %v", patterns)
+	}
+	return all, nil
+}
+
+func has(all []place, namespace string) bool {
+	for _, one := range all {
+		if one.namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// missing says that there is no such object.
+func (c *cluster) missing(name, namespace string) error {
+	kind := c.kinds[0]
+	text := fmt.Sprintf("there is no %s %q", kind.Kind, name)
+	if namespace != "" {
+		text += fmt.Sprintf(" in the namespace %q", namespace)
+	}
+	return errors.New(text + ", so no operator looks there: name one with -P (--peering), or create it")
+}

@@ -1,0 +1,244 @@
+package freezing_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// ofCluster and ofNamespace are the kinds of one group.
+func ofCluster(group string) memapi.Resource {
+	return memapi.Resource{Group: group, Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings"}
+}
+
+func ofNamespace(group string) memapi.Resource {
+	return memapi.Resource{
+		Group: group, Version: "v1", Kind: "KopfPeering", Plural: "kopfpeerings", Namespaced: true,
+	}
+}
+
+// bench is a cluster with peering objects, and what is logged about them.
+type bench struct {
+	server     *memapi.Server
+	connection *memapi.Connection
+	log        bytes.Buffer
+}
+
+func newBench(kinds ...memapi.Resource) *bench {
+	server := memapi.New()
+	for _, kind := range kinds {
+		server.Install(kind)
+	}
+	return &bench{server: server, connection: server.Connect()}
+}
+
+// put makes an object, with the records of others.
+func (b *bench) put(kind memapi.Resource, namespace string, status map[string]any) {
+	metadata := map[string]any{"name": "default"}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	b.server.Put(kind, map[string]any{"metadata": metadata, "status": status})
+}
+
+// identities are those that have records in the object.
+func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string) []string {
+	t.Helper()
+	records, err := peering.Decode(b.server.Object(kind, namespace, "default"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{}
+	for identity := range records {
+		all = append(all, identity)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// carry carries an order of the identity "me", with a lifetime or none, and gives its error as a text.
+func (b *bench) carry(lifetime time.Duration, namespaces ...string) string {
+	log := logr.FromSlogHandler(slog.NewTextHandler(&b.log, nil))
+	order := freezing.Order{
+		Peering: "default", Namespaces: namespaces, Identity: "me",
+		Record: peering.Record{Priority: 100, Lifetime: lifetime},
+	}
+	if err := order.Carry(logf.IntoContext(context.Background(), log), memapi.Config(b.connection)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// other is the record of an operator that is alive.
+func other(priority int) map[string]any {
+	return map[string]any{
+		"priority": int64(priority), "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
+	}
+}
+
+// What a freeze writes is obeyed up to its priority, until a resume.
+func TestFreezeAndResume(t *testing.T) {
+	apart := ofCluster("kopf.dev")
+	apart.StatusSubresource = true
+	for name, kind := range map[string]memapi.Resource{
+		"group of today": ofCluster("kopf.dev"), "group of old": ofCluster("zalando.org"), "status subresource": apart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(kind, ofNamespace("kopf.dev"))
+			b.put(kind, "", map[string]any{"low": other(0), "high": other(101)})
+			if err := b.carry(time.Minute); err != "" {
+				t.Fatal(err)
+			}
+			records, err := peering.Decode(b.server.Object(kind, "", "default"), time.Now())
+			if err != nil || records["me"].Runtime != "" {
+				t.Errorf("nobody may be elected instead of it: %+v, error %v", records["me"], err)
+			}
+			for priority, paused := range map[int]bool{0: true, 100: true, 101: false} {
+				delete(records, "high")
+				self := peering.Self{Identity: "self", Priority: priority, Elects: true}
+				if got := peering.Judge(self, records, time.Now()).Paused(); got != paused {
+					t.Errorf("an operator with the priority %d pauses: %t", priority, got)
+				}
+			}
+			for _, want := range []string{"pausing=[low]", "do not pause", "peers=[high]", "name=default"} {
+				if !strings.Contains(b.log.String(), want) {
+					t.Errorf("want %q in the log: %s", want, &b.log)
+				}
+			}
+			if err := b.carry(0); err != "" {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff([]string{"high", "low"}, b.identities(t, kind, "")); d != "" {
+				t.Errorf("the records that are left (-want, +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Where both groups are served, operators look into both, or into the one that has the object.
+func TestBothGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		objects []string
+	}{
+		"both": {"operators of any age look", []string{"kopf.dev", "zalando.org"}},
+		"old":  {"the object was not moved", []string{"zalando.org"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(ofCluster("kopf.dev"), ofCluster("zalando.org"))
+			for _, group := range c.objects {
+				b.put(ofCluster(group), "", nil)
+			}
+			if err := b.carry(time.Minute); err != "" {
+				t.Fatalf("%s: %s", c.reason, err)
+			}
+			for _, group := range c.objects {
+				if d := cmp.Diff([]string{"me"}, b.identities(t, ofCluster(group), "")); d != "" {
+					t.Errorf("%s: records of %s (-want, +got):\n%s", c.reason, group, d)
+				}
+			}
+		})
+	}
+}
+
+var errForbidden = apierrors.NewForbidden(
+	schema.GroupResource{Group: "kopf.dev", Resource: "clusterkopfpeerings"}, "default",
+	errors.New("it is not for you"),
+)
+
+// Whatever keeps operators from pausing is told, with what to do about it: D-freeze.
+func TestFreezesInVain(t *testing.T) {
+	pruning := ofCluster("kopf.dev")
+	pruning.StatusFields = []string{"nothing"}
+	for name, c := range map[string]struct {
+		reason string
+		kind   memapi.Resource
+		absent bool
+		refuse string // the verb that is forbidden
+		resume bool
+		want   []string
+	}{
+		"no CRD": {"it has to be installed", ofNamespace("kopf.dev"), false, "", false,
+			[]string{"this cluster has no clusterkopfpeerings", "config/crd/peerings.yaml"}},
+		"no object": {"it has to be made", ofCluster("kopf.dev"), true, "", false,
+			[]string{`there is no ClusterKopfPeering "default"`, "-P (--peering)"}},
+		"no object to resume": {"a slip in its name", ofCluster("kopf.dev"), true, "", true,
+			[]string{`there is no ClusterKopfPeering "default"`}},
+		"no right": {"somebody else has it", ofCluster("kopf.dev"), false, "patch", false,
+			[]string{"is forbidden", "it is not for you", "config/rbac/peering_role.yaml"}},
+		"no right to resume": {"somebody else has it", ofCluster("kopf.dev"), false, "patch", true,
+			[]string{"is forbidden"}},
+		"no room": {"the record is dropped in silence", pruning, false, "", false,
+			[]string{"has not kept the record", "x-kubernetes-preserve-unknown-fields"}},
+		"other version": {"Kopf looks for v1", memapi.Resource{
+			Group: "kopf.dev", Version: "v2", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",
+		}, false, "", false, []string{"this cluster has no clusterkopfpeerings"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(c.kind)
+			if !c.absent && !c.kind.Namespaced {
+				b.put(c.kind, "", nil)
+			}
+			b.connection.Before = func(_ context.Context, r memapi.Request) error {
+				if r.Verb == c.refuse {
+					return errForbidden
+				}
+				return nil
+			}
+			lifetime := time.Minute
+			if c.resume {
+				lifetime = 0
+			}
+			err := b.carry(lifetime)
+			for _, want := range c.want {
+				if !strings.Contains(err, want) {
+					t.Errorf("%s: want %q in the error %q", c.reason, want, err)
+				}
+			}
+			if strings.Contains(b.log.String(), "Wrote") || strings.Contains(b.log.String(), "Removed") {
+				t.Errorf("it says to be done: %s", &b.log)
+			}
+		})
+	}
+}
+
+// A resume works without the right to read, and one in vain says whose records there are.
+func TestResumeOfNothing(t *testing.T) {
+	kind := ofCluster("kopf.dev")
+	b := newBench(kind)
+	b.put(kind, "", map[string]any{"you": other(100)})
+	if err := b.carry(0); err != "" {
+		t.Fatal(err)
+	}
+	if text := b.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "peers=[you]") {
+		t.Errorf("nobody is told of the identity: %s", text)
+	}
+	b.put(kind, "", map[string]any{"me": other(100)})
+	b.connection.Before = func(_ context.Context, r memapi.Request) error {
+		if r.Verb == "get" {
+			return errForbidden
+		}
+		return nil
+	}
+	if err := b.carry(0); err != "" {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{}, b.identities(t, kind, "")); d != "" {
+		t.Errorf("records (-want, +got):\n%s", d)
+	}
+}

@@ -1,0 +1,120 @@
+package freezing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// object is one peering object.
+type object struct {
+	stored   peering.Stored
+	resource schema.GroupResource
+}
+
+// carry writes or removes the record, and tells what comes of it.
+func (o object) carry(ctx context.Context, order Order) error {
+	log := logging.OfObject(
+		logging.OfKind(logf.FromContext(ctx), o.stored.Kind),
+		types.NamespacedName{Namespace: o.stored.Namespace, Name: o.stored.Name}, "",
+	)
+	if order.resumes() {
+		return o.remove(ctx, log, order.Identity)
+	}
+	record := order.Record
+	record.LastSeen = time.Now()
+	after, err := o.stored.Put(ctx, order.Identity, record)
+	if err != nil {
+		return o.explained(err)
+	}
+	others := o.records(after)
+	if _, kept := others[order.Identity]; !kept {
+		return fmt.Errorf(
+			"the API server has not kept the record in %s: its CRD must have "+
+				"x-kubernetes-preserve-unknown-fields: true for the status", o,
+		)
+	}
+	delete(others, order.Identity)
+	tell(log, order.Identity, record, others)
+	return nil
+}
+
+// tell says who pauses, and who does not.
+func tell(log logr.Logger, identity string, record peering.Record, others map[string]peering.Record) {
+	var pausing, above []string
+	for _, other := range slices.Sorted(maps.Keys(others)) {
+		if others[other].Priority > record.Priority {
+			above = append(above, other)
+		} else {
+			pausing = append(pausing, other)
+		}
+	}
+	log.Info("Wrote the record that pauses operators", "identity", identity, "priority", record.Priority,
+		"until", record.Expires().UTC().Format(time.RFC3339), "pausing", pausing)
+	if len(above) > 0 {
+		logging.Warn(log, "Operators of higher priorities do not pause", "priority", record.Priority, "peers", above)
+	}
+}
+
+// remove removes the record. That there is none is told, as the identity may be wrong.
+func (o object) remove(ctx context.Context, log logr.Logger, identity string) error {
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(o.stored.Kind)
+	key := client.ObjectKey{Namespace: o.stored.Namespace, Name: o.stored.Name}
+	err := o.stored.Client.Get(ctx, key, before)
+	if err != nil && !apierrors.IsForbidden(err) { // who may not read may write nevertheless
+		return o.explained(err)
+	}
+	status, _ := before.Object["status"].(map[string]any)
+	_, known := status[identity]
+	after, writing := o.stored.Put(ctx, identity, peering.Record{})
+	if writing != nil {
+		return o.explained(writing)
+	}
+	left := slices.Sorted(maps.Keys(o.records(after)))
+	if err == nil && !known {
+		logging.Warn(log, "There is no record to be removed; another --id has written those that are left",
+			"identity", identity, "peers", left)
+		return nil
+	}
+	log.Info("Removed the record that paused operators", "identity", identity, "peers", left)
+	return nil
+}
+
+// records are those that are good.
+func (o object) records(status map[string]any) map[string]peering.Record {
+	now := time.Now()
+	all, _ := peering.Decode(map[string]any{"status": status}, now) // operators tell of those that cannot be read
+	maps.DeleteFunc(all, func(_ string, one peering.Record) bool { return !one.Expires().After(now) })
+	return all
+}
+
+// explained says what to do about an error.
+func (o object) explained(err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: somebody has to allow it, as config/rbac/peering_role.yaml does for operators", err)
+	}
+	return fmt.Errorf("%s: %w", o, err)
+}
+
+// String names the object.
+func (o object) String() string {
+	text := fmt.Sprintf("%s %q", o.resource, o.stored.Name)
+	if o.stored.Namespace != "" {
+		text += fmt.Sprintf(" in the namespace %q", o.stored.Namespace)
+	}
+	return text
+}
