@@ -38,8 +38,8 @@ func freezeCommand(p Program, program string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "freeze", Short: "Have operators pause for some time", Args: noArguments,
 		Long: "Have operators pause: this one, and all that share its peering object, of whatever program, of the " +
-			"same priority or a lower one. They go on when the time is over, or with the command resume. It is done with " +
-			"the rights of whoever calls it, on the cluster that kubectl is set to.\n\n" + fromEnvironment,
+			"same priority or a lower one. They go on when the time is over, or with the command resume. It is " +
+			"done with the rights of whoever calls it, on the cluster that kubectl is set to.\n\n" + fromEnvironment,
 		Example: freezeExamples(program),
 		RunE:    f.run,
 	}
