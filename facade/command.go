@@ -67,8 +67,10 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 		return commandline.Settings{}, err
 	}
 	own := c.op.settings.values
+	cached, _ := own.patterns().Plain() // patterns may match any others
 	return commandline.Settings{
-		Scheme: scheme, Namespaces: own.Namespaces, CachedReads: own.CachedReads, LogHandler: own.LogHandler,
+		Scheme: scheme, Namespaces: own.patterns().Texts(), CachedNamespaces: cached, CachedReads: own.CachedReads,
+		LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
 		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
 	}, nil
@@ -79,7 +81,9 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 	limit := exitlimit.Watch(ctx, logf.Log.WithName(c.op.name), c.op.exitLimit)
 	defer limit.Stop()
 	c.op.mu.Lock()
-	c.op.given.Namespaces = given.Namespaces
+	if given.Scoped {
+		c.op.given.Namespaces, c.op.given.NamespacePatterns = given.Namespaces, nil
+	}
 	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()
 	ready, err := c.op.startUp(ctx)

@@ -3,6 +3,7 @@ package facade
 import (
 	"log/slog"
 	"math"
+	"regexp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,10 +28,17 @@ const (
 // unless the field says otherwise. Mistakes are told by the set-up, all at once, with the name of the field; so is a
 // field of which the feature is not served yet.
 type Settings struct {
-	// Namespaces restrict the operator to objects in these namespaces, by their exact names; objects outside of any
-	// namespace are handled nevertheless. Default: the whole cluster. The flags -n and -A of [Main] override it, and
-	// handlers of [Operator.OnStartup] have the last word. Kopf: the argument namespaces of kopf.operator.
+	// Namespaces restrict the operator to objects in some namespaces: by their names, or by patterns such as "team-*",
+	// "ns[0-9]?" and "[!a-c]*", each of which matches whole names. A pattern may take away, with "!", and give back of
+	// that, after commas: "team-*, !*-test, team-1-test"; "!kube-*" takes away from all. What one element of the list
+	// matches is served; commas do not separate names. Objects outside of any namespace are handled nevertheless.
+	// Patterns need the right to list and watch namespaces, see docs/scopes.md. Default: the whole cluster. The flags
+	// -n and -A of [Main] override it, and handlers of [Operator.OnStartup] have the last word. Kopf: the argument
+	// namespaces of kopf.operator.
 	Namespaces []string
+	// NamespacePatterns are patterns as Namespaces has them, beside those, as regular expressions: each matches whole
+	// names. Default: none. The flags -n and -A override it, too. Kopf: the argument namespaces of kopf.operator.
+	NamespacePatterns []*regexp.Regexp
 	// AddToScheme makes Go types known, so that [For] finds their kinds: it has the AddToScheme of every API package
 	// that is handled or read through clients, such as runtime.SchemeBuilder{v1.AddToScheme}. The types of client-go
 	// are known without it. Under SetupWithManager the functions are applied to the manager's scheme.
@@ -38,8 +46,9 @@ type Settings struct {
 	// CachedReads are the kinds that the Client of handlers reads from a cache, given by an empty object of each, such
 	// as &corev1.Secret{}. Under [Main] only: in a manager that the project makes, it is a matter of the manager. A
 	// cached read needs no request, but may be a little old; and it has the namespaces that the operator is restricted
-	// to, no other ones. The operator must be allowed to list and watch the kind in all of these: otherwise, reads of
-	// it fail. Default: none, so each read is a request for what the API server has now.
+	// to by their names, no other ones; with patterns, it has all. The operator must be allowed to list and watch the
+	// kind in all of these: otherwise, reads of it fail. Default: none, so each read is a request for what the API
+	// server has now.
 	CachedReads []client.Object
 	// LogHandler gets all lines of the log, with their values as attributes, such as slog.NewJSONHandler(os.Stderr,
 	// nil). Under [Main] only: in a manager that the project makes, give logr.FromSlogHandler(handler) to it as its
@@ -126,10 +135,11 @@ type PeeringSettings struct {
 	Clusterwide bool
 }
 
-// ScanningSettings are those of the search for kinds. Kopf: settings.scanning.
+// ScanningSettings are those of the search for kinds and namespaces. Kopf: settings.scanning.
 type ScanningSettings struct {
 	// Disabled looks for kinds only once, when the operator starts, and does not watch CRDs: for operators without the
 	// right to do so, and for clusters where nothing of it changes. Kinds that come later are not served before the
-	// next start, nor is a kind whose CRD is not there yet: the log says so. Kopf: disabled.
+	// next start, nor is a kind whose CRD is not there yet: the log says so. Nor are namespaces listed: only those are
+	// served that are named in full. Kopf: disabled.
 	Disabled bool
 }

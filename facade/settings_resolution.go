@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // settings are those of an operator with all defaults filled in, and with what follows from them.
@@ -22,7 +22,7 @@ type settings struct {
 // clone gives settings that share no list with these: the caller may go on with its own.
 func (s Settings) clone() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
-	s.CachedReads = slices.Clone(s.CachedReads)
+	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
 	s.Queueing.ErrorDelays = slices.Clone(s.Queueing.ErrorDelays)
 	s.Networking.ErrorBackoffs = slices.Clone(s.Networking.ErrorBackoffs)
 	p := &s.Persistence
@@ -46,17 +46,35 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 
 // checkScope checks the settings that have no section.
 func (s *Settings) checkScope() (problems []error) {
-	names, err := commandline.UniqueNamespaces(s.Namespaces)
-	if err != nil {
-		problems = append(problems, fmt.Errorf("%s: %w", "Namespaces", err))
+	for _, text := range s.Namespaces {
+		if err := namespaces.Check(text); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", "Namespaces", err))
+		}
 	}
-	s.Namespaces = names
+	slices.Sort(s.Namespaces)
+	s.Namespaces = slices.Compact(s.Namespaces)
+	for i, expression := range s.NamespacePatterns {
+		if expression == nil {
+			problems = append(problems, fmt.Errorf("NamespacePatterns[%d]: the regular expression is nil", i))
+		}
+	}
 	for i, add := range s.AddToScheme {
 		if add == nil {
 			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
 		}
 	}
 	return problems
+}
+
+// patterns are those of the namespaces that are served; none is the whole cluster.
+func (s *Settings) patterns() (all namespaces.Patterns) {
+	for _, text := range s.Namespaces {
+		all = append(all, namespaces.Parse(text))
+	}
+	for _, expression := range s.NamespacePatterns {
+		all = append(all, namespaces.Regexp(expression))
+	}
+	return all
 }
 
 // backoff is the delay as the engine has it, where a negative one is none.

@@ -3,6 +3,7 @@ package facade_test
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -66,7 +68,16 @@ func TestSettings(t *testing.T) {
 				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true,
 			})},
 		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
-			with(func(o *reconcilers.Options) { o.Namespaces = []string{"a", "b"} })},
+			with(func(o *reconcilers.Options) {
+				o.Namespaces = namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b")}
+			})},
+		"patterns": {"they go to the engine as they are, whatever their form", kopf.Settings{
+			Namespaces: []string{"a-*"}, NamespacePatterns: []*regexp.Regexp{regexp.MustCompile("b-.+")},
+		}, with(func(o *reconcilers.Options) {
+			o.Namespaces = namespaces.Patterns{
+				namespaces.Parse("a-*"), namespaces.Regexp(regexp.MustCompile("b-.+")),
+			}
+		})},
 		"numbers": {"they go to the engine as they are", kopf.Settings{
 			Queueing: kopf.QueueingSettings{WorkerLimit: 3, ErrorDelays: []time.Duration{time.Hour}},
 			Execution: kopf.ExecutionSettings{

@@ -177,7 +177,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
 	return reconcilers.Options{
-		Name: op.name, Registrations: watching(plan), Namespaces: s.values.Namespaces, Metrics: metrics.Registry,
+		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: metrics.Registry,
 		Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
 		KopfTexts: kept.KopfFormats,

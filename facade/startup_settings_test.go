@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,8 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		s.Admission = kopf.AdmissionSettings{ClientCA: "clients.crt", RequireClientCertificate: true}
 	case "Namespaces":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
+	case "NamespacePatterns":
+		field.Set(reflect.ValueOf([]*regexp.Regexp{regexp.MustCompile("a.+")}))
 	case "Persistence.IgnoredFields":
 		field.Set(reflect.ValueOf([]string{"spec.size"}))
 	case "Persistence.AnnotationPrefix":

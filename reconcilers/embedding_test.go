@@ -66,7 +66,7 @@ func (e *embedder) add(m ctrl.Manager, name string) {
 	}
 	watching := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: count(&e.events)}
 	err := reconcilers.SetupWithManager(m, reconcilers.Options{
-		Name: name, Prefix: name, Finalizer: name + "/finalizer", Namespaces: []string{"a", "b"},
+		Name: name, Prefix: name, Finalizer: name + "/finalizer", Namespaces: named("a", "b"),
 		Diffbase: diffbase.Annotations{Prefix: name}, Progress: progress.Annotations{Prefix: name},
 		Registrations: []reconcilers.Registration{
 			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),

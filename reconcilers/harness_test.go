@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
@@ -215,4 +216,12 @@ func operateIn(
 		}
 	}()
 	return func() { cancel(); <-done }
+}
+
+// named are patterns, or names of namespaces.
+func named(texts ...string) (all namespaces.Patterns) {
+	for _, text := range texts {
+		all = append(all, namespaces.Parse(text))
+	}
+	return all
 }

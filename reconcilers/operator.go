@@ -13,12 +13,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
@@ -34,6 +32,7 @@ type operator struct {
 	health       *health.Health
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
+	scopes       *scopes
 }
 
 var (
@@ -98,33 +97,14 @@ func (o *operator) run(ctx context.Context) {
 		})
 	}
 	o.health.Reach(health.Started)
+	// Whatever pauses the operator: those who decide that may have to know the namespaces.
+	if watch := o.beginScopes(ctx); watch != nil {
+		background.Go(watch)
+	}
 	o.options.Gate.pass(ctx, func(ctx context.Context) {
-		o.health.Serve(ctx, o.readiness.Waiting)
+		o.beginServing(ctx)
 		o.orchestrator.Run(ctx)
 	})
-}
-
-// Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
-// all of it is.
-func (o *operator) Announce(
-	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
-) {
-	var serving, filling, unknown, indexing []string
-	for _, a := range all {
-		scopes := o.scopesOf(a.Resource)
-		serving = append(serving, scopes...)
-		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 {
-			filling = append(filling, scopes...)
-		}
-	}
-	for _, selector := range unanswered {
-		unknown = append(unknown, selector.String())
-		if o.options.indexes(selector) {
-			indexing = append(indexing, selector.String())
-		}
-	}
-	o.health.Announce(serving, unknown)
-	o.readiness.Begin(ctx, filling, indexing)
 }
 
 // Run serves one resource in all its namespaces until the context ends, unless it is refused.
@@ -136,32 +116,15 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 	}
 	if err != nil {
 		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", idsOf(a.Handlers))
-		o.readinessWithout(a.Resource)
-		for _, scope := range o.scopesOf(a.Resource) {
-			o.health.Scope(scope).Refuse()
-		}
+		o.refuse(a.Resource)
 		return
 	}
-	controller.Run(ctx, o.controllers, a.Resource, o.options.scopes(a.Resource.Namespaced), a.Handlers)
+	controller.Run(ctx, o.controllers, a.Resource, o.namespacesOf(a.Resource), a.Handlers)
 	cause := context.Cause(ctx)
 	if errors.Is(cause, controller.ErrRestarting) || errors.Is(cause, controller.ErrRemoved) {
-		o.readinessWithout(a.Resource)
+		names, _ := o.scopes.live.Current()
+		o.readinessWithout(a.Resource, names)
 	}
-}
-
-// readinessWithout is for a resource that is not served, or not any more: handlers must not wait for its indices.
-func (o *operator) readinessWithout(r discovery.Resource) {
-	for _, scope := range o.scopesOf(r) {
-		o.readiness.Done(scope)
-	}
-}
-
-// scopesOf are the names of the scopes of a resource.
-func (o *operator) scopesOf(r discovery.Resource) (names []string) {
-	for _, namespace := range o.options.scopes(r.Namespaced) {
-		names = append(names, memory.Scope{Resource: r.GroupResource(), Namespace: namespace}.String())
-	}
-	return names
 }
 
 // checkIDs tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -66,8 +67,11 @@ type Options struct {
 	Digests Digests
 	// Registrations are the handlers, in the order of registration.
 	Registrations []Registration
-	// Namespaces restrict the operator; none is the whole cluster.
-	Namespaces []string
+	// Namespaces restrict the operator; none is the whole cluster. What is outside of any namespace is served anyway.
+	Namespaces namespaces.Patterns
+	// Served is kept up to date with the namespaces that are served, also in a pause, from Begin on; nil has
+	// SetupWithManager make one.
+	Served *namespaces.Live
 	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of
 	// two and more, some are kept for deletions, and as many for the rest.
 	Workers int
@@ -106,7 +110,8 @@ type Options struct {
 	// timeout, or all workers of a kind while objects wait. Zero is DefaultStuckTimeout, negative is for ever.
 	StuckTimeout time.Duration
 	// ScanOnce finds out once what the selectors mean, when the API server answers for the first time: no CRDs are
-	// watched, and kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
+	// watched, and kinds that come, change or go later are not noticed. Nor are namespaces listed: of these, only those
+	// are served that are named in full. Kopf: scanning.disabled.
 	ScanOnce bool
 	// Watching says how resources and CRDs are watched.
 	Watching Watching
@@ -202,14 +207,6 @@ func (o Options) indexes(selector discovery.Selector) bool {
 	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
 		return r.Selector == selector && r.Handler.Index != nil
 	})
-}
-
-// scopes are the namespaces to be watched, one cache each; the empty one is the whole cluster.
-func (o Options) scopes(namespaced bool) []string {
-	if !namespaced || len(o.Namespaces) == 0 {
-		return []string{""}
-	}
-	return o.Namespaces
 }
 
 // Places are where the operator remembers what it handled, on every object, as JSON pointers, sorted: no one else may

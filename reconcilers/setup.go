@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -64,6 +65,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
+	lookout, err := dynamic.NewForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of operator %q for namespaces: %w", o.Name, err)
+	}
 	var metrics *adapters.Metrics
 	if o.Metrics != nil {
 		if metrics, err = adapters.NewMetrics(o.Name, o.Metrics); err != nil {
@@ -72,7 +77,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	}
 	own := &operator{
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
-		readiness: indexes.NewReadiness(), health: state,
+		readiness: indexes.NewReadiness(), health: state, scopes: newScopes(o, lookout),
 	}
 	own.poster.DefaultNamespace = o.DefaultNamespace
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})

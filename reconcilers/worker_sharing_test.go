@@ -120,7 +120,7 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 			return nil
 		}}
 		stop := operateAll(
-			t, server, reconcilers.Options{Workers: 1, Namespaces: []string{"a", "b", "c"}}, to(t, "configmaps", alone),
+			t, server, reconcilers.Options{Workers: 1, Namespaces: named("a", "b", "c")}, to(t, "configmaps", alone),
 		)
 		defer stop()
 		time.Sleep(time.Second)

@@ -68,21 +68,6 @@ type Controller struct {
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
-// Run handles the objects of a resource in all the namespaces, the empty one of which is the whole cluster, until the
-// context ends. It returns when the last handler has returned.
-func Run(
-	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces []string, own []*adapters.Handler,
-) {
-	var running sync.WaitGroup
-	w := newWorkers(deps, r)
-	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
-	for _, namespace := range namespaces {
-		c := newController(deps, r, namespace, own, w)
-		running.Go(func() { c.run(ctx) })
-	}
-	running.Wait()
-}
-
 func newController(
 	deps *Dependencies, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
 ) *Controller {

@@ -98,6 +98,11 @@ func (c *Controller) endRun(ctx context.Context) {
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return
 	}
+	c.forgetAll()
+}
+
+// forgetAll forgets all objects that existed when the previous run ended.
+func (c *Controller) forgetAll() {
 	c.forgetMissing(nil)
 	if c.indexer != nil {
 		c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)

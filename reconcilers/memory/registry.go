@@ -60,3 +60,22 @@ func (r *Registry) Of(s Scope) Scoped {
 	}
 	return known
 }
+
+// Namespaces are those that there is memory of a resource for.
+func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for scope := range r.scopes {
+		if scope.Resource == of {
+			names = append(names, scope.Namespace)
+		}
+	}
+	return names
+}
+
+// Drop forgets a scope of which no controller runs. Whoever has its memory may go on with that.
+func (r *Registry) Drop(s Scope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.scopes, s)
+}

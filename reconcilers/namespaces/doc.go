@@ -1,11 +1,9 @@
 // Package namespaces says which namespaces an operator serves: those that its patterns match, from the time when they
 // are seen until nothing is left in them.
 //
-// It is apart because that is a matter of names and of conditions alone, whatever is handled there. It never asks the
-// API server, and never starts or stops anything.
+// It is apart because that is a matter of names and of conditions alone, whatever is handled there. It asks the API
+// server for namespaces only, and only where patterns need it; it starts and stops nothing.
 //
-// No other package uses it yet: operators take namespaces by their names only.
-//
-// Neighbours: package orchestration will start and stop controllers by the set, as it does by kinds that appear and
-// vanish, which are package discovery's.
+// Neighbours: package controller starts and stops controllers by the set; package reconcilers has the set kept up to
+// date, also while the operator is paused; kinds that appear and vanish are package discovery's.
 package namespaces

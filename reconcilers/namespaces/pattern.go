@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Pattern tells for a namespace whether it is served. Kopf: NamespacePattern.
@@ -30,19 +32,26 @@ func Parse(text string) Pattern {
 	return p
 }
 
-// Regexp is a pattern of the namespaces whose whole names match the expression.
+// Regexp is a pattern of the namespaces whose whole names match the expression, whatever it prefers to match.
 func Regexp(expression *regexp.Regexp) Pattern {
-	whole := regexp.MustCompile("^(?:" + expression.String() + ")$") // what compiles, does so in a group
-	return Pattern{text: expression.String(), expression: whole}
+	longest := *expression // the caller's is left as it is
+	longest.Longest()
+	return Pattern{text: expression.String(), expression: &longest}
 }
 
 // String is the text of the pattern.
 func (p Pattern) String() string { return p.text }
 
+// Equal tells whether the patterns have the same form and text.
+func (p Pattern) Equal(other Pattern) bool {
+	return p.text == other.text && (p.expression == nil) == (other.expression == nil)
+}
+
 // Matches tells whether the namespace of that name is served.
 func (p Pattern) Matches(name string) bool {
 	if p.expression != nil {
-		return p.expression.MatchString(name)
+		at := p.expression.FindStringIndex(name)
+		return at != nil && at[0] == 0 && at[1] == len(name)
 	}
 	var first, matched bool
 	for i, g := range p.globs {
@@ -66,6 +75,19 @@ func (p Patterns) Matches(name string) bool {
 	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Matches(name) })
 }
 
+// Plain gives the names, sorted, if all of the patterns are plain names: then nobody has to look which namespaces there
+// are.
+func (p Patterns) Plain() (names []string, ok bool) {
+	for _, one := range p {
+		if one.expression != nil || strings.ContainsAny(one.text, "!*?,[") {
+			return nil, false
+		}
+		names = append(names, one.text)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
 // Specific are those of the patterns that can be nothing but the names of namespaces: all that can be served where
 // namespaces may not be listed. Brackets are not looked at, as in Kopf.
 func (p Patterns) Specific() (names []string) {
@@ -75,4 +97,24 @@ func (p Patterns) Specific() (names []string) {
 		}
 	}
 	return names
+}
+
+// Named are those of the specific ones that can be served without a look at the cluster, sorted: there are no
+// namespaces of other names.
+func (p Patterns) Named() (names []string) {
+	for _, name := range p.Specific() {
+		if len(validation.IsDNS1123Label(name)) == 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Texts are those of the patterns.
+func (p Patterns) Texts() (texts []string) {
+	for _, one := range p {
+		texts = append(texts, one.String())
+	}
+	return texts
 }

@@ -21,6 +21,12 @@ func NewServed(patterns ...Pattern) *Served {
 // Names are those of the set, sorted.
 func (s *Served) Names() []string { return slices.Sorted(maps.Keys(s.names)) }
 
+// Has tells whether the namespace is one of them.
+func (s *Served) Has(name string) bool {
+	_, has := s.names[name]
+	return has
+}
+
 // List takes over what a listing of all namespaces has: what is not among them is gone.
 func (s *Served) List(objects []map[string]any) {
 	listed := map[string]struct{}{}
@@ -44,8 +50,11 @@ func (s *Served) Observe(event watch.EventType, object map[string]any) {
 	}
 }
 
-// gone tells whether nothing is left in a namespace, as far as its conditions tell.
+// gone tells whether nothing is left in a namespace: it is not there any more, or its conditions tell so.
 func gone(event watch.EventType, object map[string]any) bool {
+	if event == watch.Deleted {
+		return true
+	}
 	status, _ := object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
 	for _, one := range conditions {
@@ -54,7 +63,7 @@ func gone(event watch.EventType, object map[string]any) bool {
 		}
 	}
 	metadata, _ := object["metadata"].(map[string]any)
-	return event == watch.Deleted || metadata["deletionTimestamp"] != nil && len(conditions) > 0
+	return metadata["deletionTimestamp"] != nil && len(conditions) > 0
 }
 
 func nameOf(object map[string]any) string {

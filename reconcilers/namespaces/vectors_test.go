@@ -118,3 +118,66 @@ func TestServedForgets(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", delta)
 	}
 }
+
+// TestRegexp has expressions that prefer a part of a name, and one that only another syntax takes.
+func TestRegexp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		expression *regexp.Regexp
+		yes, no    []string
+	}{
+		{regexp.MustCompile("a|ab"), []string{"a", "ab"}, []string{"b", "abc", "xab"}},
+		{regexp.MustCompile("ns-.*?"), []string{"ns-", "ns-1"}, []string{"my-ns-1"}},
+		{regexp.MustCompile("^ns$"), []string{"ns"}, []string{"ns1"}},
+		{regexp.MustCompilePOSIX("a**"), []string{"", "aa"}, []string{"ab"}},
+	} {
+		p := namespaces.Regexp(c.expression)
+		for _, name := range c.yes {
+			if !p.Matches(name) {
+				t.Errorf("%s does not match %q", p, name)
+			}
+		}
+		for _, name := range c.no {
+			if p.Matches(name) {
+				t.Errorf("%s matches %q", p, name)
+			}
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		patterns namespaces.Patterns
+		plain    bool
+	}{
+		{namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b-1")}, true},
+		{namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b*")}, false},
+		{namespaces.Patterns{namespaces.Parse("ns[0-9]")}, false},
+		{namespaces.Patterns{namespaces.Parse("!a")}, false},
+		{namespaces.Patterns{namespaces.Parse("a,b")}, false},
+		{namespaces.Patterns{namespaces.Regexp(regexp.MustCompile("a"))}, false},
+	} {
+		if names, plain := c.patterns.Plain(); plain != c.plain || plain && len(names) != len(c.patterns) {
+			t.Errorf("%s: %v, %v", c.patterns, names, plain)
+		}
+	}
+}
+
+// Some remove the finalizer of a namespace by force while it has content: it is gone nevertheless.
+func TestServedForgetsWhatIsDeletedByForce(t *testing.T) {
+	t.Parallel()
+	served := namespaces.NewServed(namespaces.Parse("a*"))
+	object := map[string]any{
+		"metadata": map[string]any{"name": "a1", "deletionTimestamp": "x"},
+		"status":   map[string]any{"conditions": []any{map[string]any{"status": "True"}}},
+	}
+	served.Observe(watch.Modified, object)
+	if names := served.Names(); len(names) != 1 {
+		t.Errorf("its objects are still to finish: %v", names)
+	}
+	served.Observe(watch.Deleted, object)
+	if names := served.Names(); len(names) != 0 {
+		t.Errorf("left for ever: %v", names)
+	}
+}

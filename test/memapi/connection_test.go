@@ -158,3 +158,27 @@ func TestCut(t *testing.T) {
 		t.Errorf("other connections go on: %v, owner %s", err, owner(server))
 	}
 }
+
+func TestCompact(t *testing.T) {
+	server, connection, _, object := stocked(t)
+	server.Compact()
+	watch := func(version string) int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://mem/apis/memapi.example.org/v1/widgets?watch=true&resourceVersion="+version, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := connection.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	if code := watch("1"); code != http.StatusGone {
+		t.Errorf("a watch from before: %d", code)
+	}
+	if code := watch(object.GetResourceVersion()); code != http.StatusOK {
+		t.Errorf("a watch from now on: %d", code)
+	}
+}

@@ -103,7 +103,7 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	default:
 		return target{}, gv, false
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" { // which is one of the namespace itself
 		t.namespace, parts = parts[1], parts[2:]
 	}
 	t.Resource = Resource{Group: gv.Group, Version: gv.Version, Plural: parts[0]}

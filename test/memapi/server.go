@@ -22,6 +22,7 @@ type Server struct {
 	resources []Resource
 	objects   map[schema.GroupResource]map[string]map[string]any // by "namespace/name", without apiVersion
 	history   []event
+	compacted int64 // the version before which nothing is known
 	version   int64
 	uids      int
 	changed   chan struct{} // closed by every change, and replaced
@@ -75,9 +76,11 @@ func builtIn() []Resource {
 	}
 	pods := core("Pod", "pods", "po", true)
 	pods.StatusSubresource, pods.Categories = true, []string{"all"}
+	namespaces := core("Namespace", "namespaces", "ns", false)
+	namespaces.StatusSubresource = true
 	definitions := definitionsResource
 	return []Resource{
-		core("Namespace", "namespaces", "ns", false), core("ConfigMap", "configmaps", "cm", true),
+		namespaces, core("ConfigMap", "configmaps", "cm", true),
 		core("Secret", "secrets", "", true), core("Event", "events", "ev", true), pods, definitions,
 	}
 }

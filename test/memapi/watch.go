@@ -3,6 +3,7 @@ package memapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -28,6 +29,14 @@ type event struct {
 func (s *Server) record(t target, before, after, last map[string]any) {
 	s.history = append(s.history, event{s.version, t.groupResource(), before, after, last})
 	s.wake()
+}
+
+// Compact forgets what has happened: a watch from before, if it is begun later, is refused with the status 410. Those
+// that run must have been served.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history, s.compacted = nil, s.version
 }
 
 // seen is what a watch with this interest shows of the event; empty if nothing.
@@ -79,6 +88,10 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 		w.initial = s.matching(t, wanted)
 	} else if w.from, err = strconv.ParseInt(asked, 10, 64); err != nil {
 		return refuse(r, apierrors.NewBadRequest("invalid resource version: "+asked))
+	} else if w.from < s.compacted {
+		return refuse(r, apierrors.NewResourceExpired(
+			fmt.Sprintf("too old resource version: %d (%d)", w.from, s.compacted),
+		))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	if limit := timeout(query); limit > 0 {

@@ -36,8 +36,10 @@ type Operator interface {
 type Settings struct {
 	// Scheme has all types of the operator.
 	Scheme *runtime.Scheme
-	// Namespaces are those that the operator is restricted to; none means the whole cluster.
+	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster.
 	Namespaces []string
+	// CachedNamespaces are those that the manager's cache has; none means all.
+	CachedNamespaces []string
 	// Connection says how the cluster is connected to.
 	Connection connection.Settings
 	// Probe gives the results of the probes, StopProbes ends them; nil is without any.

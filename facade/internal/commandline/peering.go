@@ -10,9 +10,10 @@ const devPriority = 666
 
 // Given is what flags say of an operator: it wins over the operator's settings.
 type Given struct {
-	// Namespaces are those that the operator is restricted to; none means the whole cluster. They are the operator's
-	// own if no flag says otherwise.
+	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster. They count if
+	// it is Scoped: else no flag says otherwise than the operator.
 	Namespaces []string
+	Scoped     bool
 	Peering    Peering
 }
 

@@ -34,7 +34,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	namespaces, said := r.base.scope.choose(settings.Namespaces)
-	given := Given{Namespaces: namespaces, Peering: r.peering.given(cmd)}
+	given := Given{Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd)}
 	return operator.Around(cmd.Context(), given, func() error {
 		// The startup may have changed anything.
 		settings, err := operator.Settings()
@@ -64,7 +64,7 @@ func (r *runner) connect(ctx context.Context, settings Settings, log logr.Logger
 	if err != nil {
 		return err
 	}
-	options := r.managerOptions(settings.Scheme, settings.Namespaces, log)
+	options := r.managerOptions(settings.Scheme, settings.CachedNamespaces, log)
 	reads.Configure(&options)
 	options.WebhookServer = settings.WebhookServer
 	ctx = logf.IntoContext(ctx, log.WithName(r.base.program.Name))

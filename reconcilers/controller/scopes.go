@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+)
+
+// errVanished is the cause of the end of one namespace's controller.
+var errVanished = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
+
+// Namespaces are those whose objects are handled; the empty one is the whole cluster.
+type Namespaces interface {
+	// Current gives them, and what is closed when they have changed.
+	Current() (names []string, changed <-chan struct{})
+}
+
+// scopes are the controllers of one resource, one for each namespace.
+type scopes struct {
+	deps     *Dependencies
+	resource discovery.Resource
+	handlers []*adapters.Handler
+	workers  *workers
+	running  map[string]scope
+	all      sync.WaitGroup
+}
+
+// scope is the controller of one namespace, which runs, or is about to end.
+type scope struct {
+	stop    context.CancelCauseFunc
+	done    chan struct{}
+	stopped bool
+}
+
+// Run handles the objects of a resource in all the namespaces, as they come and go, until the context ends. It returns
+// when the last handler has returned.
+func Run(
+	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces Namespaces, own []*adapters.Handler,
+) {
+	w := newWorkers(deps, r)
+	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
+	s := &scopes{deps: deps, resource: r, handlers: own, workers: w, running: map[string]scope{}}
+	defer s.all.Wait()
+	for ctx.Err() == nil {
+		names, changed := namespaces.Current()
+		s.adjust(ctx, names)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
+// adjust stops the controllers of namespaces that are not served any more, and starts those of new ones.
+func (s *scopes) adjust(ctx context.Context, names []string) {
+	for _, name := range s.deps.Memory.Namespaces(s.resource.GroupResource()) {
+		if _, known := s.running[name]; !known && !slices.Contains(names, name) {
+			s.abandon(name) // it has vanished while nothing was running
+		}
+	}
+	for name, one := range s.running {
+		switch {
+		case slices.Contains(names, name) || one.stopped && !one.over():
+		case one.stopped:
+			delete(s.running, name)
+		default:
+			one.stop(errVanished)
+			one.stopped = true
+			s.running[name] = one
+		}
+	}
+	for _, name := range names {
+		if before, known := s.running[name]; !known || before.stopped {
+			s.start(ctx, name, before.done)
+		}
+	}
+}
+
+// start runs the controller of a namespace, when that of an earlier namespace of this name has ended, if there is one.
+func (s *scopes) start(ctx context.Context, name string, before <-chan struct{}) {
+	ctx, stop := context.WithCancelCause(ctx)
+	now := scope{stop: stop, done: make(chan struct{})}
+	s.running[name] = now
+	s.all.Go(func() {
+		defer close(now.done)
+		defer stop(nil)
+		if before != nil {
+			<-before
+		}
+		c := newController(s.deps, s.resource, name, s.handlers, s.workers)
+		c.run(ctx)
+		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
+			s.deps.Memory.Drop(c.scope)
+		}
+	})
+}
+
+// abandon forgets all that is known of a namespace.
+func (s *scopes) abandon(name string) {
+	newController(s.deps, s.resource, name, s.handlers, s.workers).forgetAll()
+	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
+}
+
+// over tells whether the controller has ended.
+func (s scope) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}

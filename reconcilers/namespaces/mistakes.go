@@ -1,0 +1,54 @@
+package namespaces
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Check tells what is wrong with a pattern that [Parse] takes: it could match no namespace, or not all that its author
+// had in mind.
+func Check(text string) error {
+	if !strings.ContainsAny(text, "!*?,[") {
+		if problems := validation.IsDNS1123Label(text); len(problems) > 0 {
+			return fmt.Errorf("%q is not the name of a namespace: %s", text, problems[0])
+		}
+		return nil
+	}
+	taken := strings.HasPrefix(strings.TrimSpace(text), "!")
+	for i, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		negated := strings.HasPrefix(part, "!")
+		if err := checkGlob([]rune(strings.TrimLeft(part, "!"))); err != nil {
+			return fmt.Errorf("%q is not a pattern of namespaces: %w", text, err)
+		}
+		taken = taken || negated
+		if i > 0 && !taken {
+			return fmt.Errorf("%q does not match what %q does: after a comma, there is what is taken away, with \"!\" "+
+				"before it, or given back of that; make it a pattern of its own", text, part)
+		}
+	}
+	return nil
+}
+
+// checkGlob tells why a glob can match no namespace.
+func checkGlob(pattern []rune) error {
+	if len(pattern) == 0 {
+		return errors.New("there is nothing before or after a comma, or after \"!\"")
+	}
+	for i := 0; i < len(pattern); i++ {
+		char := pattern[i]
+		switch {
+		case char == '[' && classEnd(pattern[i:]) > 0:
+			i += classEnd(pattern[i:])
+		case char == '[':
+			return errors.New("a bracket is not closed")
+		case char == '*' || char == '?' || char == '-', 'a' <= char && char <= 'z', '0' <= char && char <= '9':
+		default:
+			return fmt.Errorf("%q is in no name: these have lower case letters, digits and \"-\"", char)
+		}
+	}
+	return nil
+}

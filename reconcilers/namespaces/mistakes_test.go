@@ -1,0 +1,42 @@
+package namespaces_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// D-namespace-mistakes: patterns that mean less than they seem to are told.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":              `"" is not the name of a namespace`,
+		"Team_A":        `"Team_A" is not the name of a namespace`,
+		"a b":           `"a b" is not the name of a namespace`,
+		"a,b":           `"a,b" does not match what "b" does`,
+		"a*,b*,!c":      `"a*,b*,!c" does not match what "b*" does`,
+		"a*,":           "nothing before or after a comma",
+		"!":             "nothing before or after a comma",
+		",a":            "nothing before or after a comma",
+		"Team-*":        `'T' is in no name`,
+		"ns/*":          `'/' is in no name`,
+		"ns[0-9":        "a bracket is not closed",
+		"a":             "",
+		"a-*":           "",
+		"ns[!A-Z]?":     "",
+		"!*-pr-*":       "",
+		"a*,!ab*, abc":  "",
+		"!a, a1":        "",
+		" !a":           "",
+		"*":             "",
+		"kube-*,!*stem": "",
+	} {
+		switch err := namespaces.Check(text); {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package reconcilers
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+)
+
+// scopes are the resources that an operator serves, each in its namespaces: either may change at any time.
+type scopes struct {
+	live   *namespaces.Live
+	client dynamic.Interface
+
+	mu         sync.Mutex // held while the namespaces change, so that nothing runs unannounced
+	announced  bool       // since the operator has begun to serve, or gone on
+	assigned   []orchestration.Assignment
+	unanswered []discovery.Selector
+	refused    map[schema.GroupResource]bool
+}
+
+func newScopes(o Options, client dynamic.Interface) *scopes {
+	s := &scopes{live: o.Served, client: client, refused: map[schema.GroupResource]bool{}}
+	if s.live == nil {
+		s.live = namespaces.NewLive()
+	}
+	return s
+}
+
+// beginScopes has the namespaces served that need no look at the cluster, and gives what keeps them up to date until
+// the context ends: only if patterns have to be compared with those that there are.
+func (o *operator) beginScopes(ctx context.Context) (watch func()) {
+	patterns := o.options.Namespaces
+	names, plain := patterns.Plain()
+	switch {
+	case len(patterns) == 0:
+		o.serve(ctx, []string{namespaces.Everywhere})
+	case plain:
+		o.serve(ctx, names)
+	case o.options.ScanOnce:
+		names = patterns.Named()
+		logging.Warn(o.log, "Scanning is disabled, so only those namespaces are served that are named in full",
+			"namespaces", names, "patterns", patterns.Texts())
+		o.serve(ctx, names)
+	default:
+		watcher := &namespaces.Watcher{
+			Client: o.scopes.client, Patterns: patterns, Serve: func(names []string) { o.serve(ctx, names) },
+		}
+		return func() { watcher.Run(ctx) }
+	}
+	return nil
+}
+
+// serve has all resources served in these namespaces from now on.
+func (o *operator) serve(ctx context.Context, names []string) {
+	s := o.scopes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, _ := s.live.Current()
+	appeared, vanished := without(names, before), without(before, names)
+	switch {
+	case before == nil && len(o.options.Namespaces) > 0:
+		o.log.Info("Serving namespaces", "namespaces", names)
+	case before != nil && len(appeared)+len(vanished) == 0:
+		return
+	case before != nil:
+		o.log.Info("Namespaces appeared or vanished; serving those that match", "appeared", appeared,
+			"vanished", vanished)
+	}
+	if s.announced {
+		o.announce(ctx, names)
+	}
+	s.live.Set(names)
+}
+
+// without are the names that are not among the others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// beginServing is called when the operator begins to serve, and when it goes on after a pause.
+func (o *operator) beginServing(ctx context.Context) {
+	o.scopes.mu.Lock()
+	defer o.scopes.mu.Unlock()
+	o.scopes.announced = false
+	o.health.Serve(ctx, o.readiness.Waiting)
+}
+
+// Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
+// all of it is.
+func (o *operator) Announce(
+	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
+) {
+	s := o.scopes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.announced, s.assigned, s.unanswered = true, all, unanswered
+	names, _ := s.live.Current()
+	o.announce(ctx, names)
+}
+
+// announce is for what is assigned, in these namespaces; nil ones are not known yet. The lock is held.
+func (o *operator) announce(ctx context.Context, names []string) {
+	var serving, filling, unknown, indexing []string
+	for _, a := range o.scopes.assigned {
+		scopes := scopesOf(a.Resource, names)
+		serving = append(serving, scopes...)
+		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !o.scopes.refused[a.Resource.GroupResource()] {
+			filling = append(filling, scopes...)
+		}
+	}
+	for _, selector := range o.scopes.unanswered {
+		unknown = append(unknown, selector.String())
+		if o.options.indexes(selector) {
+			indexing = append(indexing, selector.String())
+		}
+	}
+	if names == nil {
+		unknown = append(unknown, "namespaces")
+		if slices.ContainsFunc(o.options.selectors(), o.options.indexes) {
+			indexing = append(indexing, "namespaces")
+		}
+	}
+	o.health.Announce(serving, unknown)
+	for _, a := range o.scopes.assigned {
+		if o.scopes.refused[a.Resource.GroupResource()] {
+			o.refuseIn(a.Resource, names)
+		}
+	}
+	o.readiness.Begin(ctx, filling, indexing)
+}
+
+// refuse notes that a resource is not served in any namespace, until it is tried again.
+func (o *operator) refuse(r discovery.Resource) {
+	o.scopes.mu.Lock()
+	defer o.scopes.mu.Unlock()
+	o.scopes.refused[r.GroupResource()] = true
+	names, _ := o.scopes.live.Current()
+	o.refuseIn(r, names)
+	o.readinessWithout(r, names)
+}
+
+func (o *operator) refuseIn(r discovery.Resource, names []string) {
+	for _, scope := range scopesOf(r, names) {
+		o.health.Scope(scope).Refuse()
+	}
+}
+
+// readinessWithout is for a resource that is not served, or not any more: handlers must not wait for its indices.
+func (o *operator) readinessWithout(r discovery.Resource, names []string) {
+	for _, scope := range scopesOf(r, names) {
+		o.readiness.Done(scope)
+	}
+}
+
+// namespacesOf are those that a resource is served in.
+func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
+	o.scopes.mu.Lock()
+	defer o.scopes.mu.Unlock()
+	delete(o.scopes.refused, r.GroupResource())
+	if !r.Namespaced {
+		return namespaces.NewLive(namespaces.Everywhere)
+	}
+	return o.scopes.live
+}
+
+// scopesOf are the names of the scopes of a resource.
+func scopesOf(r discovery.Resource, names []string) (all []string) {
+	if !r.Namespaced {
+		names = []string{namespaces.Everywhere}
+	}
+	for _, namespace := range names {
+		all = append(all, memory.Scope{Resource: r.GroupResource(), Namespace: namespace}.String())
+	}
+	return all
+}

@@ -1,0 +1,172 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// heap is how much memory is in use, in KiB, beside what a server knows of the past.
+func heap(server *memapi.Server) int {
+	server.Compact()
+	var now runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&now)
+	return int(now.HeapAlloc >> 10)
+}
+
+// Nothing is left of namespaces that were served: no goroutine, no watch, no memory, no entry of an index, no daemon.
+func TestNamespacesLeaveNothing(t *testing.T) {
+	const many, rounds = 200, 2
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("a-stays")
+		index, filling := byName()
+		var calls, ticks, running, forgotten atomic.Int64
+		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		stop := operateAll(t, connection, reconcilers.Options{
+			Namespaces: named("a-*"), Forget: func(types.UID) { forgotten.Add(1) },
+		},
+			to(t, "configmaps", filling), to(t, "configmaps", counting("c", cause.Create, &calls)),
+			to(t, "configmaps", timer("t", time.Minute, counting("t", "", &ticks).Call)),
+			to(t, "configmaps", daemon("d", handlers.Background{}, func(_ context.Context, c *handlers.Call) error {
+				running.Add(1)
+				defer running.Add(-1)
+				<-c.Live.Stopping()
+				return nil
+			})))
+		defer stop()
+		time.Sleep(time.Minute)
+		var goroutines, memory []int
+		for round := range rounds {
+			goroutines, memory = append(goroutines, growth.Goroutines()), append(memory, heap(server))
+			for n := range many {
+				l.open(fmt.Sprint("a-", n))
+			}
+			time.Sleep(time.Minute)
+			if open, entries := connection.open.Load(), index.Len(); open != many+1 || entries != many+1 {
+				t.Errorf("round %d: %d watches, %d entries", round, open, entries)
+			}
+			t.Logf("round %d: %d goroutines and %d KiB before, %d and %d with %d namespaces more", round,
+				goroutines[round], memory[round], growth.Goroutines(), heap(server), many)
+			for n := range many {
+				l.raze(fmt.Sprint("a-", n))
+			}
+			time.Sleep(time.Minute)
+			if open, entries, left := connection.open.Load(), index.Len(), running.Load(); open != 1 || entries != 1 ||
+				left != 1 {
+				t.Errorf("round %d: %d watches, %d entries, %d daemons are left", round, open, entries, left)
+			}
+		}
+		goroutines, memory = append(goroutines, growth.Goroutines()), append(memory, heap(server))
+		if first, last := goroutines[0], goroutines[rounds]; last > first {
+			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+		}
+		if second, last := memory[1], memory[rounds]; last > second+second/4 {
+			t.Errorf("%d KiB after a round, %d after %d of them: %v", second, last, rounds, memory)
+		}
+		if calls.Load() != 1+many*rounds || forgotten.Load() < many*rounds || ticks.Load() == 0 {
+			t.Errorf("%d calls, %d ticks, %d forgotten", calls.Load(), ticks.Load(), forgotten.Load())
+		}
+	})
+}
+
+// What vanishes in a pause is forgotten when the pause is over, and what comes in it is noticed meanwhile.
+func TestNamespacesInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("a1")
+		l.open("a2")
+		index, filling := byName()
+		gate := &reconcilers.Gate{}
+		var seen visited
+		var forgotten atomic.Int64
+		served := namespaces.NewLive()
+		m := examine(t, server)
+		stop := operateIn(t, m, reconcilers.Options{
+			Namespaces: named("a*"), Gate: gate, Served: served, Forget: func(types.UID) { forgotten.Add(1) },
+		}, to(t, "configmaps", filling), to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		time.Sleep(time.Minute)
+		gate.Set(true)
+		time.Sleep(time.Minute)
+		l.raze("a1")
+		l.open("a3")
+		time.Sleep(time.Minute)
+		if names, _ := served.Current(); fmt.Sprint(names) != "[a2 a3]" || seen.take() != "a1 a2" {
+			t.Errorf("in the pause: %v", names)
+		}
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		if got := seen.take(); got != "a3" || index.Len() != 2 || forgotten.Load() != 1 {
+			t.Errorf("handled in %q, %d entries, %d objects forgotten", got, index.Len(), forgotten.Load())
+		}
+		m.want("after the pause", m.ready)
+	})
+}
+
+// All handlers wait for the indices of all namespaces, so for the namespaces, too; and so does the readiness.
+func TestIndicesOfNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		for _, name := range []string{"a1", "a2", "b"} {
+			l.open(name)
+		}
+		index, filling := byName()
+		found := make(chan int, 10)
+		m := examine(t, delaying(server, "namespaces", steady(20*time.Second)))
+		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")}, to(t, "configmaps", filling),
+			to(t, "namespaces", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					found <- index.Len()
+					return nil
+				}}))
+		defer stop()
+		time.Sleep(5 * time.Second)
+		m.want("namespaces are not listed", m.ready,
+			"caches: namespaces: not listed yet",
+			"discovery: the API server has not answered yet for: namespaces",
+			"indices: handlers wait until the indexed resources are listed: namespaces")
+		time.Sleep(time.Minute)
+		m.want("all is listed", m.ready)
+		if got := <-found; got != 2 {
+			t.Errorf("the first handler found %d of 2 objects in the index", got)
+		}
+	})
+}
+
+// A resource that is refused is not waited for in namespaces that come later.
+func TestRefusedResourceInNewNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("a1")
+		var calls atomic.Int64
+		m := examine(t, server)
+		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")},
+			to(t, "configmaps", counting("c", cause.Create, &calls)), to(t, "cm", counting("c", cause.Create, &calls)))
+		defer stop()
+		time.Sleep(time.Minute)
+		l.open("a2")
+		time.Sleep(time.Minute)
+		m.want("two handlers of one id", m.ready)
+	})
+}

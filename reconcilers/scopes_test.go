@@ -1,0 +1,292 @@
+package reconcilers_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// landlords are people who make and end namespaces.
+type landlords struct{ people }
+
+// open makes a namespace with a config map in it.
+func (l landlords) open(name string) {
+	l.t.Helper()
+	namespace := l.object("Namespace", name)
+	namespace.SetNamespace("")
+	if err := l.Create(context.Background(), namespace); err != nil {
+		l.t.Fatal(err)
+	}
+	l.fill(name)
+}
+
+// fill makes a config map in a namespace, which may not be there.
+func (l landlords) fill(name string) {
+	l.t.Helper()
+	content := l.object("ConfigMap", "in-"+name)
+	content.SetNamespace(name)
+	if err := l.Create(context.Background(), content); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// condemn marks a namespace for deletion, with a condition. The API server does so in the spec; here, it is a
+// finalizer.
+func (l landlords) condemn(name, remaining string) {
+	l.t.Helper()
+	namespace := l.object("Namespace", name)
+	namespace.SetNamespace("")
+	finalizer := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["kubernetes.io/content"]}}`))
+	if err := l.Patch(context.Background(), namespace, finalizer); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.Delete(context.Background(), namespace); err != nil {
+		l.t.Fatal(err)
+	}
+	l.judge(name, remaining)
+}
+
+// judge says whether anything remains in a namespace that ends.
+func (l landlords) judge(name, remaining string) {
+	l.t.Helper()
+	namespace := l.object("Namespace", name)
+	namespace.SetNamespace("")
+	status := `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"` + remaining + `"}]}}`
+	patch := client.RawPatch(types.MergePatchType, []byte(status))
+	if err := l.Status().Patch(context.Background(), namespace, patch); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// raze deletes a namespace with all that is in it.
+func (l landlords) raze(name string) {
+	l.t.Helper()
+	content := l.object("ConfigMap", "in-"+name)
+	content.SetNamespace(name)
+	namespace := l.object("Namespace", name)
+	namespace.SetNamespace("")
+	for _, o := range []*unstructured.Unstructured{content, namespace} {
+		if err := l.Delete(context.Background(), o); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// visited collects the namespaces of the objects that a handler was called for.
+type visited struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
+	return &handlers.Handler{ID: id, Reason: reason, Call: func(_ context.Context, c *handlers.Call) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.names = append(v.names, (&unstructured.Unstructured{Object: c.Cause.Body}).GetNamespace())
+		return nil
+	}}
+}
+
+// take gives what was collected since the last time.
+func (v *visited) take() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	slices.Sort(v.names)
+	all := strings.Join(v.names, " ")
+	v.names = nil
+	return all
+}
+
+func TestNamespacesComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		for _, name := range []string{"a1", "a2", "b1", "c"} {
+			l.open(name)
+		}
+		var seen visited
+		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		live := namespaces.NewLive()
+		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"), Served: live},
+			to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		want := func(when, called string, served ...string) {
+			t.Helper()
+			time.Sleep(10 * time.Second)
+			if got := seen.take(); got != called {
+				t.Errorf("%s: handled in %q, want %q", when, got, called)
+			}
+			if names, _ := live.Current(); !slices.Equal(names, served) {
+				t.Errorf("%s: served are %q, want %q", when, names, served)
+			}
+			if open := connection.open.Load(); int(open) != len(served) {
+				t.Errorf("%s: %d watches, want %d", when, open, len(served))
+			}
+		}
+		want("those that are there", "a1 c", "a1", "c")
+		l.open("a3")
+		l.open("b2")
+		want("one of two that come", "a3", "a1", "a3", "c")
+		l.raze("a1")
+		want("one that goes", "", "a3", "c")
+		l.open("a1")
+		want("and comes back", "a1", "a1", "a3", "c")
+	})
+}
+
+// The objects of a namespace that ends have finalizers: their handlers are called as long as any are left.
+func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("a1")
+		var deleted visited
+		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*")},
+			to(t, "configmaps", deleted.handler("d", cause.Delete)))
+		defer stop()
+		time.Sleep(10 * time.Second)
+		l.condemn("a1", "True")
+		time.Sleep(time.Hour)
+		content := l.object("ConfigMap", "in-a1")
+		content.SetNamespace("a1")
+		if err := l.Delete(t.Context(), content); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if got := deleted.take(); got != "a1" || connection.open.Load() != 1 {
+			t.Errorf("an hour into its end, handled in %q, %d watches", got, connection.open.Load())
+		}
+		l.judge("a1", "False")
+		time.Sleep(10 * time.Second)
+		if open := connection.open.Load(); open != 0 {
+			t.Errorf("%d watches of a namespace that is empty for ever", open)
+		}
+	})
+}
+
+// D-namespace-names: nobody has to be allowed to list namespaces who names them.
+func TestNamesNeedNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		var requests atomic.Int64
+		var seen visited
+		stop := operateAll(t, disturbing(server, func(_ context.Context, r memapi.Request) int {
+			if r.Resource.Plural == "namespaces" {
+				requests.Add(1)
+			}
+			return 0
+		}), reconcilers.Options{Namespaces: named("b", "a", "b")}, to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		time.Sleep(10 * time.Second)
+		l.open("a")
+		l.open("b")
+		time.Sleep(10 * time.Second)
+		if got := seen.take(); got != "a b" || requests.Load() != 0 {
+			t.Errorf("handled in %q, %d requests for namespaces", got, requests.Load())
+		}
+	})
+}
+
+// D-namespace-refused: where namespaces may not be listed, those are served that need no list; the rest when they may
+// be.
+func TestNamespacesThatMayNotBeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		for _, name := range []string{"a", "b1", "c"} {
+			l.open(name)
+		}
+		var seen visited
+		var refused atomic.Bool
+		refused.Store(true)
+		var lines journal
+		log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
+		stop := operateLogged(t, disturbing(server, func(_ context.Context, r memapi.Request) int {
+			if r.Resource.Plural == "namespaces" && refused.Load() {
+				return http.StatusForbidden
+			}
+			return 0
+		}), log, reconcilers.Options{Namespaces: named("a", "b*", "ns[0-9]")},
+			to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		time.Sleep(time.Hour)
+		if got := seen.take(); got != "a" {
+			t.Errorf("handled in %q", got)
+		}
+		if told := strings.Count(lines.String(), "Not allowed to list namespaces"); told != 1 {
+			t.Errorf("told %d times: %s", told, lines.String())
+		}
+		refused.Store(false)
+		time.Sleep(10 * time.Minute)
+		if got := seen.take(); got != "b1" {
+			t.Errorf("allowed to list them, handled in %q", got)
+		}
+		refused.Store(true)
+		time.Sleep(time.Hour)
+		l.fill("b2")
+		if time.Sleep(time.Minute); seen.take() != "" || strings.Count(lines.String(), "Cannot watch namespaces") > 2 {
+			t.Errorf("what was listed is served, and nothing else: %s", lines.String())
+		}
+	})
+}
+
+// Without scanning, only what is named in full is served.
+func TestNamespacesWithoutScanning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("a")
+		l.open("b1")
+		var seen visited
+		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a", "b*"), ScanOnce: true},
+			to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		time.Sleep(time.Minute)
+		if got := seen.take(); got != "a" {
+			t.Errorf("handled in %q", got)
+		}
+	})
+}
+
+// What is outside of any namespace is served whatever the patterns are, and whatever there is.
+func TestClusterScopedKindsUnderPatterns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		l.open("other")
+		var seen visited
+		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a*")},
+			to(t, "namespaces", &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+				_ context.Context, c *handlers.Call,
+			) error {
+				seen.mu.Lock()
+				defer seen.mu.Unlock()
+				seen.names = append(seen.names, (&unstructured.Unstructured{Object: c.Cause.Body}).GetName())
+				return nil
+			}}))
+		defer stop()
+		time.Sleep(time.Minute)
+		if got := seen.take(); got != "other" {
+			t.Errorf("handled %q", got)
+		}
+	})
+}
