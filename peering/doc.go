@@ -6,9 +6,8 @@
 // handlers or reconcilers, and never makes or removes a peering object.
 //
 // Its parts: a [Record] is what one operator says of itself; [Judge] is the decision about a status full of them;
-// [Identity] names an operator; a [Member] keeps one operator's record, and does what the decision says. Not here yet:
-// a gate that carries the decision to the engine, the search for peering objects, a lock for a manager's leader
-// election. So an operator neither looks for peers nor keeps a record of itself, and no other package uses this one.
+// [Identity] names an operator; a [Membership] keeps one operator's record in one object, and does what the decision
+// says; [Seats] make one gate of several memberships; a [Lock] has a manager's leader election follow a gate.
 //
-// Neighbours: storage/progress formats the times; package facade will wire members to the engine.
+// Neighbours: storage/progress formats the times; package attendance finds the objects in a cluster and follows them.
 package peering

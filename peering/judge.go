@@ -12,6 +12,10 @@ type Verdict struct {
 	Blockers []string
 	// Equals are those among the blockers that have the same priority, and pause as well.
 	Equals []string
+	// Acting are the live peers of ours that pause for it, but are not at rest yet, sorted.
+	Acting []string
+	// Untold are the live peers that pause for it, and do not say when they are at rest, as those of Kopf; sorted.
+	Untold []string
 	// Dead are the identities whose records are good no more, sorted; its own may be among them.
 	Dead []string
 	// Wake is when the first of the blockers expires, if it says nothing of itself until then.
@@ -41,7 +45,10 @@ func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
 		case !record.Expires().After(now):
 			v.Dead = append(v.Dead, identity)
 			continue
-		case identity == self.Identity || record.Priority < self.Priority || self.precedes(identity, record):
+		case identity == self.Identity:
+			continue
+		case record.Priority < self.Priority || self.precedes(identity, record):
+			v.follow(identity, record)
 			continue
 		case record.Priority == self.Priority:
 			v.Equals = append(v.Equals, identity)
@@ -52,6 +59,16 @@ func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
 		}
 	}
 	return v
+}
+
+// follow notes a peer that pauses for the operator.
+func (v *Verdict) follow(identity string, record Record) {
+	switch {
+	case record.Runtime == "" || record.Busy == nil:
+		v.Untold = append(v.Untold, identity)
+	case !record.atRest():
+		v.Acting = append(v.Acting, identity)
+	}
 }
 
 // precedes tells whether the operator is the one that acts of two of the same priority.

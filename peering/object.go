@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,21 +25,25 @@ type Stored struct {
 	Subresource bool
 }
 
-// PatchStatus merges records into the status, and removes those that are nil.
+// PatchStatus merges records into the status, and removes those that are nil. It gives the object as it is then.
 //
 // # Errors
 //
 // That of the client: apierrors.IsNotFound if there is no such object, for it is never created here.
-func (s Stored) PatchStatus(ctx context.Context, status map[string]any) error {
+func (s Stored) PatchStatus(ctx context.Context, status map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
-		return fmt.Errorf("encoding peering records: %w", err)
+		return nil, fmt.Errorf("encoding peering records: %w", err)
 	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(s.Kind)
+	object.SetNamespace(s.Namespace)
+	object.SetName(s.Name)
 	patch := client.RawPatch(types.MergePatchType, data)
 	if s.Subresource {
-		return s.Client.Status().Patch(ctx, object, patch)
+		err = s.Client.Status().Patch(ctx, object, patch)
+	} else {
+		err = s.Client.Patch(ctx, object, patch)
 	}
-	return s.Client.Patch(ctx, object, patch)
+	return object.Object, err
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -26,12 +28,30 @@ type Record struct {
 	LastSeen time.Time
 	// Runtime is empty in records of Kopf; ours say what they are of.
 	Runtime string
-	// Busy counts the attempts that are running; nil if the record does not say. Kopf's never do.
+	// Busy is 0 if the operator is at rest: it starts nothing, and nothing of it is running. Otherwise it counts the
+	// attempts that are running, and one more while it may start any. It is nil if the record does not say. Kopf's
+	// never do.
 	Busy *int
+
+	dies time.Time // zero is as the record says
 }
 
 // Expires is when the record is good no more.
-func (r Record) Expires() time.Time { return r.LastSeen.Add(r.Lifetime) }
+func (r Record) Expires() time.Time {
+	if !r.dies.IsZero() {
+		return r.dies
+	}
+	return r.LastSeen.Add(r.Lifetime)
+}
+
+// atRest tells whether the record says that its operator does nothing.
+func (r Record) atRest() bool { return r.Busy != nil && *r.Busy == 0 }
+
+// same tells whether it is the same record, seen again.
+func (r Record) same(other Record) bool {
+	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&
+		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
+}
 
 // encode gives the record as it is stored; nil, which removes it, if it is good for no time at all.
 func (r Record) encode() any {

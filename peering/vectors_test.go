@@ -25,6 +25,8 @@ type gate struct{ closed atomic.Bool }
 
 func (g *gate) Set(closed bool) { g.closed.Store(closed) }
 
+func (*gate) AllowWritesUntil(time.Time) {}
+
 // bench is one member beside an API server in memory.
 type bench struct {
 	server     *memapi.Server
@@ -33,7 +35,7 @@ type bench struct {
 	began      time.Time
 	sent       []any // with the times since it began
 	gate       gate
-	member     *peering.Member
+	member     *peering.Membership
 }
 
 // newBench waits for the time of the case, which virtual time allows.
@@ -64,6 +66,10 @@ func (b *bench) stored(api client.Client, namespace, name string) peering.Stored
 		body["metadata"] = map[string]any{"name": name, "namespace": namespace}
 	}
 	b.server.Put(b.resource, body)
+	return b.existing(api, namespace, name)
+}
+
+func (b *bench) existing(api client.Client, namespace, name string) peering.Stored {
 	return peering.Stored{
 		Client: api, Namespace: namespace, Name: name, Subresource: b.resource.StatusSubresource,
 		Kind: schema.GroupVersionKind{Group: b.resource.Group, Version: b.resource.Version, Kind: b.resource.Kind},

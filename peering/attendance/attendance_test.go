@@ -1,0 +1,320 @@
+package attendance_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var (
+	clustered = memapi.Resource{
+		Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
+		StatusSubresource: true,
+	}
+	former = memapi.Resource{
+		Group: "zalando.org", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
+	}
+	namespaced = memapi.Resource{
+		Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true,
+	}
+)
+
+// one is an operator that attends.
+type one struct {
+	server     *memapi.Server
+	connection *memapi.Connection
+	stop       func()
+
+	refused atomic.Bool
+
+	mu     sync.Mutex
+	closed bool
+	end    time.Time
+	log    bytes.Buffer
+}
+
+func (o *one) Set(closed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = closed
+}
+
+func (o *one) AllowWritesUntil(end time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end = end
+}
+
+func (o *one) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.log.Write(p)
+}
+
+// attend has an operator attend, in namespaces or in the cluster.
+func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ...string) *one {
+	t.Helper()
+	o := &one{server: server, connection: server.Connect()}
+	o.connection.Before = func(context.Context, memapi.Request) error {
+		if o.refused.Load() {
+			return memapi.Refusal(http.StatusForbidden)
+		}
+		return nil
+	}
+	m.Name, m.Runtime = "default", "kopf-runtime"
+	if m.Self.Identity == "" {
+		m.Self.Identity = "me"
+	}
+	client := &http.Client{Transport: o.connection}
+	a, err := attendance.New(memapi.Config(o.connection), client, m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(namespaces) > 0 {
+		a.Namespaces(namespaces)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ctx = logf.IntoContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(o, nil)))
+	done := make(chan struct{})
+	go func() { defer close(done); a.Run(ctx) }()
+	o.stop = func() { cancel(); <-done }
+	return o
+}
+
+// want says how the operator must be.
+func (o *one) want(t *testing.T, when string, acts bool, messages ...string) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed == acts {
+		t.Errorf("%s: want it to act: %t\n%s", when, acts, o.log.String())
+	}
+	for _, message := range messages {
+		if n := strings.Count(o.log.String(), message); n != 1 {
+			t.Errorf("%s: %d times %q in the log:\n%s", when, n, message, o.log.String())
+		}
+	}
+}
+
+// peerings puts an object with records, or without.
+func peerings(server *memapi.Server, r memapi.Resource, namespace string, status map[string]any) {
+	object := map[string]any{"metadata": map[string]any{"name": "default"}, "status": status}
+	if namespace != "" {
+		object["metadata"] = map[string]any{"name": "default", "namespace": namespace}
+	}
+	server.Put(r, object)
+}
+
+func records(server *memapi.Server, r memapi.Resource, namespace string) map[string]any {
+	status, _ := server.Object(r, namespace, "default")["status"].(map[string]any)
+	return status
+}
+
+// him is the record of a peer of Kopf.
+func him(priority any) map[string]any {
+	return map[string]any{"him": map[string]any{
+		"priority": priority, "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
+	}}
+}
+
+// Kinds and objects that are not there make no difference, unless peering is mandatory. They are noticed when they
+// come.
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for _, mandatory := range []bool{false, true} {
+		t.Run(fmt.Sprint("mandatory ", mandatory), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				o := attend(t, server, peering.Member{Mandatory: mandatory})
+				defer o.stop()
+				time.Sleep(time.Hour)
+				if o.want(t, "no kinds", !mandatory); mandatory {
+					o.want(t, "no kinds", false, "Waiting for a kind of peering objects")
+				}
+				server.Install(clustered)
+				time.Sleep(2 * time.Minute)
+				if o.want(t, "no object", !mandatory); mandatory {
+					o.want(t, "no object", false, "Waiting for a peering that can be used")
+				}
+				if n := len(o.connection.Requests()); n > 60 {
+					t.Errorf("%d requests in two minutes", n)
+				}
+				peerings(server, clustered, "", him(int64(9)))
+				time.Sleep(time.Minute)
+				o.want(t, "a peer", false, "Pausing operations in favour of peers")
+				peerings(server, clustered, "", nil)
+				time.Sleep(time.Minute)
+				o.want(t, "no peer", true, "Resuming operations")
+				if records(server, clustered, "")["me"] == nil {
+					t.Error("there is no record")
+				}
+			})
+		})
+	}
+}
+
+// An object that is removed leaves all as it is, unless it is mandatory; nobody asks for it all the time.
+func TestRemovedObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mandatory, pausing, acts bool
+		message                  string
+	}{
+		"acting":    {false, false, true, "acts without regard to others"},
+		"paused":    {false, true, false, "stays paused until it is back"},
+		"mandatory": {true, false, false, "Waiting for a peering that can be used"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(clustered)
+				status := map[string]any(nil)
+				if c.pausing {
+					status = him(int64(9))
+				}
+				peerings(server, clustered, "", status)
+				o := attend(t, server, peering.Member{Mandatory: c.mandatory})
+				defer o.stop()
+				time.Sleep(time.Minute)
+				o.want(t, "before", !c.pausing)
+				server.Discard(clustered, "", "default")
+				o.connection.Drain()
+				time.Sleep(10 * time.Minute)
+				o.want(t, "removed", c.acts, c.message)
+				if n := len(o.connection.Requests()); n > 100 {
+					t.Errorf("%d requests in ten minutes", n)
+				}
+				peerings(server, clustered, "", nil)
+				time.Sleep(time.Minute)
+				o.want(t, "it is back", true)
+			})
+		})
+	}
+}
+
+// What cannot be read, or comes from the future, is told and defined.
+func TestOddRecords(t *testing.T) {
+	t.Parallel()
+	ahead := him(int64(9))
+	ahead["him"].(map[string]any)["lastseen"] = "2345-01-01T00:00:00Z"
+	ours := map[string]any{"him": map[string]any{
+		"priority": int64(9), "lifetime": int64(60), "lastseen": "2345-01-01T00:00:00Z", "runtime": "x",
+		"busy": int64(1),
+	}}
+	for name, c := range map[string]struct {
+		reason  string
+		status  any
+		acts    bool
+		message string
+	}{
+		"text":        {"there are no records", "x", true, ""},
+		"priority":    {"nobody knows who comes first", him("high"), true, "field priority: high is not a"},
+		"future":      {"a peer of Kopf is believed, as by its kind", ahead, false, "Pausing operations"},
+		"future ours": {"a silent one of ours is dead, whatever its clock says", ours, true, "Resuming operations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(clustered)
+				server.Put(clustered, map[string]any{
+					"metadata": map[string]any{"name": "default"}, "status": c.status,
+				})
+				o := attend(t, server, peering.Member{})
+				defer o.stop()
+				time.Sleep(5 * time.Minute)
+				if o.want(t, c.reason, c.acts); c.message != "" {
+					o.want(t, c.reason, c.acts, c.message)
+				}
+			})
+		})
+	}
+}
+
+// Both groups count, and all namespaces: one conflict pauses the operator. Namespaces come and go.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		for _, r := range []memapi.Resource{clustered, former, namespaced} {
+			server.Install(r)
+		}
+		peerings(server, clustered, "", nil)
+		peerings(server, former, "", him(int64(9)))
+		peerings(server, namespaced, "a", nil)
+		peerings(server, namespaced, "b", him(int64(9)))
+		whole := attend(t, server, peering.Member{Self: peering.Self{Identity: "whole"}})
+		both := attend(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
+		some := attend(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
+		time.Sleep(time.Minute)
+		whole.want(t, "a conflict in the former group", false)
+		both.want(t, "a conflict in one namespace", false)
+		some.want(t, "conflicts elsewhere, but for an equal that pauses", false)
+		both.stop()
+		time.Sleep(time.Minute)
+		some.want(t, "no conflicts", true)
+		if all := records(server, namespaced, "a"); len(all) != 1 || all["some"] == nil {
+			t.Errorf("the records are %v", all)
+		}
+		whole.stop()
+		some.stop()
+		if all := records(server, clustered, ""); len(all) != 0 {
+			t.Errorf("records are left: %v", all)
+		}
+	})
+}
+
+// An operator that may not write acts alone, unless peering is mandatory, and does not ask all the time.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	for _, mandatory := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server := memapi.New()
+			server.Install(clustered)
+			peerings(server, clustered, "", nil)
+			o := attend(t, server, peering.Member{Mandatory: mandatory})
+			defer o.stop()
+			o.refused.Store(true)
+			time.Sleep(10 * time.Minute)
+			o.want(t, "forbidden", !mandatory, "Cannot watch the peering object")
+			if n := len(o.connection.Requests()); n > 100 {
+				t.Errorf("%d requests in ten minutes", n)
+			}
+		})
+	}
+}
+
+// A kind whose schema drops the records is as good as none.
+func TestDroppedRecords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, strict := memapi.New(), clustered
+		strict.StatusFields = []string{"conditions"}
+		server.Install(strict)
+		peerings(server, strict, "", nil)
+		o := attend(t, server, peering.Member{Mandatory: true})
+		defer o.stop()
+		time.Sleep(10 * time.Minute)
+		o.want(t, "dropped", false, "x-kubernetes-preserve-unknown-fields")
+		if n := len(o.connection.Requests()); n > 100 {
+			t.Errorf("%d requests in ten minutes", n)
+		}
+	})
+}

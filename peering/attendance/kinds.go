@@ -1,0 +1,65 @@
+package attendance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// versions are those of the groups that Kopf knows.
+var versions = []schema.GroupVersion{{Group: "kopf.dev", Version: "v1"}, {Group: "zalando.org", Version: "v1"}}
+
+const (
+	clusterKind    = "ClusterKopfPeering"
+	namespacedKind = "KopfPeering"
+)
+
+// kind is one that the API server has.
+type kind struct {
+	schema.GroupVersionKind
+	subresource bool // it has its status in one
+}
+
+// mapper knows all kinds, whether the API server has them or not.
+func mapper() meta.RESTMapper {
+	all := meta.NewDefaultRESTMapper(nil)
+	for _, of := range versions {
+		for name, scope := range map[string]meta.RESTScope{
+			clusterKind: meta.RESTScopeRoot, namespacedKind: meta.RESTScopeNamespace,
+		} {
+			all.Add(of.WithKind(name), scope)
+		}
+	}
+	return all
+}
+
+// find asks for the kinds of this name, in all groups.
+func find(ctx context.Context, api rest.Interface, name string) (found []kind, err error) {
+	for _, of := range versions {
+		var list metav1.APIResourceList
+		err := api.Get().AbsPath("/apis", of.Group, of.Version).Do(ctx).Into(&list)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("looking for peering kinds of %s: %w", of, err)
+		}
+		at := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
+			return r.Kind == name && !slices.Contains([]byte(r.Name), '/')
+		})
+		if at < 0 {
+			continue
+		}
+		status := list.APIResources[at].Name + "/status"
+		found = append(found, kind{of.WithKind(name), slices.ContainsFunc(
+			list.APIResources, func(r metav1.APIResource) bool { return r.Name == status },
+		)})
+	}
+	return found, nil
+}

@@ -1,0 +1,71 @@
+package attendance
+
+import (
+	"context"
+	"sync"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+)
+
+// place is where one peering object is.
+type place struct {
+	kind      kind
+	namespace string
+}
+
+// attend begins all presences that are missing, and ends those in namespaces that are not the operator's any more.
+func (a *Attendance) attend(ctx context.Context) {
+	a.mu.Lock()
+	namespaces := a.namespaces
+	a.mu.Unlock()
+	wanted := map[place]bool{}
+	for _, k := range a.found {
+		for _, namespace := range namespaces {
+			wanted[place{k, namespace}] = true
+		}
+	}
+	for at := range wanted {
+		if a.places[at] == nil {
+			a.places[at] = a.enter(ctx, at)
+		}
+	}
+	for at, end := range a.places {
+		if !wanted[at] {
+			end()
+			delete(a.places, at)
+		}
+	}
+}
+
+// enter begins a presence. Its record outlives the context: it ends when it is told to.
+func (a *Attendance) enter(ctx context.Context, at place) (end func()) {
+	if at.namespace != "" {
+		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
+	}
+	member, seat := a.member, a.seats.Take()
+	member.Acting = a.opened
+	object := peering.Stored{
+		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
+		Subresource: at.kind.subresource,
+	}
+	membership := member.Join(object, seat)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { membership.Run(ctx) })
+	running.Go(func() { a.follow(ctx, at, membership) })
+	a.present.Go(func() {
+		running.Wait()
+		seat.Leave()
+	})
+	return cancel
+}
+
+// leaveAll ends all presences, and returns when their records are removed.
+func (a *Attendance) leaveAll() {
+	for _, end := range a.places {
+		end()
+	}
+	a.present.Wait()
+}

@@ -1,0 +1,142 @@
+package attendance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+const (
+	slowest  = 30 * time.Second // between attempts to watch
+	silence  = 70 * time.Second // after which a watch is taken for dead
+	duration = 5 * time.Minute  // of a watch
+)
+
+// follow tells the membership of its object, as long as the context lasts. It also hears of it whenever it writes, so
+// that a watch that fails makes it slower, and nothing else.
+func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership) {
+	pause, said := time.Second, ""
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := a.see(ctx, at, m)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil || time.Since(began) > slowest:
+			pause = time.Second
+		default:
+			pause = min(2*pause, slowest)
+		}
+		if err != nil && err.Error() != said && !apierrors.IsNotFound(err) {
+			said = err.Error()
+			logging.Warn(logf.FromContext(ctx), "Cannot watch the peering object; peers are noticed later",
+				"peering", a.member.Name, "reason", said)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause + rand.N(pause/2)): //nolint:gosec // no secret
+		}
+	}
+}
+
+// see lists the object and watches it once.
+func (a *Attendance) see(ctx context.Context, at place, m *peering.Membership) error {
+	version, err := a.list(ctx, at, m)
+	if err != nil {
+		return fmt.Errorf("listing the peering object: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := a.client.Watch(ctx, a.objects(at), a.only(at, metav1.ListOptions{
+		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: seconds(duration),
+	})...)
+	if err != nil {
+		return fmt.Errorf("watching the peering object: %w", err)
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(silence):
+			return nil
+		case event, ok := <-events.ResultChan():
+			if !ok {
+				return nil
+			}
+			if err := hear(ctx, event, m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// list tells the membership of its object, and gives the version to watch from.
+func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	objects := a.objects(at)
+	if err := a.client.List(ctx, objects, a.only(at, metav1.ListOptions{})...); err != nil {
+		return "", err
+	}
+	if len(objects.Items) == 0 {
+		m.Miss()
+	}
+	for i := range objects.Items {
+		m.Hear(ctx, objects.Items[i].Object)
+	}
+	return objects.GetResourceVersion(), nil
+}
+
+// hear tells the membership of an event.
+func hear(ctx context.Context, event watch.Event, m *peering.Membership) error {
+	object, ok := event.Object.(*unstructured.Unstructured)
+	switch {
+	case event.Type == watch.Bookmark:
+		return nil
+	case event.Type == watch.Error:
+		err := apierrors.FromObject(event.Object)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return nil // it is listed anew
+		}
+		return fmt.Errorf("watching the peering object: %w", err)
+	case !ok:
+		return errors.New("watching the peering object: an event has no object")
+	case event.Type == watch.Deleted:
+		m.Miss()
+	default:
+		m.Hear(ctx, object.Object)
+	}
+	return nil
+}
+
+func (a *Attendance) objects(at place) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(at.kind.GroupVersion().WithKind(at.kind.Kind + "List"))
+	return list
+}
+
+// only are the options for the one object.
+func (a *Attendance) only(at place, raw metav1.ListOptions) []client.ListOption {
+	return []client.ListOption{
+		&client.ListOptions{Raw: &raw}, client.InNamespace(at.namespace),
+		client.MatchingFields{"metadata.name": a.member.Name},
+	}
+}
+
+func seconds(d time.Duration) *int64 {
+	whole := int64(d / time.Second)
+	return &whole
+}

@@ -1,0 +1,133 @@
+package peering_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+)
+
+// An operator of a higher priority takes over when that of a lower one is at rest, and gives back when it leaves.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		defer w.end()
+		low := w.settle("low", 1, 0)
+		low.takeLong(30 * time.Second)
+		time.Sleep(5 * time.Second)
+		w.want("alone", "low")
+		high := w.settle("high", 2, 0)
+		time.Sleep(20 * time.Second)
+		w.want("an attempt is running")
+		time.Sleep(20 * time.Second)
+		w.want("it has ended", "high")
+		high.leave()
+		time.Sleep(time.Second)
+		w.want("the record is removed", "low")
+	})
+}
+
+// Of equals, the smaller identity acts, whichever comes first.
+func TestEquals(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][]string{"smaller first": {"a", "b"}, "smaller last": {"b", "a"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newTown(t)
+				defer w.end()
+				for _, identity := range order {
+					w.settle(identity, 7, 0)
+					time.Sleep(10 * time.Second)
+				}
+				w.want("both are there", "a")
+			})
+		})
+	}
+}
+
+// An operator that dies, or is cut off, is followed by the next one within its lifetime, whatever their clocks say; the
+// one that was cut off has stopped before.
+func TestLostOperators(t *testing.T) {
+	t.Parallel()
+	for _, clock := range []time.Duration{-100 * time.Second, 0, time.Minute} {
+		for _, dies := range []bool{true, false} {
+			t.Run(fmt.Sprint(clock, dies), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := newTown(t)
+					defer w.end()
+					high, _ := w.settle("high", 2, clock), w.settle("low", 1, 0)
+					time.Sleep(3*time.Minute + 7*time.Second)
+					w.want("the clock does not matter", "high")
+					if high.cutOff(true); dies {
+						high.die()
+					}
+					time.Sleep(peering.DefaultLifetime + 10*time.Second)
+					w.want("it is lost", "low")
+					if high.cutOff(false); !dies {
+						time.Sleep(10 * time.Second)
+						w.want("it is back", "high")
+					}
+				})
+			})
+		}
+	}
+}
+
+// Whatever happens to five operators, no two of them act at once, and somebody does before long.
+func TestTurbulence(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, random := newTown(t), rand.New(rand.NewPCG(seed, 1))
+				defer w.end()
+				for i, priority := range []int{3, 1, 2, 3, random.IntN(5)} {
+					w.settle(fmt.Sprintf("%c-%d", 'e'-rune(i), priority), priority,
+						time.Duration(random.IntN(121)-60)*time.Second)
+				}
+				for range 20 {
+					time.Sleep(time.Duration(random.IntN(60000)) * time.Millisecond)
+					w.disturb(random)
+				}
+			})
+		})
+	}
+}
+
+// disturb kills, replaces or cuts off somebody. One operator is always left alone.
+func (w *town) disturb(random *rand.Rand) {
+	w.mu.Lock()
+	alive := slices.DeleteFunc(slices.Clone(w.all), func(r *resident) bool { return r.dead })
+	quiet := time.Since(w.acting)
+	w.mu.Unlock()
+	if most := 2*peering.DefaultLifetime + 20*time.Second; quiet > most {
+		w.t.Errorf("%s: nobody has acted for %s\n%s", w.now(), quiet, strings.Join(w.log, "\n"))
+	}
+	one := alive[1+random.IntN(len(alive)-1)]
+	switch clock := one.clock; random.IntN(3) {
+	case 0:
+		one.die()
+		w.settle(one.name()+"'", one.member.Self.Priority, clock)
+	case 1:
+		one.cutOff(true)
+		time.AfterFunc(time.Duration(random.IntN(150))*time.Second, func() { one.cutOff(false) })
+	default:
+		if one.name() != "" && len(alive) > 3 {
+			go func() {
+				one.leave()
+				w.mu.Lock()
+				one.dead = true
+				w.mu.Unlock()
+			}()
+		}
+	}
+}
