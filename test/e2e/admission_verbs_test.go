@@ -1,0 +1,213 @@
+package e2e_test
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// warnings are those that the API server has sent to a client.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+// denied gives the code and the message of an answer; no error is zero.
+func denied(err error) (code int32, message string) {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return 0, ""
+	case errors.As(err, &status):
+		return status.Status().Code, status.Status().Message
+	default:
+		return -1, err.Error()
+	}
+}
+
+// answer is what a request must be denied with, by the handler with the id.
+func answer(code int32, id, message string) []any {
+	return []any{code, `admission webhook "` + id + `.admission.example.org" denied the request: ` + message}
+}
+
+var _ = Describe("Operators with admission of every kind of request", Ordered, func() {
+	var (
+		place, address string
+		endpoint       *countedServer
+		dryRuns        *calls
+		stop           func()
+	)
+	labelled := func(name string, spec map[string]any) *unstructuredObject {
+		obj := widget(place, name, spec)
+		obj.SetLabels(map[string]string{admittedIn: place})
+		return obj
+	}
+	asked := func(kind string) int { return endpoint.of("/admission.example.org/" + kind) }
+	attempt := func(err error) []any { code, message := denied(err); return []any{code, message} }
+
+	BeforeAll(func(ctx SpecContext) {
+		place, address, dryRuns = namespace(ctx), freeAddress(), &calls{}
+		endpoint = newCountedServer(address)
+		stop = serve(admitting(place, address, dryRuns), endpoint)
+		Eventually(func() []any {
+			return attempt(api.Create(ctx, labelled("first", map[string]any{"size": int64(11)}), client.DryRunAll))
+		}).WithContext(ctx).Should(Equal(answer(413, "size", "11 is too large for nobody")),
+			"the validating handler sees what the mutating one has made of it")
+	}, NodeTimeout(patience))
+
+	It("creates and updates what is allowed, changed in place and by Patch; unknown fields survive", func(
+		ctx SpecContext,
+	) {
+		obj := labelled("changed", map[string]any{
+			"size": int64(1), "tags": []any{"mine"}, "unknown": map[string]any{"to": "the type"},
+		})
+		create(ctx, obj)
+		Expect(field(ctx, obj, "spec")()).To(Equal(map[string]any{
+			"size": int64(1), "owner": "nobody", "tags": []any{"mine", "patched"},
+			"unknown": map[string]any{"to": "the type"},
+		}))
+		merge(ctx, obj, `{"spec":{"owner":null,"size":2,"tags":[]}}`)
+		Expect(field(ctx, obj, "spec")()).To(Equal(map[string]any{
+			"size": int64(2), "owner": "nobody", "tags": []any{"patched"}, "unknown": map[string]any{"to": "the type"},
+		}))
+
+		By("denying an update with the code of an error of the API")
+		obj.Object["spec"] = map[string]any{"size": int64(1)}
+		obj.SetResourceVersion("")
+		Expect(attempt(api.Patch(ctx, obj, client.Merge))).To(Equal(answer(
+			409, "size", `Operation cannot be fulfilled on widgets "changed": it shrinks`,
+		)))
+	}, SpecTimeout(patience))
+
+	It("deletes what may be deleted, and nothing else", func(ctx SpecContext) {
+		obj := labelled("kept", map[string]any{"size": int64(1), "tags": []any{"kept"}})
+		create(ctx, obj)
+		Expect(attempt(api.Delete(ctx, obj))).To(Equal(answer(423, "deletion", "kept is kept, admin")))
+		merge(ctx, obj, `{"spec":{"tags":[]}}`)
+		remove(ctx, obj)
+	}, SpecTimeout(patience))
+
+	It("keeps a status from what it must not be, with no word on other changes", func(ctx SpecContext) {
+		obj := labelled("failed", map[string]any{"size": int64(1)})
+		create(ctx, obj)
+		before := asked("validate/size")
+		phase := func(phase string) error {
+			obj.Object["status"] = map[string]any{"phase": phase}
+			return api.Status().Update(ctx, obj)
+		}
+		Expect(phase("Failed")).To(Succeed())
+		Expect(attempt(phase("Ready"))).To(Equal(answer(500, "phase", "what has failed is never ready")))
+		Expect(field(ctx, obj, "status", "phase")()).To(Equal("Failed"))
+		Expect(asked("validate/size")).To(Equal(before))
+	}, SpecTimeout(patience))
+
+	It("keeps a scale within limits", func(ctx SpecContext) {
+		meta := metav1.ObjectMeta{Namespace: place, Name: "scaled", Labels: map[string]string{"app": "a"}}
+		deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+			},
+		}}
+		Expect(api.Create(ctx, deployment)).To(Succeed())
+		scale := func(replicas int32) error {
+			wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+			return api.SubResource("scale").Update(ctx, deployment.DeepCopy(), client.WithSubResourceBody(wanted))
+		}
+		Expect(attempt(scale(4))).To(Equal(answer(403, "replicas", "4 replicas of scaled are too many")))
+		Expect(scale(3)).To(Succeed())
+	}, SpecTimeout(patience))
+
+	It("keeps commands out of pods", func(ctx SpecContext) {
+		clients, err := kubernetes.NewForConfig(config)
+		Expect(err).NotTo(HaveOccurred())
+		execute := func(command string) error {
+			return clients.CoreV1().RESTClient().Post().Namespace(place).Resource("pods").Name("none").
+				SubResource("exec").VersionedParams(&corev1.PodExecOptions{
+				Command: []string{command}, Stdout: true,
+			}, scheme.ParameterCodec).Do(ctx).Error()
+		}
+		Expect(attempt(execute("rm"))).To(Equal(answer(403, "commands", `CONNECT of ["rm"] in none: never`)))
+		Expect(apierrors.IsNotFound(execute("ls"))).To(BeTrue(), "it is allowed, but there is no such pod")
+	}, SpecTimeout(patience))
+
+	It("has clients warned", func(ctx SpecContext) {
+		seen := &warnings{}
+		own := rest.CopyConfig(config)
+		own.WarningHandler = seen
+		warned, err := client.New(own, client.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warned.Create(ctx, labelled("large", map[string]any{"size": int64(6)}))).To(Succeed())
+		Expect(seen.all).To(Equal([]string{"6 is large"}))
+	}, SpecTimeout(patience))
+
+	It("tells handlers of dry runs, which store nothing", func(ctx SpecContext) {
+		obj := labelled("dry", map[string]any{"size": int64(1)})
+		Expect(api.Create(ctx, obj, client.DryRunAll)).To(Succeed())
+		Expect(obj.Object["spec"]).To(HaveKeyWithValue("owner", "nobody"))
+		Expect(dryRuns.list()).To(ContainElement("CREATE dry"))
+		Expect(now(ctx, obj)()).To(BeNil())
+		Expect(dryRuns.list()).NotTo(ContainElement("CREATE large"))
+	}, SpecTimeout(patience))
+
+	It("is not asked about objects without the label", func(ctx SpecContext) {
+		kinds := []string{"validate/size", "validate/deletion", "validate/phase", "mutate/owner", "mutate/tags"}
+		count := func() (all []int) {
+			for _, kind := range kinds {
+				all = append(all, asked(kind))
+			}
+			return all
+		}
+		pass := func(obj *unstructuredObject) {
+			create(ctx, obj)
+			merge(ctx, obj, `{"spec":{"size":3}}`)
+			obj.Object["status"] = map[string]any{"phase": "Ready"}
+			obj.SetResourceVersion("")
+			Expect(api.Status().Patch(ctx, obj, client.Merge)).To(Succeed())
+			remove(ctx, obj)
+		}
+		before := count()
+		pass(widget(place, "unlabelled", map[string]any{"size": int64(2)}))
+		Expect(count()).To(Equal(before))
+
+		By("being asked about the others, once by each handler")
+		pass(labelled("labelled", map[string]any{"size": int64(2)}))
+		for i, more := range []int{2, 1, 1, 2, 2} {
+			before[i] += more
+		}
+		Expect(count()).To(Equal(before))
+	}, SpecTimeout(patience))
+
+	It("answers what is no review with a clear status, and goes on", func(ctx SpecContext) {
+		sendBadReviews(ctx, address, "/admission.example.org/validate/")
+		Expect(attempt(api.Create(ctx, labelled("next", map[string]any{"size": int64(12)})))).To(
+			Equal(answer(http.StatusRequestEntityTooLarge, "size", "12 is too large for nobody")))
+	}, SpecTimeout(patience))
+
+	It("leaves nothing behind", func(ctx SpecContext) {
+		stop()
+		Eventually(func() error {
+			return api.Create(ctx, labelled("last", map[string]any{"size": int64(11)}), client.DryRunAll)
+		}).WithContext(ctx).Should(Succeed())
+	}, SpecTimeout(patience))
+})
