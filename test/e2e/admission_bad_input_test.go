@@ -22,7 +22,7 @@ var badReviews = map[string]struct {
 	"no uid":     {http.MethodPost, "size", review(`"uid":""`), 400, "has no uid"},
 	"no object":  {http.MethodPost, "size", review(`"object":null`), 400, "no object"},
 	"other resource": {
-		http.MethodPost, "size", review(`"resource":{"group":"","version":"v1","resource":"secrets"}`), 404, "no handler reviews",
+		http.MethodPost, "size", review(`"resource":{"version":"v1","resource":"secrets"}`), 404, "no handler reviews",
 	},
 	"too large":       {http.MethodPost, "size", strings.Repeat(" ", 10<<20), 413, "bytes at most"},
 	"unknown handler": {http.MethodPost, "none", "{}", 404, "no handler of admission at this path"},
@@ -31,9 +31,9 @@ var badReviews = map[string]struct {
 
 // review is one that would be answered, if it were not for this field.
 func review(field string) string {
-	request := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE",` +
-		`"userInfo":{"username":"ann"},"resource":{"group":"e2e.example.org","version":"v1","resource":"widgets"},` +
-		`"object":{"metadata":{"name":"w"}}`
+	request := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",` +
+		`"resource":{"group":"e2e.example.org","version":"v1","resource":"widgets"},"operation":"CREATE",` +
+		`"userInfo":{"username":"ann"},"object":{"metadata":{"name":"w"}}`
 	return request + "," + field + "}}" // of two fields of one name, the last one counts
 }
 

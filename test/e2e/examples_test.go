@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -25,6 +24,7 @@ var _ = Describe("The examples", func() {
 	if err != nil || len(folders) == 0 {
 		panic("there are no examples: this suite must be run in its folder")
 	}
+	folders = append(folders, filepath.Join("..", "..", "facade", "rules", "example", "expected.txt"))
 	for _, expected := range folders {
 		folder := filepath.Dir(expected)
 		It(filepath.Base(folder)+" does what it shows", func(ctx context.Context) {
@@ -70,7 +70,8 @@ func steps(expected string) []step {
 		switch verb, patch, _ := strings.Cut(line, " "); {
 		case verb == "create" || verb == "delete" || verb == "restart" || verb == "stop" ||
 			verb == "update" && strings.HasPrefix(patch, "{") ||
-			(verb == "apply" || verb == "remove") && strings.HasSuffix(patch, ".yaml"):
+			(verb == "apply" || verb == "remove" || verb == "refuse") && strings.HasSuffix(patch, ".yaml"),
+			verb == "refuse" && (strings.HasPrefix(patch, "{") || patch == "delete"):
 			all = append(all, step{verb: verb, patch: patch})
 		default:
 			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
@@ -89,7 +90,7 @@ func play(ctx context.Context, folder string, steps []step) {
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.patch)
-		from := len(session.Err.Contents())
+		from, before := len(session.Err.Contents()), len(told.list())
 		switch s.verb {
 		case "create":
 			create(ctx, obj)
@@ -105,11 +106,17 @@ func play(ctx context.Context, folder string, steps []step) {
 			Eventually(now(ctx, obj)).Should(BeNil())
 		case "apply", "remove":
 			around(ctx, s.verb, filepath.Join(folder, s.patch), ns)
+		case "refuse":
+			refuse(ctx, folder, ns, obj, s)
+			continue
 		}
 		for _, line := range s.lines {
-			Eventually(
-				func() string { return string(session.Err.Contents()[from:]) },
-			).Should(MatchRegexp(line), "after: "+s.verb)
+			Eventually(func() string {
+				if strings.HasPrefix(line, "Warning: ") {
+					return strings.Join(told.list()[before:], "\n")
+				}
+				return string(session.Err.Contents()[from:])
+			}).Should(MatchRegexp(line), "after: "+s.verb)
 		}
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
@@ -148,10 +155,12 @@ func install(crds string) {
 
 func build(folder string) string {
 	GinkgoHelper()
-	imported := path.Join("github.com/kopf-runtime/kopf-runtime/test/e2e", filepath.ToSlash(folder))
-	GinkgoWriter.Println("building", imported)
-	program, err := gexec.Build(imported)
-	Expect(err).NotTo(HaveOccurred())
+	GinkgoWriter.Println("building", folder)
+	program := filepath.Join(GinkgoT().TempDir(), "operator")
+	command := exec.Command("go", "build", "-o", program, ".") //nolint:gosec // the folders are ours
+	command.Dir = folder                                       // which may be of another module
+	output, err := command.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
 	return program
 }
 

@@ -22,6 +22,7 @@ var (
 	environment *envtest.Environment
 	config      *rest.Config
 	api         client.Client
+	told        = &warnings{} // to that client
 )
 
 // patience is what a very slow machine needs; nobody waits for longer than it takes.
@@ -52,7 +53,9 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	config.QPS = -1
 	Expect(v1.AddToScheme(scheme.Scheme)).To(Succeed())
-	api, err = client.New(config, client.Options{Scheme: scheme.Scheme})
+	own := rest.CopyConfig(config)
+	own.WarningHandler = told
+	api, err = client.New(own, client.Options{Scheme: scheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 })
 

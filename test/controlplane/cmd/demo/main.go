@@ -158,8 +158,8 @@ func exists(name string) bool {
 func (d *demo) build(ctx context.Context, root, scratch string, report *progress.Reporter) (string, error) {
 	defer report.Waiting("building "+d.example, "a minute or two the first time")()
 	operator := filepath.Join(scratch, filepath.Base(d.example))
-	cmd := exec.Command("go", "build", "-o", operator, "./"+filepath.ToSlash(d.example))
-	cmd.Dir = root
+	cmd := exec.Command("go", "build", "-o", operator, ".")
+	cmd.Dir = filepath.Join(root, d.example) // which may be of another module
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := process.Run(ctx, cmd); err != nil {
 		return "", fmt.Errorf("building the operator of %s: %w", d.example, err)

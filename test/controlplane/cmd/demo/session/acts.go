@@ -1,9 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,13 +46,21 @@ func (s *Session) start(log *Transcript) (*process.Process, error) {
 
 // step does one thing to the object and waits for all lines of the operator that are to follow.
 func (s *Session) step(ctx context.Context, log *Transcript, operator *process.Process, act Act) error {
-	awaited, end, err := watch(log, act.Lines) // before the act, so that no line is too early
+	if act.Verb == "refuse" {
+		return s.refused(ctx, act)
+	}
+	warnings, lines := split(act.Lines)
+	awaited, end, err := watch(log, lines) // before the act, so that no line is too early
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
+	output, err := s.ask(ctx, s.arguments(act)...)
+	if err != nil {
 		return err
+	}
+	if missing, err := unmatched(warnings, output); missing != "" || err != nil {
+		return errors.Join(fmt.Errorf("no warning of kubectl matched %q for %q", missing, act.Verb), err)
 	}
 	defer s.Report.Waiting("waiting for the handler of "+act.Verb, "")()
 	timer := time.NewTimer(s.patience())
@@ -59,10 +69,8 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 		select {
 		case <-seen:
 		case <-timer.C:
-			return fmt.Errorf(
-				"no handler fired for %q within %s: no line of the operator matched %q", act.Verb, s.patience(),
-				act.Lines[i],
-			)
+			return fmt.Errorf("no handler fired for %q within %s: no line of the operator matched %q",
+				act.Verb, s.patience(), lines[i])
 		case <-operator.Done():
 			return fmt.Errorf("waiting for the handler of %q: %w: %w", act.Verb, ErrOperatorEnded, ending(operator))
 		case <-ctx.Done():
@@ -90,18 +98,26 @@ func watch(log *Transcript, lines []string) (awaited []<-chan string, end func()
 	}, nil
 }
 
-// kubectl runs one command, shown as the user would type it, and shows its output.
+// kubectl runs one command, and shows its output.
 func (s *Session) kubectl(ctx context.Context, args ...string) error {
+	_, err := s.ask(ctx, args...)
+	return err
+}
+
+// ask is kubectl, and gives the output.
+func (s *Session) ask(ctx context.Context, args ...string) (output string, err error) {
 	shown := NewTranscript(s.Out, "kubectl  | ")
 	defer shown.Flush()
+	var all bytes.Buffer
 	cmd := exec.Command(s.Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig, "KUBECACHEDIR="+filepath.Join(s.Scratch, "kubectl"))
-	cmd.Stdout, cmd.Stderr = shown, shown
+	both := io.MultiWriter(shown, &all)
+	cmd.Stdout, cmd.Stderr = both, both
 	defer s.Report.Waiting(fmt.Sprintf("waiting for kubectl %s", args[0]), "")()
 	if err := process.Run(ctx, cmd); err != nil {
-		return fmt.Errorf("running kubectl %s for the example: %w", args[0], err)
+		return all.String(), fmt.Errorf("running kubectl %s for the example: %w", args[0], err)
 	}
-	return nil
+	return all.String(), nil
 }
 
 // invite tells what to do in a second terminal, with the kubectl that is there for sure.

@@ -13,13 +13,15 @@ import (
 
 // Act is one thing that is done to the object of an example, or to others around it.
 type Act struct {
-	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others.
+	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others; "refuse" is what must be
+	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it.
 	Verb string
 	// Patch is the merge patch of an update.
 	Patch string
 	// File has the objects to be applied or removed; it is in the folder of the example.
 	File string
-	// Lines are regular expressions for what the operator is to say then, in any order.
+	// Lines are regular expressions for what the operator is to say then, in any order; those that begin with
+	// "Warning: " are for what kubectl is to say, as are all of what is refused.
 	Lines []string
 }
 
@@ -36,9 +38,9 @@ func (s *Session) acts() []Act {
 }
 
 // Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
-// <file>.yaml" or "remove <file>.yaml", then the expressions of what follows. What stands under "restart" and "stop" is
-// left out: a demonstration has one operator, which it ends without looking. An example without the file has no acts of
-// its own.
+// <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then the expressions of what
+// follows. What stands under "restart" and "stop" is left out: a demonstration has one operator, which it ends without
+// looking. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
@@ -61,6 +63,12 @@ func Script(example string) (acts []Act, err error) {
 		case around(verb, patch):
 			left = false
 			acts = append(acts, Act{Verb: verb, File: patch})
+		case verb == "refuse" && strings.HasPrefix(patch, "{"):
+			left = false
+			acts = append(acts, Act{Verb: verb, Patch: patch})
+		case line == "refuse delete":
+			left = false
+			acts = append(acts, Act{Verb: verb})
 		case left:
 		case len(acts) == 0:
 			return nil, fmt.Errorf("reading %s: %q stands under no step", file, line)
@@ -73,7 +81,19 @@ func Script(example string) (acts []Act, err error) {
 
 // around tells whether a line is about objects around that of the example.
 func around(verb, file string) bool {
-	return (verb == "apply" || verb == "remove") && strings.HasSuffix(file, ".yaml") && !strings.Contains(file, " ")
+	known := verb == "apply" || verb == "remove" || verb == "refuse"
+	return known && strings.HasSuffix(file, ".yaml") && !strings.Contains(file, " ")
+}
+
+// tried is what is done for it to be refused.
+func (a Act) tried() Act {
+	switch a.Verb = "delete"; {
+	case a.File != "":
+		a.Verb = "apply"
+	case a.Patch != "":
+		a.Verb = "update"
+	}
+	return a
 }
 
 // surroundings are the acts that come before the object is created.
@@ -91,6 +111,8 @@ func (s *Session) arguments(act Act) []string {
 		return []string{"delete", "-f", s.object(), "--wait", "--timeout", s.patience().String()}
 	case "apply":
 		return []string{"apply", "-f", filepath.Join(s.Example, act.File)}
+	case "refuse":
+		return append(s.arguments(act.tried()), "--dry-run=server")
 	case "remove": // what is gone at last may take longer than there is time, such as a namespace
 		return []string{"delete", "-f", filepath.Join(s.Example, act.File), "--wait=false"}
 	default:

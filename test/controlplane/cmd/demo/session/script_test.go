@@ -34,6 +34,14 @@ func TestScript(t *testing.T) {
 				{Verb: "remove", File: "one.yaml", Lines: []string{"B", "apply it all.yaml"}},
 			},
 		},
+		"Refused": {
+			reason: "handlers of admission deny",
+			text:   "refuse bad.yaml\nA\nrestart\nB\nrefuse {\"a\":1}\nstop\nrefuse delete\nC\n",
+			want: []session.Act{
+				{Verb: "refuse", File: "bad.yaml", Lines: []string{"A"}}, {Verb: "refuse", Patch: `{"a":1}`},
+				{Verb: "refuse", Lines: []string{"C"}},
+			},
+		},
 		"Words": {
 			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
 			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it"}}},

@@ -1,0 +1,52 @@
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// warnings are those that the API server has sent to a client, as kubectl shows them.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, "Warning: "+text)
+}
+
+func (w *warnings) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[:len(w.all):len(w.all)]
+}
+
+// refuse does for nothing what must be refused, until it is: an API server knows of the operator's webhooks some
+// moments after they are configured. The lines are those of the answer.
+func refuse(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
+	GinkgoHelper()
+	try := func() error {
+		patch := client.RawPatch(types.MergePatchType, []byte(s.patch))
+		return api.Patch(ctx, obj.DeepCopy(), patch, client.DryRunAll)
+	}
+	switch {
+	case s.patch == "delete":
+		try = func() error { return api.Delete(ctx, obj.DeepCopy(), client.DryRunAll) }
+	case strings.HasSuffix(s.patch, ".yaml"):
+		other := read(filepath.Join(folder, s.patch), ns)
+		try = func() error { return api.Create(ctx, other.DeepCopy(), client.DryRunAll) }
+	}
+	for _, line := range s.lines {
+		Eventually(try).Should(MatchError(MatchRegexp(line)), s.patch)
+	}
+}
