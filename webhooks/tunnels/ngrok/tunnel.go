@@ -1,0 +1,149 @@
+package ngrok
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.ngrok.com/ngrok/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
+)
+
+const (
+	// closeTimeout is how long the last requests may take.
+	closeTimeout = 5 * time.Second
+	// headerTimeout is how long the service may take for the headers of a request, idleTimeout how long connections to
+	// the webhook server are kept.
+	headerTimeout, idleTimeout = 10 * time.Second, 30 * time.Second
+)
+
+// hopeless are the codes of what no retry mends: tokens that are malformed, unknown, revoked, or missing.
+var hopeless = []string{"ERR_NGROK_105", "ERR_NGROK_106", "ERR_NGROK_107", "ERR_NGROK_4018"}
+
+// Agent is what opens the endpoint at ngrok: any ngrok.Agent is one.
+type Agent interface {
+	Listen(context.Context, ...ngrok.EndpointOption) (ngrok.EndpointListener, error)
+	Disconnect() error
+}
+
+// Tunnel is one through ngrok. Its zero value is that of the account whose token is in the environment. Kopf:
+// WebhookNgrokTunnel.
+type Tunnel struct {
+	// Authtoken is that of the account. Default: $NGROK_AUTHTOKEN. Kopf: token.
+	Authtoken string
+	// URL is the public one, such as "https://databases.ngrok.app", for accounts that have it. Default: ngrok chooses
+	// one.
+	URL string
+	// Options are further ones of the endpoint at ngrok, such as ngrok.WithTrafficPolicy.
+	Options []ngrok.EndpointOption
+	// NewAgent makes what opens the endpoint, each time that the tunnel is opened. Default: ngrok.NewAgent, with the
+	// token, and with what it logs in the log of the operator, for debugging.
+	NewAgent func(ctx context.Context) (Agent, error)
+}
+
+var _ tunnels.Tunnel = Tunnel{}
+
+// Run implements [tunnels.Tunnel]. It is of no use to try again, so a reconcile.TerminalError, if ngrok does not take
+// the token, or if there is none.
+func (t Tunnel) Run(
+	ctx context.Context, to tunnels.Local, told func(admissionregistrationv1.WebhookClientConfig),
+) error {
+	proxy, err := proxyTo(ctx, to)
+	if err != nil {
+		return err
+	}
+	agent, err := t.agent(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = agent.Disconnect() }() // what is to be said of that has been said by closing
+	options := t.Options
+	if t.URL != "" {
+		options = append(slices.Clone(options), ngrok.WithURL(t.URL))
+	}
+	endpoint, err := agent.Listen(ctx, options...)
+	if err != nil {
+		return explained(err)
+	}
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: headerTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(endpoint) }()
+	told(tunnels.ByURL(strings.TrimRight(endpoint.URL().String(), "/")+to.Path, nil))
+	select {
+	case err := <-ended:
+		return fmt.Errorf("ngrok has closed the tunnel from %s: %w", endpoint.URL(), err)
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	_ = server.Shutdown(limited) // the service may be gone already
+	return nil
+}
+
+// agent makes what opens the endpoint.
+func (t Tunnel) agent(ctx context.Context) (Agent, error) {
+	if public, err := url.Parse(t.URL); t.URL != "" && (err != nil || public.Scheme != "https" || public.Path != "") {
+		return nil, reconcile.TerminalError(fmt.Errorf(
+			"the URL %q cannot be that of a tunnel: write one such as %q", t.URL, "https://databases.ngrok.app"))
+	}
+	if t.NewAgent != nil {
+		return t.NewAgent(ctx)
+	}
+	token := cmp.Or(t.Authtoken, os.Getenv("NGROK_AUTHTOKEN"))
+	if token == "" {
+		return nil, reconcile.TerminalError(errors.New(
+			"ngrok demands the token of an account: set NGROK_AUTHTOKEN, or Authtoken of the tunnel"))
+	}
+	log := slog.New(logr.ToSlogHandler(logf.FromContext(ctx).WithName("ngrok").V(1)))
+	agent, err := ngrok.NewAgent(ngrok.WithAuthtoken(token), ngrok.WithLogger(log))
+	if err != nil {
+		return nil, fmt.Errorf("making an agent of ngrok: %w", err)
+	}
+	return agent, nil
+}
+
+// proxyTo sends requests on to the webhook server.
+func proxyTo(ctx context.Context, local tunnels.Local) (http.Handler, error) {
+	target, err := url.Parse(local.URL())
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the webhook server: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if local.Bundle != nil {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(local.Bundle) {
+			return nil, errors.New("there is no certificate in the CA bundle of the webhook server")
+		}
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{TLSClientConfig: config, IdleConnTimeout: idleTimeout},
+		ErrorLog:  slog.NewLogLogger(logr.ToSlogHandler(logf.FromContext(ctx).WithName("ngrok")), slog.LevelError),
+	}, nil
+}
+
+// explained tells whether there is any use in trying again.
+func explained(err error) error {
+	err = fmt.Errorf("opening a tunnel at ngrok: %w", err)
+	var coded ngrok.Error
+	if errors.As(err, &coded) && slices.Contains(hopeless, coded.Code()) {
+		return reconcile.TerminalError(err)
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package ngrok_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	sdk "golang.ngrok.com/ngrok/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels/ngrok"
+)
+
+// agent is a service on this machine.
+type agent struct {
+	refuses      error
+	listener     net.Listener
+	disconnected bool
+}
+
+func (a *agent) Listen(context.Context, ...sdk.EndpointOption) (sdk.EndpointListener, error) {
+	if a.refuses != nil {
+		return nil, a.refuses
+	}
+	return endpoint{listener: a.listener}, nil
+}
+
+func (a *agent) Disconnect() error { a.disconnected = true; return nil }
+
+// endpoint is a port of this machine.
+type endpoint struct {
+	sdk.EndpointListener // for methods that nobody calls
+	listener             net.Listener
+}
+
+func (e endpoint) Accept() (net.Conn, error) { return e.listener.Accept() }
+
+func (e endpoint) Addr() net.Addr { return e.listener.Addr() }
+
+func (e endpoint) Close() error { return e.listener.Close() }
+
+func (endpoint) URL() *url.URL { return &url.URL{Scheme: "https", Host: "databases.ngrok.app"} }
+
+// opened is a tunnel that is open, to a server that says which path it was asked for.
+type opened struct {
+	*agent
+	told  string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func open(t *testing.T, local tunnels.Local) opened {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	o := opened{&agent{listener: listener}, "", stop, make(chan error, 1)}
+	tunnel := ngrok.Tunnel{NewAgent: func(context.Context) (ngrok.Agent, error) { return o.agent, nil }}
+	told := make(chan string, 1)
+	go func() {
+		o.ended <- tunnel.Run(ctx, local, func(way admissionregistrationv1.WebhookClientConfig) {
+			if way.CABundle != nil {
+				t.Errorf("everybody knows the CA of ngrok: got %q", way.CABundle)
+			}
+			told <- *way.URL
+		})
+	}()
+	select {
+	case o.told = <-told:
+	case err := <-o.ended:
+		t.Fatal(err)
+	}
+	return o
+}
+
+// ask sends a request into the public end.
+func (o opened) ask(t *testing.T) (answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(
+		t.Context(), http.MethodPost, "http://"+o.listener.Addr().String()+"/secret/v", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	got, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Status + " " + string(text)
+}
+
+func TestTunnel(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	for name, tc := range map[string]struct {
+		reason, url string
+		bundle      []byte
+		want        string
+	}{
+		"Plain":     {"ngrok has ended TLS", plain.URL, nil, "200 OK /secret/v"},
+		"Certified": {"the certificate is in memory", secure.URL, bundle, "200 OK /secret/v"},
+		"Stranger":  {"anybody may listen at that port", secure.URL, nil, "502 Bad Gateway "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme, address, _ := strings.Cut(tc.url, "://")
+			o := open(t, tunnels.Local{Scheme: scheme, Address: address, Path: "/secret", Bundle: tc.bundle})
+			if o.told != "https://databases.ngrok.app/secret" {
+				t.Errorf("the cluster is told %q", o.told)
+			}
+			if got := o.ask(t); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+			o.stop()
+			if err := <-o.ended; err != nil || !o.disconnected {
+				t.Errorf("the end is no error, and the service is told: got %v, %t", err, o.disconnected)
+			}
+			if got := o.ask(t); !strings.Contains(got, "refused") {
+				t.Errorf("the tunnel is closed: got %q", got)
+			}
+		})
+	}
+}
+
+// What the service ends can be opened again.
+func TestTunnelIsClosed(t *testing.T) {
+	o := open(t, tunnels.Local{Scheme: "http", Address: "127.0.0.1:1"})
+	defer o.stop()
+	_ = o.listener.Close()
+	err := <-o.ended
+	if err == nil || errors.Is(err, reconcile.TerminalError(nil)) ||
+		!strings.Contains(err.Error(), "databases.ngrok.app") {
+		t.Errorf("got %v", err)
+	}
+	if !o.disconnected {
+		t.Error("nothing is left open")
+	}
+}
+
+// refusal is one of the service.
+type refusal string
+
+func (r refusal) Error() string { return "refused: " + string(r) }
+
+func (r refusal) Code() string { return string(r) }
+
+func TestTunnelFails(t *testing.T) {
+	t.Setenv("NGROK_AUTHTOKEN", "")
+	refusing := func(err error) func(context.Context) (ngrok.Agent, error) {
+		return func(context.Context) (ngrok.Agent, error) { return &agent{refuses: err}, nil }
+	}
+	local := tunnels.Local{Scheme: "http", Address: "127.0.0.1:1"}
+	for name, tc := range map[string]struct {
+		reason  string
+		tunnel  ngrok.Tunnel
+		local   tunnels.Local
+		forever bool
+		want    string
+	}{
+		"NoToken":  {"nobody can log in", ngrok.Tunnel{}, local, true, "set NGROK_AUTHTOKEN"},
+		"BadToken": {"it stays bad", ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_105"))}, local, true, "_105"},
+		"TooMany": {
+			"another one may end", ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_108"))}, local, false, "_108",
+		},
+		"NoNetwork": {"it may be back", ngrok.Tunnel{NewAgent: refusing(io.EOF)}, local, false, "EOF"},
+		"BadURL":    {"the API server demands TLS", ngrok.Tunnel{URL: "http://a"}, local, true, `"http://a" cannot be`},
+		"NoBundle": {
+			"it may be written just now", ngrok.Tunnel{NewAgent: refusing(nil)},
+			tunnels.Local{Scheme: "https", Bundle: []byte("?")}, false, "there is no certificate",
+		},
+	} {
+		err := tc.tunnel.Run(t.Context(), tc.local, func(admissionregistrationv1.WebhookClientConfig) {
+			t.Errorf("%s: nothing is told", name)
+		})
+		if err == nil || !strings.Contains(err.Error(), tc.want) ||
+			errors.Is(err, reconcile.TerminalError(nil)) != tc.forever {
+			t.Errorf("%s: %s: got %v", name, tc.reason, err)
+		}
+	}
+}
+
+// The SDK has what is needed of it.
+var _ interface{ ngrok.Agent } = sdk.Agent(nil)
