@@ -13,5 +13,9 @@ var commands = []command{
 	{"A log format that there is not", []string{"--log-format", "xml"}},
 	{"A flag that there is not", []string{"--namespaces", "demo"}},
 	{"A file, as to kopf run", []string{"run", "handlers.py"}},
+	{"A module, as to kopf run", []string{"-m", "handlers"}},
+	{"A priority that is not a number", []string{"-A", "-p", "high"}},
+	{"A freeze without a peering object", []string{"freeze", "-A", "-t", "600"}},
+	{"A freeze without an end", []string{"freeze", "-A", "-P", "default"}},
 	{"A kubeconfig that there is not", []string{"-A", "--kubeconfig", "missing.yaml"}},
 }

@@ -1,0 +1,106 @@
+package facade_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// documented is a row of the table of flags in docs/command-line.md.
+type documented struct{ letter, commands, variable, setting string }
+
+// flagsTable reads that table, by the names of the flags.
+func flagsTable(t *testing.T) (text string, rows map[string]documented) {
+	t.Helper()
+	data, err := os.ReadFile("../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows = map[string]documented{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 8 || !strings.HasPrefix(cells[1], " `--") {
+			continue
+		}
+		for i, cell := range cells {
+			cells[i] = strings.Trim(cell, " `")
+		}
+		rows[strings.TrimPrefix(cells[1], "--")] = documented{
+			strings.TrimPrefix(cells[2], "-"), cells[3], cells[4], cells[5],
+		}
+	}
+	return string(data), rows
+}
+
+// variable is what the help of a flag names.
+var variable = regexp.MustCompile(`\[\$KOPF_([A-Z]+)_([A-Z_]+)\]`)
+
+// The table of flags has all of them, with their letters and variables, and nothing else.
+func TestFlagsTable(t *testing.T) {
+	text, rows := flagsTable(t)
+	commands := map[string][]string{}
+	compare := func(cmd *cobra.Command, name string) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Hidden || flag.Name == "help" || flag.Name == "version" {
+				return
+			}
+			row, known := rows[flag.Name]
+			if !known {
+				t.Errorf("docs/command-line.md does not tell of --%s of %s", flag.Name, name)
+				return
+			}
+			if !slices.Contains(commands[flag.Name], name) {
+				commands[flag.Name] = append(commands[flag.Name], name)
+			}
+			want := []string{"", "", ""}
+			if row.variable != "" {
+				want = []string{fmt.Sprintf("[$KOPF_%s_%s]", strings.ToUpper(name), row.variable),
+					strings.ToUpper(name), row.variable}
+			}
+			if got := append(variable.FindStringSubmatch(flag.Usage), "", "", ""); !slices.Equal(want, got[:3]) {
+				t.Errorf("the variable of --%s of %s is %v, not %v", flag.Name, name, got, want)
+			}
+			if row.letter != flag.Shorthand {
+				t.Errorf("the letter of --%s of %s is %q, not %q", flag.Name, name, flag.Shorthand, row.letter)
+			}
+		})
+	}
+	root := kopf.NewCommand(kopf.New("test.example.org"))
+	compare(root, "run")
+	for _, cmd := range root.Commands() {
+		compare(cmd, cmd.Name())
+		if !strings.Contains(text, "\n| `"+cmd.Name()) {
+			t.Errorf("docs/command-line.md does not tell of the command %q", cmd.Name())
+		}
+	}
+	for name, row := range rows {
+		got := commands[name]
+		slices.SortFunc(got, func(a, b string) int {
+			return strings.Index("run freeze resume", a) - strings.Index("run freeze resume", b)
+		})
+		if row.commands != strings.Join(got, " ") {
+			t.Errorf("--%s is a flag of %v, not of %q", name, got, row.commands)
+		}
+	}
+}
+
+// The settings that the table names are there.
+func TestSettingsOfFlags(t *testing.T) {
+	_, rows := flagsTable(t)
+	var none kopf.Settings
+	fields := fieldsOf(reflect.ValueOf(&none).Elem(), "")
+	for name, row := range rows {
+		if _, known := fields[row.setting]; row.setting != "" && !known {
+			t.Errorf("kopf.Settings has no %s, which docs/command-line.md names for --%s", row.setting, name)
+		}
+	}
+}
