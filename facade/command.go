@@ -69,8 +69,8 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 	own := c.op.settings.values
 	cached, _ := own.patterns().Plain() // patterns may match any others
 	return commandline.Settings{
-		Scheme: scheme, Namespaces: own.patterns().Texts(), CachedNamespaces: cached, CachedReads: own.CachedReads,
-		LogHandler: own.LogHandler,
+		Scheme: scheme, Namespaces: own.patterns().Texts(), Patterns: own.patterns(), CachedNamespaces: cached,
+		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
 		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
 	}, nil

@@ -61,9 +61,9 @@ func TestWrongCommandLines(t *testing.T) {
 			"Kopf has them, but a Go operator is compiled", one(succeed), []string{"run", "handlers.py"}, 2,
 			[]string{`argument "handlers.py"`},
 		},
-		"namespace pattern": {
-			"it would be watched under that name, in vain", one(succeed), []string{"-n", "team-*"}, 2,
-			[]string{`"team-*" is not the name of a namespace`},
+		"namespace": {
+			"it would be watched under that name, in vain", one(succeed), []string{"-n", "team_a"}, 2,
+			[]string{`"team_a" is not the name of a namespace`},
 		},
 		"unknown format": {
 			"the right ones are told", one(succeed), []string{"-A", "--log-format", "xml"}, 2,

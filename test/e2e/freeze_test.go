@@ -109,8 +109,10 @@ var _ = Describe("The manifests in config", func() {
 		installPeering(ctx)
 		administrator := userOf(ctx, "administrator", []string{"system:masters"})
 		for _, folder := range []string{".", "samples"} {
-			apply := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply",
-				"--kubeconfig", administrator, "--server-side", "--force-conflicts", "-k", filepath.Join(manifests, folder))
+			apply := exec.CommandContext(
+				ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply", "--kubeconfig", administrator,
+				"--server-side", "--force-conflicts", "-k", filepath.Join(manifests, folder),
+			)
 			out, err := apply.CombinedOutput()
 			Expect(err).NotTo(HaveOccurred(), "%s: %s", folder, out)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // Operator is what a command line needs of an operator.
@@ -38,6 +39,8 @@ type Settings struct {
 	Scheme *runtime.Scheme
 	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster.
 	Namespaces []string
+	// Patterns are the same, with regular expressions.
+	Patterns namespaces.Patterns
 	// CachedNamespaces are those that the manager's cache has; none means all.
 	CachedNamespaces []string
 	// Connection says how the cluster is connected to.

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // freezePriority is that of a freeze if nobody says another one. Kopf has the same.
@@ -107,7 +108,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	chosen, said := f.base.scope.choose(settings.Namespaces)
+	meant, said := f.meant(settings)
 	if !said {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
 			"that, or -n to choose namespaces")
@@ -120,11 +121,23 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 		log = log.WithValues("reason", f.message)
 	}
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
-	order := freezing.Order{Peering: f.peering, Namespaces: chosen, Identity: f.name(ctx), Record: f.record()}
+	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.name(ctx), Record: f.record()}
 	if err := order.Carry(ctx, config); err != nil {
 		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
 	}
 	return nil
+}
+
+// meant are the namespaces whose peering objects are meant, none for that of the cluster; and whether somebody has said
+// so.
+func (f *freezer) meant(settings Settings) (patterns namespaces.Patterns, said bool) {
+	if !f.base.scope.given() {
+		return settings.Patterns, len(settings.Patterns) > 0
+	}
+	for _, text := range f.base.scope.namespaces {
+		patterns = append(patterns, namespaces.Parse(text))
+	}
+	return patterns, true
 }
 
 // connect logs in as kubectl does: handlers of logins are for the operator alone, and come after its startup.

@@ -107,17 +107,17 @@ type place struct {
 }
 
 // places are those that are meant.
-func (c *cluster) places(ctx context.Context, texts []string) (all []place, err error) {
-	if len(texts) == 0 {
+func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
+	if len(meant) == 0 {
 		return []place{{named: true}}, nil
 	}
 	var patterns namespaces.Patterns
-	for _, text := range texts {
-		if strings.ContainsAny(text, "!*?,[") {
-			patterns = append(patterns, namespaces.Parse(text))
+	for _, one := range meant {
+		if names, plain := (namespaces.Patterns{one}).Plain(); plain {
+			all = append(all, place{names[0], true})
 			continue
 		}
-		all = append(all, place{text, true})
+		patterns = append(patterns, one)
 	}
 	if len(patterns) == 0 {
 		return all, nil

@@ -10,14 +10,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // Order is what somebody asks of the operators that share peering objects.
 type Order struct {
 	// Peering is the name of the objects.
 	Peering string
-	// Namespaces are names and patterns of namespaces; none is the object of the whole cluster.
-	Namespaces []string
+	// Namespaces are those where the objects are; none is the object of the whole cluster.
+	Namespaces namespaces.Patterns
 	// Identity is whose record it is.
 	Identity string
 	// Record is what is written; with no lifetime, the record is removed.
@@ -57,7 +58,7 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 	}
 	if done == 0 && len(problems) == 0 {
 		return fmt.Errorf("no namespace of %s has a %s %q, so there is nobody to be told",
-			strings.Join(o.Namespaces, " "), api.kinds[0].Kind, o.Peering)
+			strings.Join(o.Namespaces.Texts(), " "), api.kinds[0].Kind, o.Peering)
 	}
 	return errors.Join(problems...)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
 	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
@@ -72,10 +73,14 @@ func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string)
 }
 
 // carry carries an order of the identity "me", with a lifetime or none, and gives its error as a text.
-func (b *bench) carry(lifetime time.Duration, namespaces ...string) string {
+func (b *bench) carry(lifetime time.Duration, texts ...string) string {
 	log := logr.FromSlogHandler(slog.NewTextHandler(&b.log, nil))
+	var patterns namespaces.Patterns
+	for _, text := range texts {
+		patterns = append(patterns, namespaces.Parse(text))
+	}
 	order := freezing.Order{
-		Peering: "default", Namespaces: namespaces, Identity: "me",
+		Peering: "default", Namespaces: patterns, Identity: "me",
 		Record: peering.Record{Priority: 100, Lifetime: lifetime},
 	}
 	if err := order.Carry(logf.IntoContext(context.Background(), log), memapi.Config(b.connection)); err != nil {
