@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +38,10 @@ type operator interface {
 
 // pythonKopf is the genuine one, in a process of its own.
 type pythonKopf struct {
-	script  string // in testdata; handlers.py by default
+	script  string   // in testdata; handlers.py by default
+	options []string // those of peers; --standalone by default
 	env     []string
+	log     io.Writer // gets what the process prints, too; nil is nobody
 	process *exec.Cmd
 	file    string
 }
@@ -46,12 +49,17 @@ type pythonKopf struct {
 func (k *pythonKopf) start(namespace string) {
 	GinkgoHelper()
 	k.file = filepath.Join(GinkgoT().TempDir(), "calls")
-	k.process = exec.Command(
-		filepath.Join(kopfFolder, "bin", "kopf"), "run", "-n", namespace, "--standalone",
-		filepath.Join("testdata", cmp.Or(k.script, "handlers.py")),
-	)
+	args := append([]string{"run", "-n", namespace}, k.options...)
+	if k.options == nil {
+		args = append(args, "--standalone")
+	}
+	args = append(args, filepath.Join("testdata", cmp.Or(k.script, "handlers.py")))
+	k.process = exec.Command(filepath.Join(kopfFolder, "bin", "kopf"), args...)
 	k.process.Env = append(append(os.Environ(), k.env...), "KUBECONFIG="+kubeconfig, "INTEROP_CALLS="+k.file)
 	k.process.Stdout, k.process.Stderr = GinkgoWriter, GinkgoWriter
+	if k.log != nil {
+		k.process.Stderr = io.MultiWriter(GinkgoWriter, k.log)
+	}
 	Expect(k.process.Start()).To(Succeed())
 	DeferCleanup(k.stop)
 }
