@@ -47,3 +47,9 @@ func (s Stored) PatchStatus(ctx context.Context, status map[string]any) (map[str
 	}
 	return object.Object, err
 }
+
+// Put writes a record by hand, or removes it if it has no lifetime. It gives the object as it is then, and has the
+// errors of PatchStatus.
+func (s Stored) Put(ctx context.Context, identity string, record Record) (map[string]any, error) {
+	return s.PatchStatus(ctx, map[string]any{identity: record.encode()})
+}

@@ -99,7 +99,7 @@ var _ = Describe("People who have operators pause", func() {
 			))
 			Expect([]bool{m.pauses(ctx, 6), m.pauses(ctx, 7), m.pauses(ctx, 8)}).To(Equal([]bool{true, true, false}))
 			Eventually(log).Should(gbytes.Say("Pausing operations in favour of"))
-			Eventually(log).Should(gbytes.Say("Pausing the watch-stream for kopfexamples"), "nothing comes from here on")
+			Eventually(log).Should(gbytes.Say("Pausing the watch-stream for kopfexamples"), "nothing comes now")
 			later := fmt.Sprint("later-", i)
 			c.create(ctx, later)
 			resumed := time.Now()

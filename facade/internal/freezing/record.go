@@ -95,9 +95,9 @@ func (o object) remove(ctx context.Context, log logr.Logger, identity string) er
 }
 
 // records are those that are good.
-func (o object) records(status map[string]any) map[string]peering.Record {
+func (o object) records(body map[string]any) map[string]peering.Record {
 	now := time.Now()
-	all, _ := peering.Decode(map[string]any{"status": status}, now) // operators tell of those that cannot be read
+	all, _ := peering.Decode(body, now) // operators tell of those that cannot be read
 	maps.DeleteFunc(all, func(_ string, one peering.Record) bool { return !one.Expires().After(now) })
 	return all
 }
