@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -33,7 +31,7 @@ type Activity struct {
 	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
 
-	cluster commandline.Cluster // that of the flags
+	cluster serving.Cluster // that of the flags
 }
 
 func activityOf(call *handlers.Call) *Activity {
@@ -94,7 +92,7 @@ func (op *Operator) activity(name string) activities.Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
-	measured, err := adapters.NewMetrics(op.name, metrics.Registry)
+	measured, err := adapters.NewMetrics(op.name, op.registry())
 	if err != nil {
 		measured = nil // the engine has the same ones, and tells
 	}

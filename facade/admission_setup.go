@@ -7,7 +7,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -69,7 +68,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 		options.Open = op.indexed.wait()
 	}
 	var err error
-	if options.Metrics, err = adapters.NewMetrics(op.name, metrics.Registry); err != nil {
+	if options.Metrics, err = adapters.NewMetrics(op.name, op.registry()); err != nil {
 		return err
 	}
 	certified, err := op.reachAdmission(m, &options)

@@ -40,7 +40,7 @@ func (op *Operator) cleanUp(ctx context.Context) error {
 	op.mu.Lock()
 	limit := op.settings.values.Process.CleanupTimeout
 	op.mu.Unlock()
-	ctx = logf.IntoContext(context.WithoutCancel(ctx), logf.Log.WithName(op.name))
+	ctx = logf.IntoContext(context.WithoutCancel(ctx), op.logger())
 	if limit != Never {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, cleanupTimeoutError(limit))

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -53,22 +53,22 @@ type commandOperator struct{ op *Operator }
 
 // Settings are those of the manager of an operator without a project around it. All errors of registrations come out
 // here.
-func (c commandOperator) Settings() (commandline.Settings, error) {
+func (c commandOperator) Settings() (serving.Settings, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return commandline.Settings{}, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
+		return serving.Settings{}, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
 	}
 	c.op.mu.Lock()
 	defer c.op.mu.Unlock()
 	if err := c.op.fillScheme(scheme); err != nil {
-		return commandline.Settings{}, err
+		return serving.Settings{}, err
 	}
 	if _, err := c.op.plan(scheme); err != nil {
-		return commandline.Settings{}, err
+		return serving.Settings{}, err
 	}
 	own := c.op.settings.values
 	cached, _ := own.patterns().Plain() // patterns may match any others
-	return commandline.Settings{
+	return serving.Settings{
 		Scheme: scheme, Namespaces: own.patterns().Texts(), Patterns: own.patterns(), CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
@@ -78,7 +78,7 @@ func (c commandOperator) Settings() (commandline.Settings, error) {
 
 // Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.
 func (c commandOperator) Around(ctx context.Context, given commandline.Given, serve func() error) error {
-	limit := exitlimit.Watch(ctx, logf.Log.WithName(c.op.name), c.op.exitLimit)
+	limit := exitlimit.Watch(ctx, c.op.logger(), c.op.exitLimit)
 	defer limit.Stop()
 	c.op.mu.Lock()
 	if given.Scoped {
@@ -86,13 +86,18 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 	}
 	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()
-	ready, err := c.op.startUp(ctx)
+	return c.op.around(ctx, serve, limit.Begin)
+}
+
+// around calls serve between the startup and the cleanup, and tells when it has returned.
+func (op *Operator) around(ctx context.Context, serve func() error, returned func()) error {
+	ready, err := op.startUp(ctx)
 	if !ready {
 		return err
 	}
 	err = serve()
-	limit.Begin()
-	return errors.Join(err, c.op.cleanUp(ctx))
+	returned()
+	return errors.Join(err, op.cleanUp(ctx))
 }
 
 // take takes over what flags say. Whoever names a peering object there wants it, so it takes back what the program says

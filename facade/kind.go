@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
@@ -162,7 +161,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[Dynamic]
 			return yes
 		}
 		if _, known := told.LoadOrStore(r.String(), true); !known {
-			logf.Log.WithName(op.name).Error(failed,
+			op.logger().Error(failed,
 				"The function of kopf.ForResourceFunc panicked; the resource is not selected",
 				append(panics.Stack(failed), "resource", r.String())...)
 		}

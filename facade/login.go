@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -107,7 +107,7 @@ func (op *Operator) OnLogin(
 // priority is 10. Plugins for credentials, and files of tokens, are in Config: client-go calls and reads them whenever
 // there is need. Kopf: login_with_kubeconfig, also for login_via_client and login_via_pykube.
 func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error) {
-	var of commandline.Cluster
+	var of serving.Cluster
 	if a != nil {
 		of = a.cluster
 	}
@@ -131,7 +131,7 @@ func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
 }
 
 // logIn calls the handlers of logins; without any, it finds the cluster as kubectl does, or as pods do.
-func (op *Operator) logIn(ctx context.Context, to commandline.Cluster) (map[string]*credentials.Info, error) {
+func (op *Operator) logIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
 	if !op.acts(activities.Login) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err

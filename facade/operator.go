@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -41,7 +41,14 @@ type Operator struct {
 	clients       clients
 	fence         *reconcilers.Fence // nil before the set-up
 	managed       []managed
-	cluster       commandline.Cluster // that of the flags
+	cluster       serving.Cluster // that of the flags
+
+	embedding bool // by Run
+	embedded  RunSettings
+
+	health *health.Health // of the engine
+	ready  chan struct{}  // closed when it is at work
+	atWork sync.Once
 
 	defaultNamespace func() string // that of the credentials; nil under the project's manager
 }
@@ -66,7 +73,7 @@ const (
 // Without settings, all of them have their defaults; more than one is a mistake. Wrong names and settings are reported
 // when the operator is set up.
 func New(name string, settings ...Settings) *Operator {
-	op := &Operator{name: name, location: location()}
+	op := &Operator{name: name, location: location(), health: health.New(), ready: make(chan struct{})}
 	op.probing = op.newProbing()
 	if err := validateName(name); err != nil {
 		op.errs.add(op.location, err)
@@ -121,7 +128,7 @@ func (op *Operator) addError(where string, err error) {
 func (op *Operator) keepError(where string, err error) {
 	op.errs.add(where, err)
 	if op.stage == running {
-		log := logf.Log.WithName(op.name)
+		log := op.logger()
 		log.Error(err, "Ignoring a handler that was registered after the start of the operator", "location", where)
 	}
 }

@@ -54,7 +54,7 @@ func encoded(result any, err error) (any, error) {
 
 // newProbing is that of the probes that are registered when somebody asks.
 func (op *Operator) newProbing() *activities.Probing {
-	ctx := logf.IntoContext(context.Background(), logf.Log.WithName(op.name))
+	ctx := logf.IntoContext(context.Background(), op.logger())
 	return activities.NewProbing(ctx, func() activities.Activity { return op.activity(activities.Probe) })
 }
 

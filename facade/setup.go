@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -105,7 +104,11 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
 	}
+	if err := m.Add(manager.RunnableFunc(op.awaitWork)); err != nil {
+		return err
+	}
 	options := op.engineOptions(plan)
+	options.Health = op.health
 	if !op.started {
 		op.accompany(m, &options)
 	}
@@ -177,7 +180,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
 	return reconcilers.Options{
-		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: metrics.Registry,
+		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
 		Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
 		KopfTexts: kept.KopfFormats,

@@ -63,7 +63,7 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 		op.stage = starting
 	}
 	op.mu.Unlock()
-	_, err = op.activity(activities.Startup).Run(logf.IntoContext(ctx, logf.Log.WithName(op.name)))
+	_, err = op.activity(activities.Startup).Run(logf.IntoContext(ctx, op.logger()))
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -144,6 +145,8 @@ type Options struct {
 	End func(ctx context.Context) error
 	// Fence tells when the manager does not wait for the operator any more; nil has SetupWithManager make one.
 	Fence *Fence
+	// Health is told how the operator is; nil has SetupWithManager make one.
+	Health *health.Health
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
 }

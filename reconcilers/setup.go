@@ -30,7 +30,11 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	if guard == nil {
 		guard = NewFence(m)
 	}
-	own, err := newOperator(m, o, health.New(), guard)
+	state := o.Health
+	if state == nil {
+		state = health.New()
+	}
+	own, err := newOperator(m, o, state, guard)
 	if err != nil {
 		return err
 	}

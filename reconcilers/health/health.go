@@ -136,3 +136,30 @@ func (h *Health) Employ(w *Workers) (dismiss func()) {
 		delete(h.workers, w)
 	}
 }
+
+// polling is how often AtWork looks.
+const polling = 100 * time.Millisecond
+
+// AtWork waits until the operator serves, and no check of Ready fails; it returns false if the context ends before
+// that.
+func (h *Health) AtWork(ctx context.Context) bool {
+	ticker := time.NewTicker(polling)
+	defer ticker.Stop()
+	for {
+		if h.atWork() {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+}
+
+func (h *Health) atWork() bool {
+	h.mu.Lock()
+	serving := h.serving != nil && h.serving.Err() == nil
+	h.mu.Unlock()
+	return serving && !slices.ContainsFunc(h.Ready(), func(c Check) bool { return c.Run() != nil })
+}

@@ -81,6 +81,7 @@ var House = Plan{
 
 	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 3},
+	{Dir: "facade/internal/serving", Layer: 3},
 	{Dir: "facade/internal/persistence", Layer: 3},
 	{Dir: "peering/attendance", Layer: 3},
 	{Dir: "reconcilers/handlers", Layer: 3},

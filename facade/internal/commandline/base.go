@@ -8,22 +8,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
-
-// Cluster is what the flags say of the cluster.
-type Cluster struct {
-	// Kubeconfig is the file that has it; empty is that of the environment, as for kubectl.
-	Kubeconfig string
-	// Context is the name of the context there; empty is the current one.
-	Context string
-}
 
 // base is what all commands have in common that work on a cluster.
 type base struct {
 	program     Program
 	environment *environment
-	cluster     Cluster
+	cluster     serving.Cluster
 	scope       scope
 	log         logFlags
 }

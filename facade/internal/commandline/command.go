@@ -4,58 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // Operator is what a command line needs of an operator.
 type Operator interface {
 	// Settings are those that the manager is made with, as they are now. All errors of registrations come out here,
 	// before a cluster is needed.
-	Settings() (Settings, error)
+	Settings() (serving.Settings, error)
 	// Around calls serve between the startup and the cleanup of the operator, with what the flags say. The startup may
 	// change the settings; if it does not succeed, serve is not called.
 	Around(ctx context.Context, given Given, serve func() error) error
 	// SetupWithManager adds the operator to the manager. The default namespace is that of the credentials, if they have
 	// one, at any time.
 	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
-}
-
-// Settings are what the program says of its manager.
-type Settings struct {
-	// Scheme has all types of the operator.
-	Scheme *runtime.Scheme
-	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster.
-	Namespaces []string
-	// Patterns are the same, with regular expressions.
-	Patterns namespaces.Patterns
-	// CachedNamespaces are those that the manager's cache has; none means all.
-	CachedNamespaces []string
-	// Connection says how the cluster is connected to.
-	Connection connection.Settings
-	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
-	Probe      liveness.Probe
-	StopProbes func()
-	// Login gives the credentials for the cluster, by the ids of the handlers that have them.
-	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)
-	// CachedReads are objects of the kinds that the manager's client reads from its cache.
-	CachedReads []client.Object
-	// WebhookServer is that of the manager; nil is the default one.
-	WebhookServer webhook.Server
-	// LogHandler gets the log; nil has it written to stderr.
-	LogHandler slog.Handler
 }
 
 // Program is an operator under the name that people know it by.

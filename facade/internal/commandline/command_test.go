@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 var errSetUp = errors.New("it is set up")
@@ -27,12 +28,12 @@ type fakeOperator struct {
 	handler slog.Handler
 }
 
-func (f *fakeOperator) Settings() (commandline.Settings, error) {
-	login := func(_ context.Context, to commandline.Cluster) (map[string]*credentials.Info, error) {
+func (f *fakeOperator) Settings() (serving.Settings, error) {
+	login := func(_ context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"login": info}, err
 	}
-	return commandline.Settings{
+	return serving.Settings{
 		Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login, LogHandler: f.handler,
 	}, nil
 }

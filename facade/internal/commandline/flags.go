@@ -16,8 +16,8 @@ type runner struct {
 	metrics  string
 	health   string
 	liveness string
-	endpoint liveness.Address
-	modules  []string // Kopf's, of which there can be none
+	endpoint *liveness.Address // nil without that URL
+	modules  []string          // Kopf's, of which there can be none
 }
 
 // add adds all flags to a command.
@@ -44,7 +44,7 @@ func (r *runner) add(cmd *cobra.Command) {
 }
 
 // check checks those flags that no other command has.
-func (r *runner) check(cmd *cobra.Command) (err error) {
+func (r *runner) check(cmd *cobra.Command) error {
 	if len(r.modules) > 0 {
 		return asUsage(cmd, errors.New(
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
@@ -53,9 +53,11 @@ func (r *runner) check(cmd *cobra.Command) (err error) {
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
-	if r.endpoint, err = liveness.Parse(r.liveness); err != nil {
+	endpoint, err := liveness.Parse(r.liveness)
+	if err != nil {
 		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))
 	}
+	r.endpoint = &endpoint
 	return nil
 }
 

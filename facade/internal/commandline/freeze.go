@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -130,7 +131,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 
 // meant are the namespaces whose peering objects are meant, none for that of the cluster; and whether somebody has said
 // so.
-func (f *freezer) meant(settings Settings) (patterns namespaces.Patterns, said bool) {
+func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
 	if !f.base.scope.given() {
 		return settings.Patterns, len(settings.Patterns) > 0
 	}
@@ -141,7 +142,7 @@ func (f *freezer) meant(settings Settings) (patterns namespaces.Patterns, said b
 }
 
 // connect logs in as kubectl does: handlers of logins are for the operator alone, and come after its startup.
-func (f *freezer) connect(settings Settings) (*rest.Config, error) {
+func (f *freezer) connect(settings serving.Settings) (*rest.Config, error) {
 	info, err := connection.Login(f.base.cluster.Kubeconfig, f.base.cluster.Context)
 	if err != nil {
 		return nil, err

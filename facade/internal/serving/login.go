@@ -1,4 +1,4 @@
-package commandline
+package serving
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 
 // authorized calls serve with a connection to the cluster. When there are no credentials for it any more, the context
 // ends, and the error is the reason.
-func (r *runner) authorized(
+func (o Options) authorized(
 	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	to, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) {
-			return settings.Login(ctx, r.base.cluster)
+			return settings.Login(ctx, o.Cluster)
 		},
 		Prepare: func(config *rest.Config) {
-			settings.Connection.Apply(rest.AddUserAgent(config, r.base.program.Name))
+			settings.Connection.Apply(rest.AddUserAgent(config, o.Name))
 		},
-		Fail: func(err error) { end(&unauthorizedError{r.base.program.Name, err}) },
+		Fail: func(err error) { end(&unauthorizedError{o.Name, err}) },
 	})
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -1,0 +1,81 @@
+// Command 12-embedded is a program with a job of its own, in which two operators are only parts.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+func main() {
+	namespace := flag.String("n", "default", "the namespace that the operators serve")
+	flag.Parse()
+	// Signals, flags and the log are the program's.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	err := serve(ctx, kopf.Settings{Namespaces: []string{*namespace}})
+	stop()
+	if err != nil {
+		slog.Error("The program failed", "err", err)
+		os.Exit(1)
+	}
+}
+
+// serve runs two operators, the first of which is stopped when it has told of an object. The other one goes on.
+func serve(ctx context.Context, settings kopf.Settings) error {
+	names := make(chan string)
+	telling := kopf.New("telling.kopf.dev", settings)
+	kopf.ForResource(telling, "kopfexamples").On("tell", kopf.CreateUpdateResume(), tell(names))
+	noting := kopf.New("noting.kopf.dev", settings)
+	kopf.ForResource(noting, "kopfexamples").OnUpdate("note", note)
+
+	until, enough := context.WithCancel(ctx)
+	defer enough()
+	var running sync.WaitGroup
+	var errs [2]error
+	running.Go(func() { errs[0] = telling.Run(until) })
+	running.Go(func() { errs[1] = noting.Run(ctx) })
+	go func() {
+		<-telling.Ready()
+		<-noting.Ready()
+		slog.Info("Both operators are at work")
+	}()
+
+	select { // the program's own work
+	case <-ctx.Done():
+	case name := <-names:
+		slog.Info("Heard of an object; the first operator is needed no more", "object", name)
+		enough()
+	}
+	running.Wait()
+	slog.Info("Both operators have ended")
+	return errors.Join(errs[:]...)
+}
+
+// tell hands the object over to the program, if that listens still.
+func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	return func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		select {
+		case names <- c.Object.GetName():
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+}
+
+// note goes on when the other operator has ended.
+func note(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	log.FromContext(ctx).Info("Noted", "object", c.Object.GetName())
+	return nil
+}

@@ -1,0 +1,270 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// guest is an operator in somebody's process.
+type guest struct {
+	op   *kopf.Operator
+	stop context.CancelFunc
+	err  chan error
+
+	mu    sync.Mutex
+	lines []string
+	calls []string
+}
+
+func (g *guest) note(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, what)
+}
+
+func (g *guest) did() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return strings.Join(g.calls, " ")
+}
+
+// invite makes an operator that notes what it is called for.
+func invite(name string, settings ...kopf.Settings) *guest {
+	g := &guest{op: kopf.New(name, settings...), err: make(chan error, 1)}
+	g.op.OnStartup("begin", func(context.Context, *kopf.Startup) error { g.note("startup"); return nil })
+	g.op.OnCleanup("end", func(context.Context, *kopf.Activity) error { g.note("cleanup"); return nil })
+	kopf.ForResource(g.op, "configmaps").OnCreate("c", func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		log.FromContext(ctx).Info("Called", "object", c.Object.GetName())
+		g.note(c.Object.GetName())
+		return nil
+	})
+	return g
+}
+
+func (g *guest) run(t *testing.T, settings kopf.RunSettings) {
+	t.Helper()
+	settings.Log = funcr.New(func(_, line string) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.lines = append(g.lines, line)
+	}, funcr.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	g.stop = stop
+	go func() { g.err <- g.op.Run(ctx, settings) }()
+}
+
+// end stops the operator, and gives its error.
+func (g *guest) end() error { g.stop(); return <-g.err }
+
+func createNamed(t *testing.T, server *memapi.Server, name string) {
+	t.Helper()
+	user, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
+	}}
+	if err := user.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// series is how many time series of a metric a registry has.
+func series(t *testing.T, registry *prometheus.Registry, name string) int {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return len(family.GetMetric())
+		}
+	}
+	return 0
+}
+
+// Operators of one process have clusters, logs and metrics of their own, even with one name; each ends for itself, and
+// others of its name can follow.
+func TestRunSeveralOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name, rounds = "guest.example.org", 3
+		servers := []*memapi.Server{memapi.New(), memapi.New()}
+		var goroutines []int
+		for round := range rounds {
+			goroutines = append(goroutines, growth.Goroutines())
+			registries := []*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
+			var guests []*guest
+			for i, server := range servers {
+				g := invite(name)
+				g.run(t, kopf.RunSettings{Config: memapi.Config(server), Metrics: registries[i]})
+				guests = append(guests, g)
+				<-g.op.Ready()
+			}
+			createNamed(t, servers[0], fmt.Sprint("first-", round))
+			time.Sleep(10 * time.Second)
+			if err := guests[0].end(); err != nil {
+				t.Error(err)
+			}
+			createNamed(t, servers[0], fmt.Sprint("missed-", round))
+			createNamed(t, servers[1], fmt.Sprint("second-", round))
+			time.Sleep(10 * time.Second)
+			if err := guests[1].end(); err != nil {
+				t.Error(err)
+			}
+			want := []string{
+				fmt.Sprintf("startup first-%d cleanup", round), fmt.Sprintf("startup second-%d cleanup", round),
+			}
+			if round > 0 {
+				want[0] = fmt.Sprintf("startup missed-%d first-%d cleanup", round-1, round)
+			}
+			for i, g := range guests {
+				if got := g.did(); got != want[i] {
+					t.Errorf("round %d: operator %d did %q, want %q", round, i, got, want[i])
+				}
+				if n := len(slices.DeleteFunc(g.lines, func(l string) bool {
+					return !strings.Contains(l, `"msg"="Called"`)
+				})); n != len(strings.Fields(want[i]))-2 {
+					t.Errorf("round %d: %d lines of handlers in the log of operator %d", round, n, i)
+				}
+				if n := series(t, registries[i], "kopf_handler_attempts_total"); n != 3 {
+					t.Errorf("round %d: %d series of operator %d: startup, creation, cleanup", round, n, i)
+				}
+			}
+			synctest.Wait()
+		}
+		goroutines = append(goroutines, growth.Goroutines())
+		if first, last := goroutines[0], goroutines[rounds]; last > first {
+			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+		}
+	})
+}
+
+func TestRunErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := memapi.Config(memapi.New())
+		login := func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Config: config}, nil
+		}
+		plain := func() *kopf.Operator { return invite("guest.example.org").op }
+		for name, c := range map[string]struct {
+			op       func() *kopf.Operator
+			settings []kopf.RunSettings
+			want     string
+		}{
+			"nil":  {func() *kopf.Operator { return nil }, nil, "make it with kopf.New"},
+			"many": {plain, make([]kopf.RunSettings, 2), "2 RunSettings are given"},
+			"cluster": {plain, []kopf.RunSettings{{Config: config, Context: "c"}},
+				"Config says which cluster, so there must be neither Kubeconfig, nor Context, nor OnLogin"},
+			"login": {func() *kopf.Operator {
+				op := plain()
+				op.OnLogin("l", login)
+				return op
+			}, []kopf.RunSettings{{Config: config}}, "nor OnLogin"},
+			"liveness": {plain, []kopf.RunSettings{{Config: config, Liveness: "nowhere"}}, "Liveness: "},
+			"no file":  {plain, []kopf.RunSettings{{Kubeconfig: "testdata/none.yaml"}}, "none.yaml"},
+			"process": {func() *kopf.Operator {
+				return kopf.New("guest.example.org", kopf.Settings{Process: kopf.ProcessSettings{
+					UltimateExitingTimeout: time.Minute,
+				}})
+			}, nil, "Process.UltimateExitingTimeout: it is for kopf.Main"},
+			"registrations": {func() *kopf.Operator {
+				op := plain()
+				kopf.ForResource(op, "configmaps").OnCreate("c", nil)
+				return op
+			}, []kopf.RunSettings{{Config: config}}, "run_test.go"},
+			"startup": {func() *kopf.Operator {
+				op := plain()
+				op.OnStartup("s", func(context.Context, *kopf.Startup) error {
+					return kopf.Permanent(errors.New("no pool"))
+				})
+				return op
+			}, []kopf.RunSettings{{Config: config}}, "no pool"},
+			"cleanup": {func() *kopf.Operator {
+				op := plain()
+				op.OnCleanup("s", func(context.Context, *kopf.Activity) error {
+					return kopf.Permanent(errors.New("still open"))
+				})
+				return op
+			}, []kopf.RunSettings{{Config: config}}, "still open"},
+		} {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			if err := c.op().Run(ctx, c.settings...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", name, err, c.want)
+			}
+			stop()
+		}
+	})
+}
+
+// An operator runs once, whatever its end was.
+func TestRunOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := kopf.RunSettings{Config: memapi.Config(memapi.New())}
+		g := invite("guest.example.org")
+		g.run(t, settings)
+		<-g.op.Ready()
+		for _, when := range []string{"while it runs", "after its end"} {
+			err := g.op.Run(t.Context(), settings)
+			if err == nil || !strings.Contains(err.Error(), "make another one with kopf.New") {
+				t.Errorf("%s: %v", when, err)
+			}
+			if err := g.end(); when == "while it runs" && err != nil {
+				t.Error(err)
+			}
+			g.err <- nil
+		}
+	})
+}
+
+// One that fails by itself takes nobody with it: here, its credentials are refused.
+func TestRunBesideOneThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		refusing := memapi.Config(server)
+		refusing.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
+		})
+		good, bad := invite("good.example.org"), invite("bad.example.org")
+		good.run(t, kopf.RunSettings{Config: memapi.Config(server)})
+		bad.run(t, kopf.RunSettings{Config: refusing})
+		if err := <-bad.err; err == nil || !strings.Contains(err.Error(), `operator "bad.example.org"`) {
+			t.Errorf("got %v", err)
+		}
+		bad.stop()
+		createNamed(t, server, "a")
+		time.Sleep(time.Minute)
+		if err := good.end(); err != nil || good.did() != "startup a cleanup" {
+			t.Errorf("%v; did %q", err, good.did())
+		}
+		select {
+		case <-bad.op.Ready():
+			t.Error("it was never ready")
+		default:
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
