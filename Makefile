@@ -153,6 +153,10 @@ explore: gotest ## Kill an operator at every point of every scenario, beside eve
 deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.
 	@DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 
+.PHONY: takeover
+takeover: ## Tell how long a paused operator takes to take over 20,000 handled objects, beside a fresh start.
+	@TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
+
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime '$(BENCHTIME)' $(PACKAGES)

@@ -39,12 +39,28 @@ func (s *Supervisor) Begin(settings Settings, service Service) {
 func (s *Supervisor) End(reason Reason) {
 	s.Stop(reason)
 	s.running.Wait()
+	for _, o := range s.all() {
+		o.keepLatest()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.service = nil // it has all objects
 }
 
 // Stop stops all handlers without waiting for them, and starts no more of them.
 func (s *Supervisor) Stop(reason Reason) {
 	s.mu.Lock()
 	s.open = false
+	s.mu.Unlock()
+	for _, o := range s.all() {
+		o.stop(reason)
+	}
+}
+
+// all are the tasks of all objects, be they deleted or not.
+func (s *Supervisor) all() []*objectTasks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := make([]*objectTasks, 0, len(s.byUID))
 	for _, o := range s.byUID {
 		all = append(all, o)
@@ -52,10 +68,7 @@ func (s *Supervisor) Stop(reason Reason) {
 	for o := range s.ending {
 		all = append(all, o)
 	}
-	s.mu.Unlock()
-	for _, o := range all {
-		o.stop(reason)
-	}
+	return all
 }
 
 // Fire begins the tick of a timer if it is due. The worker calls it for a timer's request of the queue.
@@ -124,7 +137,7 @@ func (s *Supervisor) current() (Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService gives the last service, even after its end: tasks that end later still read their objects from it.
+// lastService gives the last service, also after Stop, while tasks still end; nil after End.
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()

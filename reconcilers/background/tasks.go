@@ -28,7 +28,7 @@ type objectTasks struct {
 	done    []string       // ids of handlers that have ended by themselves
 	reset   time.Time      // last change of the essence
 	digest  uint64         // of the essence
-	written map[string]any // answer to our last write, until the cache has it
+	written map[string]any // answer to our last write, or the latest of a former cache, until the cache has it
 
 	forgotten bool // the object is deleted
 }
@@ -137,6 +137,16 @@ func (o *objectTasks) latest() map[string]any {
 		return cached
 	default:
 		return o.written
+	}
+}
+
+// keepLatest keeps the newest known state of the object for handlers that were abandoned, and may go on without the
+// cache.
+func (o *objectTasks) keepLatest() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.list) > 0 {
+		o.written = o.latest()
 	}
 }
 

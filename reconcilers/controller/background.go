@@ -18,9 +18,9 @@ var _ background.Service = (*Controller)(nil)
 // beginBackground lets the background handlers run until the context ends, or what it gives is called, which waits for
 // them.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
-	settings := c.deps.Settings
+	settings, resource := c.deps.Settings, c.resource // a copy: the supervisor outlives the controller, and its cache
 	c.background.Begin(background.Settings{
-		Resource: &c.resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
+		Resource: &resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
 		PauseTimeout: settings.PauseTimeout, Gate: c.deps.Gate, LeaveFinalizers: settings.LeaveFinalizers,

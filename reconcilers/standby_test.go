@@ -1,0 +1,73 @@
+package reconcilers_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// An operator that waits for its turn, or has had it, costs neither goroutines nor memory for what it handles.
+func TestPausedOperatorKeepsNothing(t *testing.T) {
+	const objects = 300
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		for n := range objects {
+			o := p.object("ConfigMap", fmt.Sprint("c", n))
+			o.Object["data"] = map[string]any{"large": strings.Repeat("x", 4096)}
+			if err := p.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gate := &reconcilers.Gate{}
+		gate.Set(true)
+		h := &handlers.Handler{ID: "h", Reason: cause.Resume, Initial: true,
+			Call: func(context.Context, *handlers.Call) error { return nil }}
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
+			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
+			to(t, "configmaps", timer("t", 24*time.Hour, succeed)))
+		defer stop()
+		p.create("Secret", "s")
+		goroutines, _ := costs()
+		var first uint64
+		for turn := range 3 {
+			gate.Set(false)
+			serving, full := costs()
+			gate.Set(true)
+			paused, left := costs()
+			t.Logf("turn %d: %d goroutines waiting, %d and %d KiB serving, %d and %d paused", turn, goroutines, serving,
+				full/1024, paused, left/1024)
+			if serving <= goroutines || paused > goroutines {
+				t.Errorf("turn %d: %d goroutines before, %d meanwhile, %d after", turn, goroutines, serving, paused)
+			}
+			if full < left+4096*objects {
+				t.Errorf("turn %d: %d bytes in use, and %d after that", turn, full, left)
+			}
+			if first = cmp.Or(first, left); left > first+first/10 {
+				t.Errorf("turn %d: %d bytes are left, and %d after the first turn", turn, left, first)
+			}
+		}
+	})
+}
+
+// costs are the goroutines and the bytes in use by now.
+func costs() (goroutines int, heap uint64) {
+	time.Sleep(time.Hour)
+	synctest.Wait()
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return growth.Goroutines(), m.HeapAlloc
+}

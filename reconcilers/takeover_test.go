@@ -1,0 +1,135 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// fleet is many objects that were handled before, with a count of what is done to them since.
+type fleet struct {
+	server *memapi.Server
+	size   int
+
+	writes, calls atomic.Int64
+
+	mu   sync.Mutex
+	seen map[types.UID]bool
+	all  chan struct{} // closed when all were looked at
+}
+
+// newFleet has one object handled by an operator, and makes the others like it.
+func newFleet(t *testing.T, size int) *fleet {
+	f := &fleet{server: memapi.New(), size: size}
+	f.watch()
+	p := newPeople(t, f.server)
+	p.create("ConfigMap", "first")
+	stop := operateAll(t, f, reconcilers.Options{}, f.handlers(t)...)
+	for len(p.get("ConfigMap", "first").GetAnnotations()) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	handled := p.get("ConfigMap", "first")
+	for n := range size - 1 {
+		o := p.object("ConfigMap", fmt.Sprint("c", n))
+		o.SetAnnotations(handled.GetAnnotations())
+		o.SetFinalizers(handled.GetFinalizers())
+		if err := p.Create(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// RoundTrip counts writes.
+func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		f.writes.Add(1)
+	}
+	return f.server.RoundTrip(r)
+}
+
+// watch begins anew to wait until each of the objects was looked at.
+func (f *fleet) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen, f.all = map[types.UID]bool{}, make(chan struct{})
+}
+
+// handlers count their calls, and the first of them the objects that it is asked for.
+func (f *fleet) handlers(t *testing.T) (all []reconcilers.Registration) {
+	for _, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete} {
+		h := counting("h", reason, &f.calls)
+		h.Filters = []handlers.Filter{f.asked}
+		all = append(all, to(t, "configmaps", h))
+	}
+	return append(all, to(t, "configmaps", counting("field", "", &f.calls)))
+}
+
+func (f *fleet) asked(_ context.Context, c *cause.Cause) (bool, error) {
+	uid := (&unstructured.Unstructured{Object: c.Body}).GetUID()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.seen[uid] {
+		f.seen[uid] = true
+		if len(f.seen) == f.size {
+			close(f.all)
+		}
+	}
+	return true, nil
+}
+
+// An operator that has waited for its turn takes over by one listing, as one that has just started: nothing is handled
+// twice, and nothing is written.
+func TestTakeOver(t *testing.T) {
+	size := 300
+	if asked := os.Getenv("TAKEOVER_OBJECTS"); asked != "" {
+		var err error
+		if size, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFleet(t, size)
+	f.calls.Store(0)
+	f.writes.Store(0)
+	took := map[string]time.Duration{}
+	measure := func(what string, act func()) {
+		f.watch()
+		began := time.Now()
+		act()
+		<-f.all
+		took[what] = time.Since(began).Round(time.Millisecond)
+	}
+	var stop func()
+	measure("a fresh start", func() { stop = operateAll(t, f, reconcilers.Options{}, f.handlers(t)...) })
+	stop()
+	gate := &reconcilers.Gate{}
+	gate.Set(true)
+	stop = operateAll(t, f, reconcilers.Options{Gate: gate}, f.handlers(t)...)
+	time.Sleep(100 * time.Millisecond) // it has time to do what it must not do
+	measure("a take-over", func() { gate.Set(false) })
+	gate.Set(true)
+	<-gate.Idle()
+	measure("a second take-over", func() { gate.Set(false) })
+	gate.Set(true)
+	<-gate.Idle()
+	stop()
+	t.Logf("%d objects: %v", size, took)
+	if f.calls.Load() != 0 || f.writes.Load() != 0 {
+		t.Errorf("%d calls and %d writes for objects that were handled before", f.calls.Load(), f.writes.Load())
+	}
+}
