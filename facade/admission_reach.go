@@ -32,34 +32,41 @@ func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (certif
 	o.Certificates, o.Dump, o.Managed = source, own.DumpCA, own.Managed
 	o.Started = m.GetWebhookServer().StartedChecker()
 	o.Identity = processIdentity()
-	return source != nil && !foreign, own.lead(m, o)
+	own.lead(m, o)
+	return source != nil && !foreign, nil
+}
+
+// reach is the way from the API server, if it is known beforehand; nil otherwise.
+func (a *AdmissionSettings) reach(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+	service, port, _ := a.service() // it has been checked
+	switch {
+	case a.Service != "":
+		return func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+			return tunnels.ByService(service.Namespace, service.Name, port, path, bundle)
+		}
+	case a.URL != "":
+		return func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+			return tunnels.ByURL(strings.TrimRight(a.URL, "/")+path, bundle)
+		}
+	}
+	return nil
 }
 
 // lead fills in the way from the API server.
-func (a *AdmissionSettings) lead(m ctrl.Manager, o *admission.Options) error {
-	service, port, err := a.service()
+func (a *AdmissionSettings) lead(m ctrl.Manager, o *admission.Options) {
+	o.Reach = a.reach(o.Path)
 	switch {
-	case err != nil:
-		return err
 	case a.Service != "":
 		o.HandOver = handOver
-		o.Reach = func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
-			return tunnels.ByService(service.Namespace, service.Name, port, o.Path, bundle)
-		}
 	case a.Tunnel != nil:
 		o.Tunnel, o.Local, o.Path = a.Tunnel, a.local(), "/"+tunnels.Secret()+o.Path
 	case a.URL != "" && a.DetectCluster:
 		o.Tunnel, o.Local = tunnels.Fixed(a.URL), a.local()
-	case a.URL != "":
-		o.Reach = func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
-			return tunnels.ByURL(strings.TrimRight(a.URL, "/")+o.Path, bundle)
-		}
 	}
 	if a.DetectCluster {
 		o.Local = a.local()
 		o.Tunnel = tunnels.Detecting{Config: m.GetConfig(), HTTPClient: m.GetHTTPClient(), Otherwise: o.Tunnel}
 	}
-	return nil
 }
 
 // processIdentity is that of no other process: pods have names of their own, but not their containers.

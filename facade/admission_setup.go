@@ -46,23 +46,16 @@ func watching(plan []reconcilers.Registration) []reconcilers.Registration {
 
 // addAdmission has the handlers of admission served by the manager's webhook server.
 func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration) error {
-	options := admission.Options{
-		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Config: m.GetConfig(),
-		HTTPClient: m.GetHTTPClient(), ScanOnce: op.settings.values.Scanning.Disabled,
-		Log: m.GetLogger().WithName(op.name), Path: "/" + op.name,
-	}
+	options := op.admissionOptions(plan)
+	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
+	options.ScanOnce = op.settings.values.Scanning.Disabled
+	options.Log = m.GetLogger().WithName(op.name)
 	waits := !op.started && op.acts(activities.Startup)
 	for _, r := range plan {
-		if admits(r.Handler) {
-			options.Registrations = append(options.Registrations, admission.Registration(r))
-		}
 		waits = waits || r.Handler.Index != nil
 	}
 	if len(options.Registrations) == 0 {
 		return op.withdrawAdmission(m, options)
-	}
-	if options.AsKopf {
-		options.Path = ""
 	}
 	if waits {
 		options.Open = op.indexed.wait()
@@ -80,6 +73,22 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 		return err
 	}
 	return op.serveAdmission(m, served, certified)
+}
+
+// admissionOptions are those that follow from the plan alone.
+func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.Options {
+	options := admission.Options{
+		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Path: "/" + op.name,
+	}
+	if options.AsKopf {
+		options.Path = ""
+	}
+	for _, r := range plan {
+		if admits(r.Handler) {
+			options.Registrations = append(options.Registrations, admission.Registration(r))
+		}
+	}
+	return options
 }
 
 // withdrawAdmission takes away what a former version of the operator, with handlers of admission, has left in the

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
@@ -41,7 +42,7 @@ func NewCommand(op *Operator) *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
-	program := commandline.Program{Name: op.name, Operator: commandOperator{op}}
+	program := commandline.Program{Name: op.name, Operator: commandOperator{op}, Webhooks: op.webhooks}
 	if !op.valid() {
 		program.Err = errNoOperator
 	}
@@ -54,16 +55,10 @@ type commandOperator struct{ op *Operator }
 // Settings are those of the manager of an operator without a project around it. All errors of registrations come out
 // here.
 func (c commandOperator) Settings() (serving.Settings, error) {
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return serving.Settings{}, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
-	}
 	c.op.mu.Lock()
 	defer c.op.mu.Unlock()
-	if err := c.op.fillScheme(scheme); err != nil {
-		return serving.Settings{}, err
-	}
-	if _, err := c.op.plan(scheme); err != nil {
+	scheme, _, err := c.op.planAlone()
+	if err != nil {
 		return serving.Settings{}, err
 	}
 	own := c.op.settings.values
@@ -74,6 +69,19 @@ func (c commandOperator) Settings() (serving.Settings, error) {
 		Connection: c.op.settings.connection(), Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
 		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
 	}, nil
+}
+
+// planAlone is the plan of a program, which has a scheme of its own.
+func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
+	}
+	if err := op.fillScheme(scheme); err != nil {
+		return nil, nil, err
+	}
+	plan, err := op.plan(scheme)
+	return scheme, plan, err
 }
 
 // Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.

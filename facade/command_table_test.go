@@ -85,7 +85,7 @@ func TestFlagsTable(t *testing.T) {
 	for name, row := range rows {
 		got := commands[name]
 		slices.SortFunc(got, func(a, b string) int {
-			return strings.Index("run freeze resume", a) - strings.Index("run freeze resume", b)
+			return strings.Index("run freeze resume webhooks", a) - strings.Index("run freeze resume webhooks", b)
 		})
 		if row.commands != strings.Join(got, " ") {
 			t.Errorf("--%s is a flag of %v, not of %q", name, got, row.commands)

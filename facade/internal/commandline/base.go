@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -29,6 +30,13 @@ func newBase(p Program, command string) base {
 // cluster.
 func (b *base) add(cmd *cobra.Command, one, all string) {
 	flags := cmd.Flags()
+	b.addCluster(flags)
+	b.scope.add(flags, one, all)
+	b.log.add(flags)
+}
+
+// addCluster adds the flags that say which cluster is meant.
+func (b *base) addCluster(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&b.cluster.Kubeconfig, "kubeconfig", "",
 		"the `file` that says which cluster; default: $KUBECONFIG, or the cluster around the process, or "+
@@ -37,8 +45,17 @@ func (b *base) add(cmd *cobra.Command, one, all string) {
 	flags.StringVar(
 		&b.cluster.Context, "context", "", "the `name` of the context in these files; default: the current one",
 	)
-	b.scope.add(flags, one, all)
-	b.log.add(flags)
+}
+
+// connect logs in as kubectl does: handlers of logins are for the operator alone, and come after its startup.
+func (b *base) connect(settings serving.Settings) (*rest.Config, error) {
+	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.AddUserAgent(rest.CopyConfig(info.Config), b.program.Name)
+	settings.Connection.Apply(config)
+	return config, nil
 }
 
 // finish is for a command that has all of its flags: it has the environment stand in for them, and shells complete

@@ -32,6 +32,8 @@ type Program struct {
 	Name string
 	// Operator is what is run.
 	Operator Operator
+	// Webhooks has its webhook configurations.
+	Webhooks Webhooks
 	// Err is why the operator cannot be run, whatever the flags say; nil if it can.
 	Err error
 }
@@ -73,7 +75,10 @@ func New(p Program) *cobra.Command {
 		Example: runExamples(root.Name() + " run"), Args: noFiles, RunE: r.run,
 	}
 	r.add(run)
-	root.AddCommand(run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), versionCommand(p))
+	root.AddCommand(
+		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
+		versionCommand(p),
+	)
 	return root
 }
 

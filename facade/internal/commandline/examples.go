@@ -34,3 +34,12 @@ func resumeExamples(program string) string {
   # Also those that somebody else has told to pause:
   % resume -A -P default --id somebody@their.machine`, "%", program)
 }
+
+// webhooksExamples are those of the command that prints webhook configurations.
+func webhooksExamples(program string) string {
+	return strings.ReplaceAll(`  # For an operator behind a Service, whose CA cert-manager fills in:
+  % webhooks --service databases-system/webhook | kubectl apply -f -
+
+  # For one on this machine, with the CA that it has dumped:
+  % webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt > webhooks.yaml`, "%", program)
+}

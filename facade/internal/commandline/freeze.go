@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -114,7 +112,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
 			"that, or -n to choose namespaces")
 	}
-	config, err := f.connect(settings)
+	config, err := f.base.connect(settings)
 	if err != nil {
 		return err
 	}
@@ -139,17 +137,6 @@ func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns
 		patterns = append(patterns, namespaces.Parse(text))
 	}
 	return patterns, true
-}
-
-// connect logs in as kubectl does: handlers of logins are for the operator alone, and come after its startup.
-func (f *freezer) connect(settings serving.Settings) (*rest.Config, error) {
-	info, err := connection.Login(f.base.cluster.Kubeconfig, f.base.cluster.Context)
-	if err != nil {
-		return nil, err
-	}
-	config := rest.AddUserAgent(rest.CopyConfig(info.Config), f.base.program.Name)
-	settings.Connection.Apply(config)
-	return config, nil
 }
 
 // name is whose record it is.

@@ -1,0 +1,111 @@
+package commandline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Way is where the API server finds an operator, in the place of what its settings say.
+type Way struct {
+	// Service is such as "namespace/name", URL such as "https://host:9443"; both are empty if the settings say it.
+	Service, URL string
+	// Bundle has the CA, in PEM; nil leaves it to others.
+	Bundle []byte
+}
+
+// Webhooks gives the webhook configurations of an operator, as it would manage them in a cluster, and what is to be
+// said of them.
+type Webhooks func(
+	ctx context.Context, cluster *rest.Config, way Way,
+) (objects []client.Object, hints []string, err error)
+
+// printer is the command that prints webhook configurations.
+type printer struct {
+	base base
+	way  Way
+	ca   string
+}
+
+// webhooksCommand prints what an operator without managed configurations needs in the cluster.
+func webhooksCommand(p Program, program string) *cobra.Command {
+	w := &printer{base: newBase(p, "webhooks")}
+	cmd := &cobra.Command{
+		Use: "webhooks", Short: "Print the webhook configurations, for kubectl apply", Args: noArguments,
+		Long: "Print the webhook configurations that the API server needs for the handlers of admission, for those " +
+			"who do not have the operator manage them. The cluster is asked which resources there are, and nothing " +
+			"is written; startup handlers are not called, so what they set is not known.\n\n" + fromEnvironment,
+		Example: webhooksExamples(program),
+		RunE:    w.run,
+	}
+	flags := cmd.Flags()
+	w.base.addCluster(flags)
+	flags.StringVar(
+		&w.way.Service, "service", "",
+		"the `service` before the operator, as namespace/name or namespace/name:port",
+	)
+	flags.StringVar(&w.way.URL, "url", "", "the `URL` of the operator, if it is not in the cluster")
+	flags.StringVar(
+		&w.ca, "ca-file", "", "the `file` with the CA of the operator's certificate; default: others fill it in",
+	)
+	w.base.finish(cmd)
+	return cmd
+}
+
+// run prints YAML, and says on stderr what is to be said.
+func (w *printer) run(cmd *cobra.Command, _ []string) error {
+	if w.base.program.Err != nil {
+		return w.base.program.Err
+	}
+	if err := w.base.environment.read(cmd); err != nil {
+		return err
+	}
+	if err := w.check(cmd); err != nil {
+		return w.base.environment.explained(err)
+	}
+	settings, err := w.base.program.Operator.Settings()
+	if err != nil {
+		return err
+	}
+	config, err := w.base.connect(settings)
+	if err != nil {
+		return err
+	}
+	objects, hints, err := w.base.program.Webhooks(cmd.Context(), config, w.way)
+	if err != nil {
+		return err
+	}
+	for _, hint := range hints {
+		cmd.PrintErrln("#", hint)
+	}
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err == nil {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", text)
+		}
+		if err != nil {
+			return fmt.Errorf("printing webhook configurations: %w", err)
+		}
+	}
+	return nil
+}
+
+// check checks the flags, and reads the CA.
+func (w *printer) check(cmd *cobra.Command) (err error) {
+	if w.way.Service != "" && w.way.URL != "" {
+		return asUsage(cmd, errors.New("--service and --url exclude each other"))
+	}
+	if w.ca == "" {
+		return nil
+	}
+	if w.way.Bundle, err = os.ReadFile(w.ca); err != nil {
+		return asUsage(cmd, fmt.Errorf("--ca-file: %w", err))
+	}
+	return nil
+}
