@@ -23,9 +23,10 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 //
 // The manager's cache and its other controllers are left alone. Metrics go to the registry of controller-runtime. Where
 // the manager elects a leader, handlers are called by the leader alone, and so are those of [Operator.OnStartup] and
-// [Operator.OnCleanup]. When it loses its lease, the manager gives no time to anybody: the contexts of handlers end at
-// once, neither the operator nor the Client of its handlers writes anything more, and nothing is cleaned up. What
-// handlers send through clients of their own is up to them: give the context to each request.
+// [Operator.OnCleanup], unless there are handlers of admission: every process serves these, so each begins with its
+// startup, and keeps the indices filled. When it loses its lease, the manager gives no time to anybody: the contexts of
+// handlers end at once, neither the operator nor the Client of its handlers writes anything more, and nothing is
+// cleaned up. What handlers send through clients of their own is up to them: give the context to each request.
 //
 // # Errors
 //
@@ -189,7 +190,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan),
+		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace, Fence: op.fence,

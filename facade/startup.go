@@ -34,7 +34,8 @@ type Startup struct {
 // The handlers of the startup are called one after another, in the order of registration; those that want another
 // attempt are called again when their delays are over. Under [Main], nothing is asked of the API server before all have
 // succeeded, and nothing else of the program is started. Under [Operator.SetupWithManager], the handlers of this
-// operator and their watches wait for it, and nothing else does; with leader election, it comes when the process leads.
+// operator and their watches wait for it, and nothing else does; with leader election, it comes when the process leads,
+// or, with handlers of admission, in every process at once.
 //
 // # Errors
 //

@@ -201,9 +201,7 @@ func operateIn(
 	t *testing.T, m ctrl.Manager, o reconcilers.Options, registrations ...reconcilers.Registration,
 ) (stop func()) {
 	t.Helper()
-	const name = "coming.example.org"
-	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
-	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
+	complete(&o, registrations...)
 	if err := reconcilers.SetupWithManager(m, o); err != nil {
 		t.Fatal(err)
 	}
@@ -224,4 +222,11 @@ func named(texts ...string) (all namespaces.Patterns) {
 		all = append(all, namespaces.Parse(text))
 	}
 	return all
+}
+
+// complete sets what every operator has.
+func complete(o *reconcilers.Options, registrations ...reconcilers.Registration) {
+	const name = "coming.example.org"
+	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
+	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
 }

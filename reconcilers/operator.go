@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -33,7 +34,20 @@ type operator struct {
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
 	scopes       *scopes
+	indexing     *indexing // nil if the indices are filled by the controllers alone
+
+	filling   sync.Once
+	beginning chan struct{} // full while somebody begins
+	beginner  *operator     // what begun gives
+	failure   error
+	ends      atomic.Int32 // who is the last: see byController, byReplica
 }
+
+// Who ends an operator: its controllers, if they have ever run in the process.
+const (
+	byController = iota + 1
+	byReplica
+)
 
 var (
 	_ manager.Runnable               = (*operator)(nil)
@@ -46,6 +60,9 @@ func (*operator) NeedLeaderElection() bool { return true }
 
 // Start runs the controllers until the context ends, and returns when the last handler has returned.
 func (o *operator) Start(ctx context.Context) error {
+	if !o.ends.CompareAndSwap(0, byController) {
+		return nil // the manager is stopping
+	}
 	ctx = logf.IntoContext(ctx, o.log)
 	own, err := o.begun(ctx)
 	if err != nil {
@@ -54,14 +71,34 @@ func (o *operator) Start(ctx context.Context) error {
 	}
 	defer own.claim.end()
 	own.run(ctx)
-	if own.options.End == nil || !own.fence.Holds() {
-		return nil
-	}
-	return own.options.End(ctx)
+	return own.end(ctx)
 }
 
-// begun is the operator with the options that it begins with: itself, if they cannot have changed.
+// end is the last that the operator does.
+func (o *operator) end(ctx context.Context) error {
+	if o.options.End == nil || !o.fence.Holds() {
+		return nil
+	}
+	return o.options.End(ctx)
+}
+
+// begun is the operator with the options that it begins with, once in the process. Nobody waits for longer than its
+// own context: a manager ends these one after another.
 func (o *operator) begun(ctx context.Context) (*operator, error) {
+	select {
+	case o.beginning <- struct{}{}:
+		defer func() { <-o.beginning }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if o.beginner == nil && o.failure == nil {
+		o.beginner, o.failure = o.begin(ctx)
+	}
+	return o.beginner, o.failure
+}
+
+// begin is the operator with the options that it begins with: itself, if they cannot have changed.
+func (o *operator) begin(ctx context.Context) (*operator, error) {
 	if o.options.Begin == nil {
 		return o, nil
 	}
@@ -89,13 +126,7 @@ func (o *operator) run(ctx context.Context) {
 	background.Go(func() { _ = o.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
-	if o.options.Filled != nil {
-		background.Go(func() {
-			if o.readiness.Wait(ctx) {
-				o.options.Filled()
-			}
-		})
-	}
+	background.Go(func() { o.fill(ctx, o.readiness) })
 	o.health.Reach(health.Started)
 	// Whatever pauses the operator: those who decide that may have to know the namespaces.
 	if watch := o.beginScopes(ctx); watch != nil {
@@ -105,6 +136,13 @@ func (o *operator) run(ctx context.Context) {
 		o.beginServing(ctx)
 		o.orchestrator.Run(ctx)
 	})
+}
+
+// fill says when the indices are filled, whoever fills them first.
+func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
+	if o.options.Filled != nil && readiness.Wait(ctx) {
+		o.filling.Do(o.options.Filled)
+	}
 }
 
 // Run serves one resource in all its namespaces until the context ends, unless it is refused.

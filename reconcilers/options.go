@@ -125,6 +125,11 @@ type Options struct {
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)
+	// EveryReplica has the operator begin and end, and keep its indices filled, in every process from the start of the
+	// manager, also while it is paused or another process leads: not only its controllers need that. What is indexed is
+	// listed again when the controllers start, and when they stop, and watched once at any other time. Every process
+	// looks for the resources of all handlers, and the one that leads does so twice.
+	EveryReplica bool
 	// Filled is called once, when the operator has begun and all of its indices are filled, with none at once; nil is
 	// not.
 	Filled func()

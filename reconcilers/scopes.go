@@ -27,6 +27,7 @@ type scopes struct {
 	assigned   []orchestration.Assignment
 	unanswered []discovery.Selector
 	refused    map[schema.GroupResource]bool
+	begun      bool
 }
 
 func newScopes(o Options, client dynamic.Interface) *scopes {
@@ -38,8 +39,15 @@ func newScopes(o Options, client dynamic.Interface) *scopes {
 }
 
 // beginScopes has the namespaces served that need no look at the cluster, and gives what keeps them up to date until
-// the context ends: only if patterns have to be compared with those that there are.
+// the context ends: only if patterns have to be compared with those that there are. Once begun, there is nothing to do.
 func (o *operator) beginScopes(ctx context.Context) (watch func()) {
+	o.scopes.mu.Lock()
+	begun := o.scopes.begun
+	o.scopes.begun = true
+	o.scopes.mu.Unlock()
+	if begun {
+		return nil
+	}
 	patterns := o.options.Namespaces
 	names, plain := patterns.Plain()
 	switch {
@@ -80,6 +88,9 @@ func (o *operator) serve(ctx context.Context, names []string) {
 	if s.announced {
 		o.announce(ctx, names)
 	}
+	if o.indexing != nil {
+		o.indexing.announce(ctx, names)
+	}
 	s.live.Set(names)
 }
 
@@ -111,25 +122,15 @@ func (o *operator) Announce(
 
 // announce is for what is assigned, in these namespaces; nil ones are not known yet. The lock is held.
 func (o *operator) announce(ctx context.Context, names []string) {
-	var serving, filling, unknown, indexing []string
+	var serving, unknown []string
 	for _, a := range o.scopes.assigned {
-		scopes := scopesOf(a.Resource, names)
-		serving = append(serving, scopes...)
-		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !o.scopes.refused[a.Resource.GroupResource()] {
-			filling = append(filling, scopes...)
-		}
+		serving = append(serving, scopesOf(a.Resource, names)...)
 	}
 	for _, selector := range o.scopes.unanswered {
 		unknown = append(unknown, selector.String())
-		if o.options.indexes(selector) {
-			indexing = append(indexing, selector.String())
-		}
 	}
 	if names == nil {
 		unknown = append(unknown, "namespaces")
-		if slices.ContainsFunc(o.options.selectors(), o.options.indexes) {
-			indexing = append(indexing, "namespaces")
-		}
 	}
 	o.health.Announce(serving, unknown)
 	for _, a := range o.scopes.assigned {
@@ -137,7 +138,29 @@ func (o *operator) announce(ctx context.Context, names []string) {
 			o.refuseIn(a.Resource, names)
 		}
 	}
+	filling, indexing := o.options.indexed(o.scopes.assigned, o.scopes.refused, o.scopes.unanswered, names)
 	o.readiness.Begin(ctx, filling, indexing)
+}
+
+// indexed are the scopes with indices that are filled for what is assigned, and what may mean further ones.
+func (o Options) indexed(
+	assigned []orchestration.Assignment, refused map[schema.GroupResource]bool, unanswered []discovery.Selector,
+	names []string,
+) (filling, unknown []string) {
+	for _, a := range assigned {
+		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !refused[a.Resource.GroupResource()] {
+			filling = append(filling, scopesOf(a.Resource, names)...)
+		}
+	}
+	for _, selector := range unanswered {
+		if o.indexes(selector) {
+			unknown = append(unknown, selector.String())
+		}
+	}
+	if names == nil && slices.ContainsFunc(o.selectors(), o.indexes) {
+		unknown = append(unknown, "namespaces")
+	}
+	return filling, unknown
 }
 
 // refuse notes that a resource is not served in any namespace, until it is tried again.
@@ -168,6 +191,11 @@ func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
 	delete(o.scopes.refused, r.GroupResource())
+	return o.liveOf(r)
+}
+
+// liveOf are those that a resource is in.
+func (o *operator) liveOf(r discovery.Resource) controller.Namespaces {
 	if !r.Namespaced {
 		return namespaces.NewLive(namespaces.Everywhere)
 	}

@@ -3,6 +3,7 @@ package reconcilers
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,6 +43,9 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		return err
 	}
 	err = errors.Join(m.Add(guard), m.Add(own))
+	if o.EveryReplica {
+		err = errors.Join(err, m.Add(replica{own}))
+	}
 	if err == nil {
 		err = own.addChecks(m)
 	}
@@ -82,6 +86,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	own := &operator{
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
 		readiness: indexes.NewReadiness(), health: state, scopes: newScopes(o, lookout),
+		beginning: make(chan struct{}, 1),
 	}
 	own.poster.DefaultNamespace = o.DefaultNamespace
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
@@ -96,6 +101,9 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	if o.Gate != nil {
 		own.controllers.Gate = o.Gate
 		f.Limit(o.Gate.mayWrite)
+	}
+	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {
+		own.indexing = newIndexing(own, lister.RESTClient())
 	}
 	return own, nil
 }

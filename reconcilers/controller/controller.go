@@ -60,9 +60,11 @@ type Controller struct {
 	objects    *memory.Objects
 	background *background.Supervisor
 	indexer    *indexes.Indexer // nil if there is nothing to be indexed
+	feed       *indexes.Feed    // of one run
 
 	store     store
-	hasSynced func() bool // whether the store is complete
+	hasSynced func() bool   // whether the store is complete
+	version   func() string // that the informer has arrived at
 	queue     atomic.Pointer[queue.Queue]
 	passes    sync.WaitGroup  // that are running
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
@@ -73,7 +75,6 @@ func newController(
 ) *Controller {
 	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
 	kept := deps.Memory.Of(scope)
-	kept.Objects.Begin(hasResume(own))
 	families := adapters.ByFamily(own)
 	c := &Controller{
 		deps: deps, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
@@ -95,8 +96,11 @@ func newController(
 	return c
 }
 
-func hasResume(own []*adapters.Handler) bool {
-	return slices.ContainsFunc(own, func(h *adapters.Handler) bool { return h.Description.Initial })
+// beginMemory is for a controller that handles objects from now on.
+func (c *Controller) beginMemory() {
+	c.objects.Begin(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
+		return h.Description.Initial
+	}))
 }
 
 // run serves the kind until the context ends. A failure of the kind ends nothing else.
@@ -120,6 +124,10 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.health.Begin()
+	if c.indexer != nil {
+		c.feed = c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
+		defer c.feed.End()
+	}
 	objects, err := c.newCache()
 	if err != nil {
 		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
@@ -136,24 +144,14 @@ func (c *Controller) runOnce(ctx context.Context) error {
 
 // control runs the controller on a cache until the context ends.
 func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
-	prototype := &unstructured.Unstructured{}
-	prototype.SetGroupVersionKind(c.resource.GroupVersionKind)
-	informer, err := objects.GetInformer(ctx, prototype, cache.BlockUntilSynced(false))
+	prototype, _, err := c.inform(ctx, objects)
 	if err != nil {
-		return fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
+		return err
 	}
-	indexed, ok := informer.(toolscache.SharedIndexInformer)
-	if !ok {
-		return fmt.Errorf("the informer of %s has no index: %T", c.resource.GroupVersionKind, informer)
-	}
-	c.store, c.hasSynced = indexed.GetIndexer(), indexed.HasSynced
 	defer c.beginBackground(ctx)()
 	queued, err := c.newQueued()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
-	}
-	if c.indexer != nil {
-		c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
 	}
 	informed := ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: c})
 	if err := queued.Watch(syncedSource{informer: informed, controller: c}); err != nil {
@@ -165,4 +163,22 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 	c.passes.Wait() // the controller itself has only handed them over
 	endPasses()
 	return err
+}
+
+// inform makes the informer of a cache, with the prototype that it is known by, and takes what is read from it.
+func (c *Controller) inform(
+	ctx context.Context, objects cache.Cache,
+) (*unstructured.Unstructured, toolscache.SharedIndexInformer, error) {
+	prototype := &unstructured.Unstructured{}
+	prototype.SetGroupVersionKind(c.resource.GroupVersionKind)
+	informer, err := objects.GetInformer(ctx, prototype, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	indexed, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, nil, fmt.Errorf("the informer of %s has no index: %T", c.resource.GroupVersionKind, informer)
+	}
+	c.store, c.hasSynced, c.version = indexed.GetIndexer(), indexed.HasSynced, indexed.LastSyncResourceVersion
+	return prototype, indexed, nil
 }

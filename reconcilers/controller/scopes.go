@@ -27,6 +27,7 @@ type scopes struct {
 	resource discovery.Resource
 	handlers []*adapters.Handler
 	workers  *workers
+	indexing bool // and nothing else: the memory is others'
 	running  map[string]scope
 	all      sync.WaitGroup
 }
@@ -46,6 +47,11 @@ func Run(
 	w := newWorkers(deps, r)
 	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
 	s := &scopes{deps: deps, resource: r, handlers: own, workers: w, running: map[string]scope{}}
+	s.follow(ctx, namespaces)
+}
+
+// follow has each of the namespaces served until the context ends.
+func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
 	defer s.all.Wait()
 	for ctx.Err() == nil {
 		names, changed := namespaces.Current()
@@ -60,7 +66,7 @@ func Run(
 // adjust stops the controllers of namespaces that are not served any more, and starts those of new ones.
 func (s *scopes) adjust(ctx context.Context, names []string) {
 	for _, name := range s.deps.Memory.Namespaces(s.resource.GroupResource()) {
-		if _, known := s.running[name]; !known && !slices.Contains(names, name) {
+		if _, known := s.running[name]; !known && !slices.Contains(names, name) && !s.indexing {
 			s.abandon(name) // it has vanished while nothing was running
 		}
 	}
@@ -94,6 +100,11 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 			<-before
 		}
 		c := newController(s.deps, s.resource, name, s.handlers, s.workers)
+		if s.indexing {
+			c.index(ctx)
+			return
+		}
+		c.beginMemory()
 		c.run(ctx)
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
 			s.deps.Memory.Drop(c.scope)
@@ -103,7 +114,9 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 
 // abandon forgets all that is known of a namespace.
 func (s *scopes) abandon(name string) {
-	newController(s.deps, s.resource, name, s.handlers, s.workers).forgetAll()
+	c := newController(s.deps, s.resource, name, s.handlers, s.workers)
+	c.beginMemory()
+	c.forgetAll()
 	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
 }
 

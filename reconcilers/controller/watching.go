@@ -19,8 +19,8 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 
 // Seen updates the indices, then queues the event for the handlers of events, if there are any.
 func (c *Controller) Seen(eventType string, obj source.Object) {
-	if c.indexer != nil {
-		c.indexer.Seen(eventType, obj)
+	if c.feed != nil {
+		c.feed.Seen(eventType, obj)
 	}
 	if c.events != nil {
 		c.events.add(eventType, obj)
@@ -36,11 +36,7 @@ func (c *Controller) Deleted(obj source.Object) {
 
 // notifyDeleted calls Settings.Forget for the deleted objects of a name, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
-	if gone := c.objects.TakeDeletions(key); c.deps.Settings.Forget != nil {
-		for _, uid := range gone {
-			c.deps.Settings.Forget(uid)
-		}
-	}
+	c.forget(c.objects.TakeDeletions(key))
 }
 
 // syncedSource is the informer's source. It lets the controller know when the first listing of a run is complete.
@@ -73,20 +69,35 @@ func (c *Controller) synced() {
 	}
 	c.health.Synced()
 	c.forgetMissing(c.store.List())
-	if c.indexer != nil {
-		c.indexer.Listed()
-	}
+	c.listedForIndices()
 	c.indicesFilled()
+}
+
+// listedForIndices ends the first listing for the indices. The memory of a run does not know of objects that were seen
+// for the indices alone, while no controller was running.
+func (c *Controller) listedForIndices() {
+	if c.feed != nil {
+		c.forget(c.feed.Listed(c.version()))
+	}
+}
+
+// forget calls Settings.Forget for objects that are gone.
+func (c *Controller) forget(gone []types.UID) {
+	if c.deps.Settings.Forget == nil {
+		return
+	}
+	for _, uid := range gone {
+		c.deps.Settings.Forget(uid)
+	}
 }
 
 // forgetMissing forgets the objects that existed when the previous run ended, and are not in the cache now.
 func (c *Controller) forgetMissing(cached []any) {
-	for _, uid := range c.objects.Missed(cached) {
+	gone := c.objects.Missed(cached)
+	for _, uid := range gone {
 		c.background.Forget(uid)
-		if c.deps.Settings.Forget != nil {
-			c.deps.Settings.Forget(uid)
-		}
 	}
+	c.forget(gone)
 }
 
 // endRun remembers which objects exist, as the next run compares its listing with them. If the kind is removed, there
@@ -105,8 +116,7 @@ func (c *Controller) endRun(ctx context.Context) {
 func (c *Controller) forgetAll() {
 	c.forgetMissing(nil)
 	if c.indexer != nil {
-		c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
-		c.indexer.Listed()
+		c.indexer.Clear()
 	}
 }
 
@@ -116,6 +126,9 @@ func (c *Controller) indicesFilled() { c.deps.Readiness.Done(c.scope.String()) }
 // giveUpIndices lets handlers run without the indices of a kind that only a change on the cluster can make listable.
 func (c *Controller) giveUpIndices(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		if c.feed != nil {
+			c.feed.GiveUp()
+		}
 		c.indicesFilled()
 	}
 }

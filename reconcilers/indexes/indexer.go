@@ -3,6 +3,7 @@ package indexes
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -22,14 +23,17 @@ const slow = 100 * time.Millisecond
 
 const deleted = "DELETED"
 
-// Indexer fills the indices from the events of one resource.
+// Indexer fills the indices from the events of one resource, of which its feeds tell.
 type Indexer struct {
 	mu       sync.Mutex
 	handlers []*adapters.Handler
 	backoff  time.Duration
 	log      logr.Logger
-	listing  int                              // counts the calls of Begin
-	known    map[types.UID]int                // value of listing when the object was seen last
+	listing  int                              // counts the feeds
+	feeds    []*Feed                          // those that count, the latest one last
+	latest   atomic.Pointer[Feed]             // the last of them; to be asked while a function is called
+	told     map[types.UID]told               // what some of several feeds have said, as others may be behind
+	known    map[types.UID]int                // the listing of the latest feed that has told of the object
 	accounts map[accountKey]execution.Account // of failed attempts
 	question execution.Attempt                // reused to ask handlers whether they are due
 }
@@ -39,41 +43,14 @@ type accountKey struct {
 	handler string
 }
 
-// Begin prepares for the first listing of a run of the controller. The handlers are the index functions, in the order
-// of registration; the backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the
-// resource.
-func (x *Indexer) Begin(own []*adapters.Handler, backoff time.Duration, log logr.Logger) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.handlers, x.backoff, x.log, x.question.Now = own, backoff, log, time.Now
-	x.listing++
-}
-
-// Listed ends the first listing: it removes objects of earlier listings that this one did not have.
-func (x *Indexer) Listed() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for uid, listing := range x.known {
-		if listing != x.listing {
-			x.forget(uid)
-		}
-	}
-}
-
-// Seen updates the indices for an event, on the goroutine of the informer. The type of the event is empty in the first
-// listing.
-func (x *Indexer) Seen(eventType string, object *unstructured.Unstructured) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	uid := object.GetUID()
-	if eventType == deleted {
-		x.forget(uid)
-		return
-	}
+// see calls the index functions for a state of an object, of which a feed with that listing has told. The caller holds
+// the lock.
+func (x *Indexer) see(eventType string, object *unstructured.Unstructured, listing int) {
 	if x.known == nil {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
-	x.known[uid] = x.listing
+	uid := object.GetUID()
+	x.known[uid] = listing
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	ctx := logf.IntoContext(context.Background(), logging.OfObject(x.log, key, uid))
 	c := &cause.Cause{Type: eventType, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}

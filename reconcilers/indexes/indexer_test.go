@@ -73,13 +73,13 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
+				feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
 					funcr.New(func(_, line string) { said += line }, funcr.Options{}))
-				x.Seen("ADDED", objectOf("a"))
+				feed.Seen("ADDED", objectOf("a"))
 				if failing = tc.call == nil; !failing {
 					call = tc.call
 				}
-				x.Seen("MODIFIED", objectOf("a"))
+				feed.Seen("MODIFIED", objectOf("a"))
 				if index.Count("k") == 0 {
 					t.Errorf("%s: the entries are gone", tc.reason)
 				}
@@ -111,9 +111,9 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		said := ""
 		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}
-		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
+		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
 			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
-		x.Seen("ADDED", objectOf("a"))
+		feed.Seen("ADDED", objectOf("a"))
 		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
 			t.Errorf("want %q with the object, got %s", want, said)
 		}
@@ -127,11 +127,11 @@ func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	})
 	x := &indexes.Indexer{}
 	for _, listing := range []string{"a b", "b c"} {
-		x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
+		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
 		for name := range strings.FieldsSeq(listing) {
-			x.Seen("", objectOf(name))
+			feed.Seen("", objectOf(name))
 		}
-		x.Listed()
+		feed.Listed("")
 	}
 	if index.Count("a") > 0 || index.Count("b") == 0 || index.Count("c") == 0 {
 		t.Errorf("got %v", index.Keys())

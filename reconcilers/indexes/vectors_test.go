@@ -35,7 +35,7 @@ func TestVectorsIndex(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}
-			x.Begin(own, 0, logr.Discard())
+			feed := x.Begin(own, 0, logr.Discard())
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")
@@ -43,7 +43,7 @@ func TestVectorsIndex(t *testing.T) {
 					time.Sleep(time.Until(p.began.Add(*at)))
 				}
 				p.results, p.calls = e.Mapping("results"), []any{}
-				x.Seen(e.Text("type", ""), &unstructured.Unstructured{Object: e.Mapping("object")})
+				feed.Seen(e.Text("type", ""), &unstructured.Unstructured{Object: e.Mapping("object")})
 				got = append(got, map[string]any{"calls": p.calls, "indices": content(indices)})
 			}
 			if !diff.Equal(want.Value, any(got)) {

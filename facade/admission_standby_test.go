@@ -1,0 +1,86 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// A process that never leads answers with what is in the indices now, after a startup of its own; it handles nothing.
+func TestAdmissionOnStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, on := memapi.New(), &socketless{http.NewServeMux()}
+		server.Install(served)
+		server.Put(served, body(map[string]any{"owner": "ann"}))
+		op := kopf.New("test.example.org")
+		var created, started, cleaned atomic.Int64
+		var prefix atomic.Value
+		op.OnStartup("slow", func(_ context.Context, s *kopf.Startup) error {
+			time.Sleep(time.Minute)
+			prefix.Store("owner-")
+			started.Add(1)
+			return nil
+		})
+		op.OnCleanup("c", func(context.Context, *kopf.Activity) error { cleaned.Add(1); return nil })
+		widgets := kopf.For(op, &Widget{})
+		owners := kopf.NewIndex(widgets, "owners", func(_ context.Context, w *Widget) (map[string]string, error) {
+			return map[string]string{prefix.Load().(string) + w.Spec.Owner: w.Name}, nil
+		})
+		widgets.OnCreate("c", func(context.Context, *kopf.Change[*Widget]) error { created.Add(1); return nil })
+		widgets.Validate("owner", func(context.Context, *Admission) error {
+			return kopf.Deny(403, "ann has %d, bob has %d", len(owners.Get("owner-ann")), len(owners.Get("owner-bob")))
+		})
+		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+			WebhookServer: on, LeaderElection: true, LeaderElectionID: "l",
+			LeaderElectionResourceLockInterface: &held{},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready := ask(m)
+		if err := op.SetupWithManager(ready); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Start(ctx) }()
+		want := func(when string, status int, message string) {
+			t.Helper()
+			got, verdict := on.post(t, "/test.example.org/validate/owner", request(nil))
+			if said := fmt.Sprint(verdict.Status); got != status || message != "" && verdict.Status.Message != message {
+				t.Errorf("%s: got %d %s", when, got, said)
+			}
+			if unready := len(failing(ready.ready)) > 0; unready != (status == 503) {
+				t.Errorf("%s: readiness: %q", when, failing(ready.ready))
+			}
+		}
+		time.Sleep(30 * time.Second)
+		want("before the startup", 503, "")
+		time.Sleep(time.Minute)
+		want("after it", 200, "ann has 1, bob has 0")
+		server.Put(served, body(map[string]any{"owner": "bob"}))
+		time.Sleep(time.Second)
+		want("a change", 200, "ann has 0, bob has 1")
+		time.Sleep(24 * time.Hour)
+		want("a day later", 200, "ann has 0, bob has 1")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if created.Load() != 0 || started.Load() != 1 || cleaned.Load() != 1 {
+			t.Errorf("created %d, started %d, cleaned up %d", created.Load(), started.Load(), cleaned.Load())
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// Index keeps the indices of a resource filled, in all the namespaces, as they come and go, while no controller of the
+// same memory does, until the context ends. It calls the index functions, and writes nothing: any replica may do so.
+func Index(
+	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces Namespaces, own []*adapters.Handler,
+) {
+	s := &scopes{
+		deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r), indexing: true,
+		running: map[string]scope{},
+	}
+	s.follow(ctx, namespaces)
+}
+
+// index watches the objects whenever nobody else does.
+func (c *Controller) index(ctx context.Context) {
+	ctx = logf.IntoContext(ctx, c.log)
+	for {
+		c.feed = c.indexer.BeginAlone(ctx, c.handlers.Indexing, c.deps.Settings.Backoff, c.log, c.indicesFilled)
+		if c.feed == nil {
+			return
+		}
+		err := c.indexOnce(ctx)
+		switch {
+		case errors.Is(context.Cause(ctx), ErrRemoved):
+			c.forget(c.indexer.Clear())
+			return
+		case ctx.Err() != nil:
+			return
+		case err == nil: // somebody else has listed the objects
+			c.indicesFilled()
+			continue
+		}
+		c.log.Error(err, "Cannot index a resource; retrying", "after", restartPause.String())
+		select {
+		case <-ctx.Done():
+		case <-time.After(restartPause):
+		}
+	}
+}
+
+// indexOnce watches the objects until the context ends, or a controller has listed them, which is no error.
+func (c *Controller) indexOnce(ctx context.Context) error {
+	defer c.feed.End()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	objects, err := c.newCache()
+	if err != nil {
+		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	var listing sync.WaitGroup
+	defer listing.Wait()
+	defer cancel()
+	_, informer, err := c.inform(ctx, objects)
+	if err != nil {
+		return err
+	}
+	registered, err := informer.AddEventHandler(c.indexed())
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
+	}
+	listing.Go(func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), registered.HasSynced) {
+			c.listedForIndices()
+			c.indicesFilled()
+		}
+	})
+	return c.whileFeeding(ctx, objects)
+}
+
+// whileFeeding runs the cache for as long as what it tells counts.
+func (c *Controller) whileFeeding(ctx context.Context, objects cache.Cache) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-ctx.Done():
+		case <-c.feed.Over():
+		}
+	}()
+	if err := objects.Start(ctx); err != nil {
+		return fmt.Errorf("running the cache of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	return nil
+}
+
+// indexed are the events of the informer. Nobody else hears of the end of an object.
+func (c *Controller) indexed() toolscache.ResourceEventHandler {
+	tell := func(eventType string, item any) {
+		if gone, unseen := item.(toolscache.DeletedFinalStateUnknown); unseen {
+			item = gone.Obj
+		}
+		object, is := item.(source.Object)
+		if is && c.feed.Seen(eventType, object) && eventType == "DELETED" {
+			c.forget([]types.UID{object.GetUID()})
+		}
+	}
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(item any, isInInitialList bool) {
+			if isInInitialList {
+				tell("", item)
+				return
+			}
+			tell("ADDED", item)
+		},
+		UpdateFunc: func(former, item any) {
+			before, _ := former.(source.Object)
+			after, _ := item.(source.Object)
+			switch {
+			case before.GetUID() != after.GetUID():
+				tell("DELETED", before)
+				tell("ADDED", after)
+			case before.GetResourceVersion() != after.GetResourceVersion():
+				tell("MODIFIED", after)
+			}
+		},
+		DeleteFunc: func(item any) { tell("DELETED", item) },
+	}
+}

@@ -1,0 +1,161 @@
+package reconcilers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+)
+
+// replica is what an operator does in every process, whoever leads, and whether or not it is paused: it begins, keeps
+// the indices filled, and ends.
+type replica struct{ operator *operator }
+
+var (
+	_ manager.Runnable               = replica{}
+	_ manager.LeaderElectionRunnable = replica{}
+)
+
+// NeedLeaderElection is false.
+func (replica) NeedLeaderElection() bool { return false }
+
+// Start runs until the context ends.
+func (r replica) Start(ctx context.Context) error {
+	ctx = logf.IntoContext(ctx, r.operator.log)
+	own, err := r.operator.begun(ctx)
+	if err != nil {
+		return err
+	}
+	own.health.Reach(health.Started)
+	if own.indexing == nil {
+		own.fill(ctx, opened())
+		<-ctx.Done()
+	} else {
+		own.indexing.run(ctx)
+	}
+	if !r.operator.ends.CompareAndSwap(0, byReplica) {
+		return nil // controllers end later
+	}
+	return own.end(ctx)
+}
+
+// opened is the readiness of no indices at all.
+func opened() *indexes.Readiness { return nil }
+
+// indexing keeps the indices of an operator filled, wherever its controllers do not.
+type indexing struct {
+	operator     *operator
+	log          logr.Logger
+	readiness    *indexes.Readiness
+	controllers  *controller.Dependencies
+	orchestrator *orchestration.Orchestrator
+
+	// With the lock of the operator's scopes:
+	announced  bool
+	assigned   []orchestration.Assignment
+	unanswered []discovery.Selector
+	refused    map[schema.GroupResource]bool
+}
+
+var _ orchestration.Runner = (*indexing)(nil)
+
+// newIndexing fills the indices of the operator's own memory, on its own connection.
+func newIndexing(o *operator, server rest.Interface) *indexing {
+	x := &indexing{
+		operator: o, log: o.log.WithName("indices"), readiness: indexes.NewReadiness(),
+		refused: map[schema.GroupResource]bool{},
+	}
+	x.orchestrator = o.options.orchestrator(server, x, nil)
+	x.controllers = &controller.Dependencies{
+		Settings: o.controllers.Settings, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
+		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
+		Readiness: x.readiness, Resync: x.orchestrator, Abandoned: o.controllers.Abandoned,
+	}
+	return x
+}
+
+// run fills the indices until the context ends. If the controllers start soon, they list what is indexed in any case,
+// so it is theirs to list it first.
+func (x *indexing) run(ctx context.Context) {
+	ctx = logf.IntoContext(ctx, x.log)
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(election):
+	}
+	var filling sync.WaitGroup
+	defer filling.Wait()
+	filling.Go(func() { x.operator.fill(ctx, x.readiness) })
+	if watch := x.operator.beginScopes(ctx); watch != nil {
+		filling.Go(watch)
+	}
+	x.orchestrator.Run(ctx)
+}
+
+// Announce notes which resources are waited for.
+func (x *indexing) Announce(
+	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
+) {
+	s := x.operator.scopes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.announced, x.assigned, x.unanswered = true, all, unanswered
+	names, _ := s.live.Current()
+	x.announce(ctx, names)
+}
+
+// announce is for what is assigned, in these namespaces. The lock of the scopes is held.
+func (x *indexing) announce(ctx context.Context, names []string) {
+	if x.announced {
+		filling, unknown := x.operator.options.indexed(x.assigned, x.refused, x.unanswered, names)
+		x.readiness.Begin(ctx, filling, unknown)
+	}
+}
+
+// Run fills the indices of one resource in all its namespaces until the context ends. Assignments are those of the
+// controllers, so that both see the same version of a resource.
+func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
+	own := adapters.ByFamily(a.Handlers).Indexing
+	if len(own) == 0 {
+		<-ctx.Done()
+		return
+	}
+	if err := checkIDs(a); err != nil {
+		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", idsOf(own))
+		x.without(a.Resource, true)
+		return
+	}
+	controller.Index(ctx, x.controllers, a.Resource, x.operator.liveOf(a.Resource), slices.Clone(own))
+	cause := context.Cause(ctx)
+	if errors.Is(cause, controller.ErrRestarting) || errors.Is(cause, controller.ErrRemoved) {
+		x.without(a.Resource, false)
+	}
+}
+
+// without is for a resource that nobody must wait for, now or in namespaces to come.
+func (x *indexing) without(r discovery.Resource, refused bool) {
+	s := x.operator.scopes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused {
+		x.refused[r.GroupResource()] = true
+	}
+	names, _ := s.live.Current()
+	for _, scope := range scopesOf(r, names) {
+		x.readiness.Done(scope)
+	}
+}
