@@ -58,8 +58,13 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 // decode makes the objects. What is stored already nobody can change any more, so what does not fit into T is left out
 // there: objects with it could not even be deleted.
 func (a *Admission[T]) decode() (err error) {
-	a.Object, err = a.codec.Decode(a.call.Object)
-	if err != nil && a.call.Admission.Object != nil {
+	asked := a.call.Admission
+	text := asked.ObjectJSON
+	if asked.Object == nil {
+		text = asked.OldJSON
+	}
+	a.Object, err = a.codec.DecodeText(text, a.call.Object)
+	if err != nil && asked.Object != nil {
 		return err
 	}
 	if !a.HasOld {
@@ -67,7 +72,7 @@ func (a *Admission[T]) decode() (err error) {
 		return err
 	}
 	var wrong error
-	a.Old, wrong = a.codec.Decode(a.call.Admission.Old)
+	a.Old, wrong = a.codec.DecodeText(asked.OldJSON, asked.Old)
 	if err = errors.Join(err, wrong); err != nil {
 		a.log.V(1).Info("The old object does not decode into the type; Old is incomplete",
 			"type", fmt.Sprintf("%T", a.Old), "error", err.Error())

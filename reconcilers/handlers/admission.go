@@ -32,6 +32,9 @@ type Admission struct {
 	PeerCertificates []*x509.Certificate
 	// Object is the object as it is to be, and Old as it is; nil where there is none.
 	Object, Old map[string]any
+	// ObjectJSON and OldJSON are their texts, where they are at hand; that of the object is none as soon as a handler
+	// has changed it.
+	ObjectJSON, OldJSON []byte
 
 	mu       sync.Mutex
 	warnings []string

@@ -46,6 +46,14 @@ func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
 
 // decode reads a review. All that handlers rely on must be there, and of its type.
 func decode(in Request) (*request, error) {
+	if out := decodeWhole(in); out != nil {
+		return out, nil
+	}
+	return decodeParts(in)
+}
+
+// decodeParts reads a review field by field, to tell what is wrong with each.
+func decodeParts(in Request) (*request, error) {
 	var review map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(in.Body, &review); err != nil {
 		return nil, fmt.Errorf("the review is no JSON object: %w", err)

@@ -34,6 +34,9 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 	}
 	for _, h := range chosen {
 		patch := patching.Patch{Transforms: r.remembered()}
+		if len(patch.Transforms) > 0 {
+			admission.ObjectJSON = nil
+		}
 		object, err := patch.ApplyTo(c.Body)
 		if err != nil {
 			return err

@@ -63,6 +63,17 @@ func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	return object, nil
 }
 
+// DecodeText is Decode for a raw object of which the JSON text is at hand; none does no harm. It saves to encode it.
+func (c *Codec[T]) DecodeText(text []byte, body map[string]any) (T, error) {
+	if len(text) > 0 && c.typ != unstructuredType {
+		object := c.empty()
+		if kjson.UnmarshalCaseSensitivePreserveInts(text, object) == nil {
+			return object, nil
+		}
+	}
+	return c.Decode(body) // which says what is wrong
+}
+
 // DecodeOld is Decode for the state that was handled last, which may be nil. It leaves out what does not fit, and says
 // so in the error: nobody can change the old state any more, so a handler must not wait for that.
 func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {

@@ -1,0 +1,176 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// Where one validator is served, and another one that is written by hand.
+const (
+	byFacade = "/bench.example.org/validate/size"
+	byHand   = "/validate-example-org-v1-widget"
+)
+
+var errTooLarge = errors.New("the size must be 100 at most")
+
+// handWritten is what a project without the facade has.
+type handWritten struct{}
+
+func (handWritten) ValidateCreate(_ context.Context, w *Widget) (admission.Warnings, error) {
+	return handWritten{}.ValidateUpdate(nil, nil, w) //nolint:staticcheck // no context is needed
+}
+
+func (handWritten) ValidateUpdate(_ context.Context, _, w *Widget) (admission.Warnings, error) {
+	if w.Spec.Size > 100 {
+		return nil, errTooLarge
+	}
+	return nil, nil
+}
+
+func (handWritten) ValidateDelete(context.Context, *Widget) (admission.Warnings, error) { return nil, nil }
+
+// unstarted is the webhook server of a manager, of which only the paths are used.
+type unstarted struct{ webhook.Server }
+
+// Start serves nothing.
+func (unstarted) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+
+// serveValidators has both validators served by one webhook server.
+func serveValidators(t testing.TB) http.Handler {
+	t.Helper()
+	api := memapi.New()
+	api.Install(served)
+	types := runtime.NewScheme()
+	if err := addWidgets(types); err != nil {
+		t.Fatal(err)
+	}
+	on := unstarted{webhook.NewServer(webhook.Options{})}
+	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
+		Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), WebhookServer: on,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := kopf.New("bench.example.org")
+	kopf.For(op, &Widget{}).Validate("size", func(_ context.Context, a *Admission) error {
+		if a.Object.Spec.Size > 100 {
+			return errTooLarge
+		}
+		return nil
+	})
+	if err := op.SetupWithManager(m); err != nil {
+		t.Fatal(err)
+	}
+	on.Register(byHand, admission.WithValidator(types, handWritten{}))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- m.Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	for reviewed(on.WebhookMux(), byFacade) != http.StatusOK { // it is still finding out what the kind is
+		time.Sleep(time.Millisecond)
+	}
+	return on.WebhookMux()
+}
+
+// largeUpdate is a review of an update of an object of about 2 KB.
+var largeUpdate = func() []byte {
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+		"request": request(map[string]any{
+			"operation": "UPDATE", "object": body(largeSpec()), "oldObject": body(largeSpec()),
+		}),
+	})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}()
+
+// reviewed asks for one review, without a connection.
+func reviewed(by http.Handler, path string) (status int) {
+	asked := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(largeUpdate))
+	asked.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	by.ServeHTTP(answer, asked)
+	return answer.Code
+}
+
+// BenchmarkAdmission is one review by a handler of this package, and one by a validator of controller-runtime, in turn,
+// by one webhook server. The metric "rate" is how many reviews the former gives in the time of one of the latter.
+func BenchmarkAdmission(b *testing.B) {
+	defer kopf.LookAtFirstCallsOnly()()
+	both := serveValidators(b)
+	b.Run("handler", func(b *testing.B) {
+		inTurn(b, func(path string) int { return reviewed(both, path) })
+	})
+	b.Run("TLS", func(b *testing.B) {
+		server := httptest.NewTLSServer(both)
+		defer server.Close()
+		inTurn(b, func(path string) int {
+			answer, err := server.Client().Post(server.URL+path, "application/json", bytes.NewReader(largeUpdate))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer answer.Body.Close()
+			_, _ = io.Copy(io.Discard, answer.Body)
+			return answer.StatusCode
+		})
+	})
+	for name, path := range map[string]string{"facade": byFacade, "by-hand": byHand} {
+		b.Run("allocations/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				reviewed(both, path)
+			}
+		})
+	}
+}
+
+// inTurn asks both in turn, so that whatever else the machine does slows both down.
+func inTurn(b *testing.B, review func(path string) int) {
+	var spent [2]time.Duration
+	for b.Loop() {
+		for i, path := range []string{byFacade, byHand} {
+			begin := time.Now()
+			if status := review(path); status != http.StatusOK {
+				b.Fatal(path, status)
+			}
+			spent[i] += time.Since(begin)
+		}
+	}
+	b.ReportMetric(float64(spent[1])/float64(spent[0]), "rate")
+	b.ReportMetric(float64(spent[0].Microseconds())/float64(b.N), "µs/facade")
+	b.ReportMetric(float64(spent[1].Microseconds())/float64(b.N), "µs/by-hand")
+}
+
+// mostAllocations is for one review of an update of 2 KB: half of it is the object and the old one as JSON values,
+// which filters and the difference are made of.
+const mostAllocations = 1600
+
+func TestAdmissionAllocations(t *testing.T) {
+	defer kopf.LookAtFirstCallsOnly()()
+	both := serveValidators(t)
+	for range 100 { // the first calls are looked at
+		reviewed(both, byFacade)
+	}
+	if n := testing.AllocsPerRun(100, func() { reviewed(both, byFacade) }); n > mostAllocations {
+		t.Errorf("a review takes %.0f allocations, and should take %d at most", n, mostAllocations)
+	}
+}
