@@ -40,18 +40,29 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	noting := kopf.New("noting.kopf.dev", settings)
 	kopf.ForResource(noting, "kopfexamples").OnUpdate("note", note)
 
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	until, enough := context.WithCancel(ctx)
 	defer enough()
 	var running sync.WaitGroup
 	var errs [2]error
-	running.Go(func() { errs[0] = telling.Run(until) })
-	running.Go(func() { errs[1] = noting.Run(ctx) })
-	go func() {
-		<-telling.Ready()
-		<-noting.Ready()
-		slog.Info("Both operators are at work")
-	}()
+	running.Go(func() {
+		if errs[0] = telling.Run(until); errs[0] != nil {
+			stop() // one is of no use without the other, here
+		}
+	})
+	running.Go(func() {
+		defer stop()
+		errs[1] = noting.Run(ctx)
+	})
 
+	for _, op := range []*kopf.Operator{telling, noting} {
+		select {
+		case <-ctx.Done():
+		case <-op.Ready():
+			slog.Info("An operator is at work")
+		}
+	}
 	select { // the program's own work
 	case <-ctx.Done():
 	case name := <-names:
@@ -63,7 +74,7 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	return errors.Join(errs[:]...)
 }
 
-// tell hands the object over to the program, if that listens still.
+// tell hands the object over to the program, as soon as that listens.
 func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
 	return func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
 		select {
