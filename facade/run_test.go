@@ -174,7 +174,7 @@ func TestRunErrors(t *testing.T) {
 			"nil":  {func() *kopf.Operator { return nil }, nil, "make it with kopf.New"},
 			"many": {plain, make([]kopf.RunSettings, 2), "2 RunSettings are given"},
 			"cluster": {plain, []kopf.RunSettings{{Config: config, Context: "c"}},
-				"Config says which cluster, so there must be neither Kubeconfig, nor Context, nor OnLogin"},
+				"the Config says which cluster, so there must be neither Kubeconfig, nor Context, nor OnLogin"},
 			"login": {func() *kopf.Operator {
 				op := plain()
 				op.OnLogin("l", login)
@@ -267,4 +267,3 @@ func TestRunBesideOneThatFails(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
