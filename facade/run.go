@@ -128,8 +128,8 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 		given = all[0]
 	}
 	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.acts(activities.Login)) {
-		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so there "+
-			"must be neither Kubeconfig, nor Context, nor OnLogin: give one of them"))
+		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so "+
+			"there must be neither Kubeconfig, nor Context, nor OnLogin: give one of them"))
 	}
 	given.chooseLog(op.given)
 	op.embedding, op.embedded = true, given
