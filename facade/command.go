@@ -108,20 +108,6 @@ func (op *Operator) around(ctx context.Context, serve func() error, returned fun
 	return errors.Join(err, op.cleanUp(ctx))
 }
 
-// take takes over what flags say. Whoever names a peering object there wants it, so it takes back what the program says
-// of running alone.
-func (p *PeeringSettings) take(given commandline.Peering) {
-	if given.Name != "" {
-		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
-	}
-	if given.Priority != nil {
-		p.Priority = *given.Priority
-	}
-	if given.Standalone != nil {
-		p.Standalone = *given.Standalone
-	}
-}
-
 // SetupWithManager adds the operator to the manager of the command line.
 func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
 	c.op.defaultNamespace = defaultNamespace

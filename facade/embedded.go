@@ -22,7 +22,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		return
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
-		before, admission := op.schemeAdders(), op.admissionSettings()
+		before, admission, peering := op.schemeAdders(), op.admissionSettings(), op.peeringSettings()
 		ready, err := op.startUp(ctx)
 		if !ready {
 			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
@@ -35,12 +35,16 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Admission: OnStartup comes too late to "+
 				"change it, as the manager's webhook server is in use: give it to kopf.New", op.name)
 		}
-		return op.restarted(m, options.End)
+		if op.lock != nil && peering != op.peeringSettings() {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Peering: OnStartup comes too late to "+
+				"change it, as the manager has elected its leader by it: give it to kopf.New", op.name)
+		}
+		return op.restarted(m, *options)
 	}
 }
 
 // restarted are the options as the startup has left the settings.
-func (op *Operator) restarted(m ctrl.Manager, end func(context.Context) error) (reconcilers.Options, error) {
+func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if err := op.checkProgramOnly(); err != nil {
@@ -51,8 +55,15 @@ func (op *Operator) restarted(m ctrl.Manager, end func(context.Context) error) (
 		return reconcilers.Options{}, err
 	}
 	options := op.engineOptions(plan)
-	options.End = end
-	return options, nil
+	options.End = before.End
+	if op.lock != nil {
+		options.Gate, options.Served = before.Gate, before.Served
+		return options, nil
+	}
+	if op.hasPeers() {
+		_, err = op.minding(m, &options)
+	}
+	return options, err
 }
 
 // schemeAdders are the functions of AddToScheme, to be compared.
@@ -70,4 +81,11 @@ func (op *Operator) admissionSettings() AdmissionSettings {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.given.Admission
+}
+
+// peeringSettings are those as they are by now.
+func (op *Operator) peeringSettings() PeeringSettings {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.given.Peering
 }

@@ -191,11 +191,12 @@ func TestJSONLogOfAProgram(t *testing.T) {
 			It       map[string]any `json:"it"`
 			Activity any            `json:"activity"`
 			Login    any            `json:"login"`
+			Peering  any            `json:"peering"`
 		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Errorf("%v: %s", err, line)
 		}
-		if got.Activity != nil || got.Login != nil {
+		if got.Activity != nil || got.Login != nil || got.Peering != nil {
 			continue
 		}
 		about++

@@ -74,7 +74,10 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 				server.Install(served)
 				way, called, logins := &cutter{server: server}, &calls{}, 0
 				g := &guard{server: way, token: "1"}
-				op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
+				op := kopf.New("test.example.org", kopf.Settings{
+					AddToScheme: runtime.SchemeBuilder{addWidgets},
+					Peering:     kopf.PeeringSettings{Standalone: true}, // it would ask all the time
+				})
 				op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					logins++
 					time.Sleep(5 * time.Second)

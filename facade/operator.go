@@ -3,12 +3,14 @@ package facade
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -40,6 +42,9 @@ type Operator struct {
 	filled        *runtime.Scheme // the last one that the types were added to
 	clients       clients
 	fence         *reconcilers.Fence // nil before the set-up
+	lock          *peeringLock       // nil unless it was asked for
+	present       atomic.Pointer[attendance.Attendance]
+	program       bool // it is that of Main
 	managed       []managed
 	cluster       serving.Cluster // that of the flags
 

@@ -75,14 +75,17 @@ type Settings struct {
 // AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the
 // annotations of kopf.zalando.org and the finalizer kopf.zalando.org/KopfFinalizerMarker. So it takes over the objects
 // of a Kopf operator, with every handler where it was, and can hand them back. Ids must be those of the Kopf handlers:
-// their function names, by default. Further fields are set on what it returns.
+// their function names, by default. Further fields are set on what it returns. It peers by Kopf's rules.
 //
 // There is one price: a copy of a handled object, annotations included, is taken for handled, as Kopf does.
 func AsKopf() Settings {
-	return Settings{Persistence: PersistenceSettings{
-		Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker", AnnotationPrefix: keys.KopfPrefix,
-		TrustCopies: true, KopfFormats: true,
-	}}
+	return Settings{
+		Peering: PeeringSettings{KopfRules: true},
+		Persistence: PersistenceSettings{
+			Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker", AnnotationPrefix: keys.KopfPrefix,
+			TrustCopies: true, KopfFormats: true,
+		},
+	}
 }
 
 // ProcessSettings are those of the process. Kopf: settings.process.
@@ -113,26 +116,6 @@ type PostingSettings struct {
 	// EventNamePrefix begins the names of the events; today, it is "kopf-event-". Not served yet. Kopf:
 	// event_name_prefix.
 	EventNamePrefix string
-}
-
-// PeeringSettings are those of operators that know of each other. None of them is served yet: an operator is alone.
-// Kopf: settings.peering.
-type PeeringSettings struct {
-	// Name is that of the peering object. Not served yet. Kopf: name.
-	Name string
-	// Stealth does not log keep-alives. Not served yet. Kopf: stealth.
-	Stealth bool
-	// Priority is the operator's: those of lower priorities pause. Not served yet. Kopf: priority.
-	Priority int
-	// Lifetime is how long the operator counts as alive after a keep-alive. Not served yet. Kopf: lifetime.
-	Lifetime time.Duration
-	// Mandatory fails without a peering object. Not served yet. Kopf: mandatory.
-	Mandatory bool
-	// Standalone ignores all other operators. It may be set already, as every operator does so. Kopf: standalone.
-	Standalone bool
-	// Clusterwide takes the peering object of the cluster instead of the namespaces'. Not served yet. Kopf:
-	// clusterwide.
-	Clusterwide bool
 }
 
 // ScanningSettings are those of the search for kinds and namespaces. Kopf: settings.scanning.

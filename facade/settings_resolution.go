@@ -39,7 +39,7 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 	s.values = given.clone()
 	problems = slices.Concat(
 		s.values.checkServed(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
-		s.values.resolveDelays(), s.values.Admission.check(),
+		s.values.resolveDelays(), s.values.Admission.check(), s.values.Peering.resolve(operator),
 	)
 	return s, append(problems, s.resolvePersistence(operator)...)
 }

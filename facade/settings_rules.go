@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
@@ -32,6 +33,10 @@ func (s *Settings) durations() []durationSetting {
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
 		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
 		{"Background.InstantExitTimeout", &s.Background.InstantExitTimeout, background.DefaultInstantExit, 0},
+		{"Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0},
+		{"Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately},
+		{"Peering.TakeOverWait", &s.Peering.TakeOverWait, defaultTakeOverWait, Immediately},
+		{"Peering.PauseTimeout", &s.Peering.PauseTimeout, reconcilers.DefaultPauseTimeout, Immediately},
 		{"Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never},
 		{"Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never},
 		{"Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff, reconcilers.DefaultReconnectBackoff, Immediately},
@@ -162,12 +167,6 @@ func (s *Settings) checkServed() (problems []error) {
 		{"Posting.ReportingComponent", s.Posting.ReportingComponent != ""},
 		{"Posting.ReportingInstance", s.Posting.ReportingInstance != ""},
 		{"Posting.EventNamePrefix", s.Posting.EventNamePrefix != ""},
-		{"Peering.Name", s.Peering.Name != ""},
-		{"Peering.Stealth", s.Peering.Stealth},
-		{"Peering.Priority", s.Peering.Priority != 0},
-		{"Peering.Lifetime", s.Peering.Lifetime != 0},
-		{"Peering.Mandatory", s.Peering.Mandatory},
-		{"Peering.Clusterwide", s.Peering.Clusterwide},
 	} {
 		if to.set {
 			problems = append(problems, fmt.Errorf(

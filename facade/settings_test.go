@@ -36,7 +36,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
 	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
 	o.Watching.ReconnectBackoff, o.Watching.InactivityTimeout = 100*time.Millisecond, 70*time.Second
-	o.ExitTimeout, o.StuckTimeout = 2*time.Second, 10*time.Minute
+	o.ExitTimeout, o.PauseTimeout, o.StuckTimeout = 2*time.Second, 30*time.Second, 10*time.Minute
 	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
@@ -193,6 +193,8 @@ func TestWrongSettings(t *testing.T) {
 // Every duration and every number is checked: none gets to the engine as it stands.
 func TestWrongNumbers(t *testing.T) {
 	named := map[string]time.Duration{
+		"Peering.ClockSkew": kopf.Immediately, "Peering.TakeOverWait": kopf.Immediately,
+		"Peering.PauseTimeout":     kopf.Immediately,
 		"Execution.DefaultBackoff": kopf.Immediately, "Background.CancellationPolling": kopf.Never,
 		"Watching.ServerTimeout": kopf.Never, "Watching.ClientTimeout": kopf.Never,
 		"Watching.ReconnectBackoff": kopf.Immediately, "Watching.InactivityTimeout": kopf.Never,
@@ -210,7 +212,8 @@ func TestWrongNumbers(t *testing.T) {
 			return fmt.Sprint(err)
 		}
 		switch {
-		case field.Kind() != reflect.Int && field.Kind() != reflect.Int64, isUnserved(t, name):
+		case field.Kind() != reflect.Int && field.Kind() != reflect.Int64, isUnserved(t, name),
+			name == "Peering.Priority":
 			continue
 		case field.Type() == reflect.TypeFor[time.Duration]():
 			for value, want := range map[time.Duration]string{

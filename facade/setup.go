@@ -55,6 +55,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	if started {
 		before = starting
 	}
+	op.program = started
 	plan, err := op.begin(m, before)
 	if err != nil {
 		return err
@@ -110,6 +111,9 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
+	if err := op.addPeering(m, &options); err != nil {
+		return err
+	}
 	if !op.started {
 		op.accompany(m, &options)
 	}
@@ -193,6 +197,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
+		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),
 		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace, Fence: op.fence,
 	}
 }

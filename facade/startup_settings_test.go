@@ -69,7 +69,7 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.Set(reflect.ValueOf([]*regexp.Regexp{regexp.MustCompile("a.+")}))
 	case "Persistence.IgnoredFields":
 		field.Set(reflect.ValueOf([]string{"spec.size"}))
-	case "Persistence.AnnotationPrefix":
+	case "Persistence.AnnotationPrefix", "Peering.Name":
 		field.SetString("other.example.org")
 	case "Persistence.FormerDigestKeys":
 		s.Persistence.DigestKey = []byte(strings.Repeat("k", 32)) // the one that came after them

@@ -1,6 +1,7 @@
 package peering_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,9 +11,12 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// An operator of a higher priority takes over when that of a lower one is at rest, and gives back when it leaves.
+// An operator of a higher priority takes over when that of a lower one is at rest, and gives back when it leaves:
+// D-peering-rest.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +37,7 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// Of equals, the smaller identity acts, whichever comes first.
+// Of equals, the smaller identity acts, whichever comes first: D-peering-elects.
 func TestEquals(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"smaller first": {"a", "b"}, "smaller last": {"b", "a"}} {
@@ -53,7 +57,7 @@ func TestEquals(t *testing.T) {
 }
 
 // An operator that dies, or is cut off, is followed by the next one within its lifetime, whatever their clocks say; the
-// one that was cut off has stopped before.
+// one that was cut off has stopped before: D-peering-clock, D-peering-fence.
 func TestLostOperators(t *testing.T) {
 	t.Parallel()
 	for _, clock := range []time.Duration{-100 * time.Second, 0, time.Minute} {
@@ -129,5 +133,66 @@ func (w *town) disturb(random *rand.Rand) {
 				w.mu.Unlock()
 			}()
 		}
+	}
+}
+
+// A newcomer gives peers of Kopf, which cannot say when they are at rest, some time: D-peering-wait.
+func TestTakeOverWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		defer w.end()
+		w.bench.server.Edit(w.bench.resource, "", "default", func(object map[string]any) {
+			object["status"] = map[string]any{"python": map[string]any{
+				"priority": int64(1), "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
+			}}
+		})
+		w.settle("high", 2, 0)
+		time.Sleep(4 * time.Second)
+		w.want("a peer of Kopf may still act")
+		time.Sleep(2 * time.Second)
+		w.want("it has had its time", "high")
+	})
+}
+
+// A record is renewed after a third of its lifetime, and every second as long as nobody confirms it: D-peering-beat. By
+// Kopf's rules, it is renewed 5 to 10 seconds before its end.
+func TestBeats(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		jitter      func() time.Duration
+		least, most int // in 10 minutes
+	}{"ours": {nil, 30, 32}, "Kopf's": {peering.KopfJitter, 11, 14}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, vectors.Fields{}, peering.Member{
+					Self: peering.Self{Identity: "me"}, Runtime: "kopf-runtime", Jitter: c.jitter,
+				})
+				refused := false
+				b.connection.Before = func(context.Context, memapi.Request) error {
+					if refused {
+						return memapi.Refusal(500)
+					}
+					return nil
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { defer close(done); b.member.Run(ctx) }()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if n := len(b.connection.Drain()); n < c.least || n > c.most {
+					t.Errorf("%d records in 10 minutes, want %d to %d", n, c.least, c.most)
+				}
+				refused = true
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if n := len(b.connection.Drain()); n < 60 || n > 121 {
+					t.Errorf("%d attempts within two minutes of refusals", n)
+				}
+				cancel()
+				<-done
+			})
+		})
 	}
 }

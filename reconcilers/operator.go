@@ -126,6 +126,9 @@ func (o *operator) run(ctx context.Context) {
 	background.Go(func() { _ = o.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
+	if o.options.Beside != nil {
+		background.Go(func() { o.options.Beside(posting) })
+	}
 	background.Go(func() { o.fill(ctx, o.readiness) })
 	o.health.Reach(health.Started)
 	// Whatever pauses the operator: those who decide that may have to know the namespaces.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,29 +30,29 @@ const (
 
 // Attendance is the presence of one operator in its peering objects.
 type Attendance struct {
-	member peering.Member
-	seats  *peering.Seats
-	api    rest.Interface
-	client client.WithWatch
-	kind   string
-	found  []kind
-	opened bool
-	said   string
+	member   peering.Member
+	seats    *peering.Seats
+	scope    Scope
+	identify func(context.Context) string
+	api      rest.Interface
+	client   client.WithWatch
+	kind     string
+	found    []kind
+	opened   bool
+	begun    atomic.Bool
+	ready    atomic.Bool
+	said     string
 
 	places  map[place]func() // with what ends them
 	present sync.WaitGroup
-
-	mu         sync.Mutex
-	namespaces []string
-	changed    chan struct{}
 }
 
-// New makes the attendance of a member in the ClusterKopfPeering of its name; or, with Namespaces, in the KopfPeering
-// of each of them. The gate is closed from then on until the operator may act.
+// New makes the attendance of a member in the ClusterKopfPeering of its name. The gate is closed from then on until the
+// operator may act.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
 		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]func(){},
-		changed: make(chan struct{}, 1), namespaces: []string{""},
+		scope: cluster{},
 	}
 	gate.Set(true)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, http)
@@ -69,27 +69,37 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// Namespaces restrict the operator to the peering objects of these namespaces, from now on: they may change while it
-// runs. While they are nil, they are not known yet, so the operator does not act.
-func (a *Attendance) Namespaces(names []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kind, a.namespaces = namespacedKind, slices.Clone(names)
-	select {
-	case a.changed <- struct{}{}:
-	default:
-	}
+// Scope is the set of namespaces that an operator is restricted to. They are nil as long as they are not known: then it
+// does not act. What is closed when they change comes with them.
+type Scope interface {
+	Current() (names []string, changed <-chan struct{})
 }
+
+// Follow has the operator present in the KopfPeering of each namespace, as they come and go. In one that comes while it
+// acts already, it goes on unless a peer has to be regarded. It is called before Run.
+func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, scope }
+
+// Identify gives what is asked for the identity, once, when there is a peering, if the member has none.
+func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
+
+// cluster is the scope of a ClusterKopfPeering.
+type cluster struct{}
+
+// Current is the place of objects without a namespace.
+func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
 // Run keeps the operator present until the context ends; then it removes all of its records.
 func (a *Attendance) Run(ctx context.Context) {
+	a.begun.Store(true)
 	search := a.seats.Take()
 	search.Set(true)
 	defer a.leaveAll()
 	for ctx.Err() == nil {
 		pause := scan
-		if a.look(ctx) {
+		namespaces, changed := a.scope.Current()
+		if a.look(ctx, namespaces) {
 			a.opened = true
+			a.ready.Store(true)
 			search.Set(false)
 		} else if !a.opened || a.member.Mandatory {
 			pause = hasty
@@ -97,24 +107,30 @@ func (a *Attendance) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-a.changed:
+		case <-changed:
 		case <-time.After(pause):
 		}
 	}
 }
 
+// Ready is an error until it is known whether there are peers. An operator that pauses for them is in order, and so is
+// one that is not looking for them yet.
+func (a *Attendance) Ready() error {
+	if a.ready.Load() || !a.begun.Load() {
+		return nil
+	}
+	return fmt.Errorf("it is not known yet whether there are peers in %q", a.member.Name)
+}
+
 // look finds the kinds, and the places in them. It is false if the operator must wait for them.
-func (a *Attendance) look(ctx context.Context) bool {
+func (a *Attendance) look(ctx context.Context, namespaces []string) bool {
 	log := logf.FromContext(ctx).WithValues("peering", a.member.Name)
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a.mu.Lock()
-	name, unknown := a.kind, a.namespaces == nil
-	a.mu.Unlock()
-	if unknown {
+	if namespaces == nil {
 		return false
 	}
-	found, err := find(limited, a.api, name)
+	found, err := find(limited, a.api, a.kind)
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -126,15 +142,15 @@ func (a *Attendance) look(ctx context.Context) bool {
 	case err == nil && len(found) > 0:
 		a.said, a.found = "", found
 	case a.member.Mandatory && len(a.found) == 0:
-		if a.news(name) {
+		if a.news(a.kind) {
 			logging.Warn(log, "Waiting for a kind of peering objects, as peering is mandatory; install their CRDs",
-				"kind", name)
+				"resource", a.kind)
 		}
 		return false
-	case len(a.found) == 0 && a.news(name):
-		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "kind", name)
+	case len(a.found) == 0 && a.news(a.kind):
+		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "resource", a.kind)
 	}
-	a.attend(ctx)
+	a.attend(ctx, namespaces)
 	return true
 }
 

@@ -86,7 +86,7 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 		t.Fatal(err)
 	}
 	if len(namespaces) > 0 {
-		a.Namespaces(namespaces)
+		a.Follow(fixed(namespaces))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ctx = logf.IntoContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(o, nil)))
@@ -95,6 +95,11 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 	o.stop = func() { cancel(); <-done }
 	return o
 }
+
+// fixed are namespaces that never change.
+type fixed []string
+
+func (f fixed) Current() (names []string, changed <-chan struct{}) { return f, nil }
 
 // want says how the operator must be.
 func (o *one) want(t *testing.T, when string, acts bool, messages ...string) {
@@ -169,7 +174,8 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// An object that is removed leaves all as it is, unless it is mandatory; nobody asks for it all the time.
+// An object that is removed leaves all as it is, unless it is mandatory; nobody asks for it all the time:
+// D-peering-absent.
 func TestRemovedObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -209,7 +215,7 @@ func TestRemovedObject(t *testing.T) {
 	}
 }
 
-// What cannot be read, or comes from the future, is told and defined.
+// What cannot be read, or comes from the future, is told and defined: D-peering-malformed, D-peering-clock.
 func TestOddRecords(t *testing.T) {
 	t.Parallel()
 	ahead := him(int64(9))

@@ -16,10 +16,10 @@ type place struct {
 }
 
 // attend begins all presences that are missing, and ends those in namespaces that are not the operator's any more.
-func (a *Attendance) attend(ctx context.Context) {
-	a.mu.Lock()
-	namespaces := a.namespaces
-	a.mu.Unlock()
+func (a *Attendance) attend(ctx context.Context, namespaces []string) {
+	if a.member.Self.Identity == "" && a.identify != nil && len(a.found) > 0 {
+		a.member.Self.Identity = a.identify(ctx)
+	}
 	wanted := map[place]bool{}
 	for _, k := range a.found {
 		for _, namespace := range namespaces {

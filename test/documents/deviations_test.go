@@ -21,7 +21,9 @@ func TestDeviations(t *testing.T) {
 	if err != nil {
 		t.Fatalf("docs/deviations.md: %v", err)
 	}
-	marks, err := documents.FindMarks(os.DirFS(root), "facade", "reconcilers", "storage", "test/e2e", "test/interop")
+	marks, err := documents.FindMarks(
+		os.DirFS(root), "facade", "peering", "reconcilers", "storage", "test/e2e", "test/interop",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

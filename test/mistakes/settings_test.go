@@ -38,7 +38,7 @@ var settings = []setting{
 			kopf.Settings{Persistence: kopf.PersistenceSettings{ProgressStorage: readOnly}})
 	}},
 	{"A setting of what is not served yet", func() *kopf.Operator {
-		return kopf.New("demo.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Priority: 100}})
+		return kopf.New("demo.example.org", kopf.Settings{Posting: kopf.PostingSettings{Loggers: true}})
 	}},
 	{"Webhooks that nobody can call", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "auto.kopf.dev"}})

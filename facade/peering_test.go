@@ -1,0 +1,323 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var peerings = memapi.Resource{
+	Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
+	StatusSubresource: true,
+}
+
+// shared is a cluster with one object, which operators handle that share a peering.
+type shared struct {
+	t      *testing.T
+	server *memapi.Server
+
+	mu      sync.Mutex
+	calls   []string // by operators, in order
+	running map[string]int
+}
+
+func newShared(t *testing.T) *shared {
+	t.Helper()
+	s := &shared{t: t, server: memapi.New(), running: map[string]int{}}
+	s.server.Install(served)
+	s.server.Install(peerings)
+	s.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
+	s.server.Put(served, body(map[string]any{"size": int64(1)}))
+	return s
+}
+
+// operator handles each change of the object for some seconds, as the others do; their memory is one.
+func (s *shared) operator(identity string, priority int, wrong ...func(*kopf.Settings)) *kopf.Operator {
+	settings := kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority}}
+	for _, change := range wrong {
+		change(&settings)
+	}
+	op := kopf.New("test.example.org", settings)
+	handler := func(_ context.Context, c *Change) error {
+		s.begin(identity, fmt.Sprintf("%s %s %d", identity, c.Reason, c.Object.Spec.Size))
+		defer s.end(identity)
+		time.Sleep(3 * time.Second)
+		return nil
+	}
+	kopf.For(op, &Widget{}).OnCreate("create", handler)
+	kopf.For(op, &Widget{}).OnUpdate("update", handler)
+	return op
+}
+
+// begin complains if another operator is at work.
+func (s *shared) begin(identity, call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+	s.running[identity]++
+	for other, count := range s.running {
+		if other != identity && count > 0 {
+			s.t.Errorf("%s and %s act at once: %v", identity, other, s.calls)
+		}
+	}
+}
+
+func (s *shared) end(identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[identity]--
+}
+
+func (s *shared) want(calls ...string) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got, want := strings.Join(s.calls, ", "), strings.Join(calls, ", "); got != want {
+		s.t.Errorf("want the calls %s; got %s", want, got)
+	}
+}
+
+// resize changes the object.
+func (s *shared) resize(size int64) {
+	s.t.Helper()
+	if !s.server.Edit(served, "ns", "w1", func(object map[string]any) {
+		object["spec"] = map[string]any{"size": size}
+	}) {
+		s.t.Fatal("there is no object")
+	}
+}
+
+// records are those of the peering, by identities.
+func (s *shared) records() map[string]any {
+	status, _ := s.server.Object(peerings, "", "shared")["status"].(map[string]any)
+	return status
+}
+
+// run runs the operator in a manager; with a lock, the manager elects its leader by it.
+func (s *shared) run(op *kopf.Operator, lock resourcelock.Interface) (stop func() error) {
+	s.t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(s.server)), ctrl.Options{
+		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		LeaderElection: lock != nil, LeaderElectionID: "l", LeaderElectionResourceLockInterface: lock,
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var ended error
+	done := make(chan struct{})
+	go func() { defer close(done); ended = m.Start(ctx) }()
+	return func() error { cancel(); <-done; return ended }
+}
+
+// Of two operators with a named peering, the one of the higher priority takes over, and gives back when it ends; what
+// was handled is not handled again, and what changes meanwhile is handled once.
+func TestPeersHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared(t)
+		low := s.run(s.operator("low", 1), nil)
+		time.Sleep(10 * time.Second)
+		s.want("low create 1")
+		s.resize(2)
+		time.Sleep(time.Second) // it is being handled
+		high := s.run(s.operator("high", 2), nil)
+		time.Sleep(20 * time.Second)
+		s.resize(3)
+		time.Sleep(20 * time.Second)
+		s.want("low create 1", "low update 2", "high update 3")
+		if err := high(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		s.resize(4)
+		time.Sleep(20 * time.Second)
+		s.want("low create 1", "low update 2", "high update 3", "low update 4")
+		if err := low(); err != nil {
+			t.Error(err)
+		}
+		if left := s.records(); len(left) > 0 {
+			t.Errorf("records are left: %v", left)
+		}
+	})
+}
+
+// Under the manager's own leader election, only the leader has a record, so the peering does not stop it, whichever
+// identity is smaller.
+func TestPeersUnderLeaderElection(t *testing.T) {
+	for _, leader := range []string{"a", "b"} {
+		t.Run(leader+" leads", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShared(t)
+				replicas := map[string]func() error{}
+				for _, identity := range []string{"a", "b"} {
+					var lock resourcelock.Interface = &lease{}
+					if identity != leader {
+						lock = &held{} // by the other one
+					}
+					replicas[identity] = s.run(s.operator(identity, 0), lock)
+				}
+				time.Sleep(time.Minute)
+				s.want(leader + " create 1")
+				if records := s.records(); len(records) != 1 || records[leader] == nil {
+					t.Errorf("the records are %v", records)
+				}
+				for identity, stop := range replicas {
+					if err := stop(); err != nil {
+						t.Errorf("%s: %v", identity, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// With the lock of the peering, of two managers one leads: that of the smaller identity, or of the higher priority,
+// whichever came first. When it ends, the other one follows.
+func TestPeeringLock(t *testing.T) {
+	for name, first := range map[string]string{"smaller first": "a", "smaller last": "b"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShared(t)
+				second := map[string]string{"a": "b", "b": "a"}[first]
+				managers := map[string]func() error{}
+				for _, identity := range []string{first, second} {
+					op := s.operator(identity, 0)
+					managers[identity] = s.run(op, op.PeeringLock())
+					time.Sleep(10 * time.Second)
+				}
+				s.want(first + " create 1")
+				time.Sleep(20 * time.Second) // it may take until the RenewDeadline
+				s.resize(2)
+				time.Sleep(20 * time.Second)
+				s.want(first+" create 1", "a update 2")
+				if err := managers["a"](); err != nil {
+					t.Errorf("the leader: %v", err)
+				}
+				time.Sleep(20 * time.Second)
+				if first == "b" { // it has ended, as it was not to lead any more
+					if err := managers["b"](); err == nil || !strings.Contains(err.Error(), "leader election lost") {
+						t.Errorf("the former leader: %v", err)
+					}
+					return
+				}
+				s.resize(3)
+				time.Sleep(20 * time.Second)
+				s.want("a create 1", "a update 2", "b update 3")
+				if err := managers["b"](); err != nil {
+					t.Errorf("the follower: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// By Kopf's rules, two operators of one priority pause, both of them.
+func TestEqualPeersByKopfsRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared(t)
+		rules := func(settings *kopf.Settings) { settings.Peering.KopfRules = true }
+		a, b := s.run(s.operator("a", 0, rules), nil), s.run(s.operator("b", 0, rules), nil)
+		time.Sleep(10 * time.Second)
+		s.resize(2)
+		time.Sleep(10 * time.Minute)
+		s.mu.Lock()
+		if len(s.calls) > 1 {
+			t.Errorf("both should be frozen: %v", s.calls)
+		}
+		s.mu.Unlock()
+		_ = a()
+		time.Sleep(20 * time.Second)
+		s.mu.Lock()
+		if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], "b ") {
+			t.Errorf("the other one is left: %v", s.calls)
+		}
+		s.mu.Unlock()
+		_ = b()
+	})
+}
+
+// In a manager of the project's, an operator is alone unless a peering is named; in its own program, it looks for peers
+// by itself: D-peering-alone, D-peering-name.
+func TestAutomaticPeering(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		change  func(*kopf.Settings)
+		program bool
+		acts    bool
+	}{
+		"project": {"nothing is named", func(s *kopf.Settings) { s.Peering.Name = "" }, false, true},
+		"program": {"the object has the operator's name", func(s *kopf.Settings) { s.Peering.Name = "" }, true, false},
+		"as Kopf": {"its name is default", func(s *kopf.Settings) { *s = kopf.AsKopf() }, true, true},
+		"standalone": {"it says so", func(s *kopf.Settings) {
+			s.Peering.Name, s.Peering.Standalone = "", true
+		}, true, true},
+		"mandatory": {"there is no such object", func(s *kopf.Settings) {
+			s.Peering.Name, s.Peering.Mandatory = "other", true
+		}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShared(t)
+				s.server.Put(peerings, map[string]any{
+					"metadata": map[string]any{"name": "test.example.org"}, "status": map[string]any{
+						"him": map[string]any{"priority": int64(9), "lifetime": int64(3600)},
+					},
+				})
+				op := s.operator("me", 0, c.change)
+				var stop func() error
+				if !c.program {
+					stop = s.run(op, nil)
+				} else {
+					stop = s.program(op)
+				}
+				time.Sleep(time.Minute)
+				s.mu.Lock()
+				if acts := len(s.calls) > 0; acts != c.acts {
+					t.Errorf("%s: it acts: %t", c.reason, acts)
+				}
+				s.mu.Unlock()
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// program runs the operator as a program of its own does.
+func (s *shared) program(op *kopf.Operator) (stop func() error) {
+	s.t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(s.server), ctrl.Options{
+		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err == nil {
+		err = kopf.StartUp(s.t.Context(), op)
+	}
+	if err == nil {
+		err = kopf.SetUpAsProgram(op, m)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var ended error
+	done := make(chan struct{})
+	go func() { defer close(done); ended = m.Start(ctx) }()
+	return func() error { cancel(); <-done; return ended }
+}
