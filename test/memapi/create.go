@@ -62,6 +62,9 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	} {
 		delete(metadata, own)
 	}
+	if t.managed != nil {
+		metadata["managedFields"] = t.managed
+	}
 	if t.namespace != "" {
 		metadata["namespace"] = t.namespace
 	}

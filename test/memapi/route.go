@@ -14,6 +14,9 @@ import (
 type target struct {
 	Resource
 	namespace, name, subresource string
+	// manager is who sends it; managed is who has set which field, by a server-side apply.
+	manager string
+	managed any
 }
 
 func (t target) key() string { return t.namespace + "/" + t.name }
@@ -41,6 +44,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return refuse(r, notServed()), nil
 	}
+	t.manager = managerOf(r)
 	return s.serve(r, t, body), nil
 }
 
@@ -62,6 +66,8 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 		object, err = s.get(t)
 	case r.Method == http.MethodPut:
 		object, err = s.update(t, body)
+	case r.Method == http.MethodPatch && r.Header.Get("Content-Type") == applying:
+		object, err = s.apply(t, r.URL.Query(), body)
 	case r.Method == http.MethodPatch:
 		object, err = s.patch(t, r.Header.Get("Content-Type"), body)
 	case r.Method == http.MethodDelete && t.subresource == "":

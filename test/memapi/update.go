@@ -100,9 +100,11 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 			metadata[own] = was[own]
 		}
 	}
-	delete(metadata, "managedFields")
 	s.mutate(t, object)
 	tidy(metadata)
+	if err := t.manage(before, object); err != nil {
+		return nil, err
+	}
 	if err := s.validate(t, object, before); err != nil {
 		return nil, err
 	}
