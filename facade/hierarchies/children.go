@@ -77,7 +77,9 @@ func eachElement(value reflect.Value, act func(c child) error) error {
 		}
 		return nil
 	case reflect.Pointer:
-		return each(addressed(value.Elem()), act)
+		if value.Elem().Kind() != reflect.Struct { // its address is what we have
+			return each(addressed(value.Elem()), act)
+		}
 	case reflect.Func:
 		if value.Type().CanSeq() {
 			return eachYielded(value, act)
