@@ -104,6 +104,7 @@ func newRun[T client.Object](
 ) *Run[T] {
 	c := &Change[T]{
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
+		children: cluster.children,
 	}
 	return &Run[T]{
 		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -62,6 +63,8 @@ type Change[T client.Object] struct {
 	codec    *codec.Codec[T]
 	call     *handlers.Call
 	mistakes *mistakes // of the handler, so that each is told once
+	children *children.Keeper
+	declared atomic.Bool // the children have been, by this call
 
 	mu       sync.Mutex
 	original *inplace.Object[T] // what Object was like; nil if that is not looked at
@@ -99,7 +102,7 @@ func newChange[T client.Object](
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
-		mistakes: said,
+		mistakes: said, children: cluster.children,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

@@ -54,6 +54,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	if err != nil {
 		return reconcilers.Options{}, err
 	}
+	op.clients.children = op.keeper(op.clients.client, op.clients.live)
 	options := op.engineOptions(plan)
 	options.End = before.End
 	if op.lock != nil {

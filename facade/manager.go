@@ -6,12 +6,15 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 )
 
 // clients are what handlers read and write other objects with.
 type clients struct {
-	client client.Client
-	live   client.Reader
+	client   client.Client
+	live     client.Reader
+	children *children.Keeper
 }
 
 // clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
@@ -20,7 +23,14 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 	if !op.started && op.fence != nil {
 		writing = op.fence.Client(writing)
 	}
-	return clients{client: client.WithFieldOwner(writing, op.name), live: live}
+	writing = client.WithFieldOwner(writing, op.name)
+	return clients{client: writing, live: live, children: op.keeper(writing, live)}
+}
+
+// keeper keeps children by the settings as they are by now.
+func (op *Operator) keeper(writing client.Client, live client.Reader) *children.Keeper {
+	kept := op.settings.values.Persistence
+	return &children.Keeper{Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer}
 }
 
 // managed is a function of the user for the manager.

@@ -92,6 +92,8 @@ type Options struct {
 	Daemons int
 	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
 	CancelPolling time.Duration
+	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
+	Dependents changes.Dependents
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
 	// at once.
@@ -175,7 +177,8 @@ func (o Options) settings() controller.Settings {
 		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
+		Dependents: o.Dependents,
+		Forget:     o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
 	}
 }
 

@@ -48,6 +48,14 @@ type Background interface {
 	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
 }
 
+// Dependents are objects elsewhere that other objects need their finalizer for.
+type Dependents interface {
+	// Held tells whether the object has such.
+	Held(body map[string]any) bool
+	// Release lets go of them, as the object is being deleted. It may be called again.
+	Release(ctx context.Context, body map[string]any) error
+}
+
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
 type Handling struct {
 	// Resource is what the objects are; Cache has them, for functions that run long. Nil is not known.
@@ -81,6 +89,8 @@ type Handling struct {
 	Events handlers.Poster
 	// Background runs daemons and timers; nil if there are none.
 	Background Background
+	// Dependents are what must be released before the finalizer is removed; nil if there are none.
+	Dependents Dependents
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.

@@ -38,8 +38,23 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 		return stop, nil
 	}
 	found, err := adapters.InterestIn(ctx, p.handling.Handlers, c)
-	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer
+	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
 	return goOn, filterError(err)
+}
+
+func (p *pass) hasDependents() bool {
+	return p.handling.Dependents != nil && p.handling.Dependents.Held(p.object.body)
+}
+
+// releaseDependents is the last thing before the finalizer goes. An error is never one of the object's own content.
+func (p *pass) releaseDependents(ctx context.Context) error {
+	if !p.hasDependents() {
+		return nil
+	}
+	if err := p.handling.Dependents.Release(ctx, p.object.body); err != nil {
+		return fmt.Errorf("releasing what depends on the object: %s", err.Error())
+	}
+	return nil
 }
 
 // release ends the matter with an object that is being deleted, and of which no handler of changes wants anything:
@@ -56,6 +71,9 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 		p.object.unbind(&patch)
 	}
 	if patching.HasFinalizer(p.object.body, p.handling.Finalizer) && !busy {
+		if err := p.releaseDependents(ctx); err != nil {
+			return err
+		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.handling.Finalizer))
 	}
 	return p.object.send(ctx, patch)

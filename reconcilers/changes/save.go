@@ -99,6 +99,9 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		return err
 	}
 	if c.Deleting {
+		if err := p.releaseDependents(ctx); err != nil {
+			return err
+		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
 	}
 	last := handled.interim

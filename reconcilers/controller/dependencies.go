@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -102,6 +103,8 @@ type Settings struct {
 	// CancelPolling is how often background handlers are mentioned that do not end, InstantExit how long they may take
 	// to end at the first word; zeros are the defaults of package background.
 	CancelPolling, InstantExit time.Duration
+	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
+	Dependents changes.Dependents
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object.
 	LeaveFinalizers bool

@@ -37,7 +37,7 @@ func newChanges(
 		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
 		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
-		WriteTimeout: s.WriteTimeout,
+		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents,
 	}
 }
 

@@ -23,6 +23,10 @@ const (
 	HandledUID = "handled-uid"
 	// Touch is the key whose value has no meaning: only its change has, as it makes a new event.
 	Touch = "touch-dummy"
+	// ChildrenOf begins the keys of the children that handlers have declared: the id of the handler follows;
+	// ChildrenOfRun begins those of handlers in the background.
+	ChildrenOf    = "children-of."
+	ChildrenOfRun = "children-of-run."
 )
 
 const (

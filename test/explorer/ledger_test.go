@@ -2,6 +2,7 @@ package explorer_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,12 +116,16 @@ func (w *world) cutOff(c *call) bool {
 // unfinished is what should have been done.
 func (w *world) unfinished() (found []string) {
 	object := w.object()
+	if w.scenario.ensures {
+		collect(w)
+		found = w.strayed(object)
+	}
 	if object == nil {
 		if !w.scenario.deleted {
-			return []string{"the object is gone"}
+			return append(found, "the object is gone")
 		}
 	} else if w.scenario.deleted {
-		return []string{fmt.Sprintf("the object is still there, held by %v", object.GetFinalizers())}
+		return append(found, fmt.Sprintf("the object is still there, held by %v", object.GetFinalizers()))
 	}
 	for uid := range w.ledger.held {
 		if w.isCurrent(object, uid) {
@@ -157,7 +162,7 @@ func (w *world) unsettled(object *unstructured.Unstructured) (found []string) {
 		}
 	}
 	for name := range object.GetAnnotations() {
-		if !w.scenario.lasting[name] {
+		if !w.scenario.lasting[name] && !(w.scenario.ensures && strings.Contains(name, "/children-of.")) {
 			found = append(found, fmt.Sprintf("annotation %q is left behind: %s", name, object.GetAnnotations()[name]))
 		}
 	}

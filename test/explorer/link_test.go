@@ -37,9 +37,9 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// isWrite is true for those of handled objects: nobody relies on events.
+// isWrite is true for those of handled objects and their children: nobody relies on events.
 func isWrite(r *http.Request) bool {
-	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+plural)
+	return r.Method != http.MethodGet && (strings.Contains(r.URL.Path, "/"+plural) || isChild(r.URL.Path))
 }
 
 func (l *link) write(r *http.Request) (*http.Response, error) {

@@ -21,6 +21,7 @@ type scenario struct {
 	carriers, releases []string
 	resumes            map[string]bool
 	deleted            bool
+	ensures            bool // the object has children
 	lasting            map[string]bool
 	// through is a fault on the way of the operator's requests.
 	through func(http.RoundTripper) http.RoundTripper
@@ -186,5 +187,39 @@ var scenarios = map[string]scenario{
 			{after: 30 * time.Second, do: edit("y")},
 		},
 		carriers: []string{"a"}, releases: []string{"d"}, lasting: lasting,
+	},
+	"children": {
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(time.Second)) },
+		steps: []step{
+			{after: time.Second, do: create("abC")}, {after: 30 * time.Second, do: edit("bdE")},
+			{after: 30 * time.Second, do: edit("ef")},
+		},
+		carriers: []string{"a"}, ensures: true, lasting: lasting,
+	},
+	"children-of-two-edited-meanwhile": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.ensures(2*time.Second))
+			s.On("b", anyChange, l.ensures(2*time.Second))
+		},
+		steps:    []step{{after: time.Second, do: create("abC")}, {after: 3 * time.Second, do: edit("bD")}},
+		carriers: []string{"a", "b"}, ensures: true, lasting: lasting,
+	},
+	"children-and-delete": {
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(2*time.Second)) },
+		steps: []step{
+			{after: time.Second, do: create("aB")}, {after: 10 * time.Second, do: edit("aCD")},
+			{after: 2 * time.Second, do: remove},
+		},
+		deleted: true, ensures: true, lasting: lasting,
+	},
+	"children-and-recreate": {
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(2*time.Second)) },
+		steps: []step{
+			{after: time.Second, do: create("ab")}, {after: 2250 * time.Millisecond, do: remove}, // between a and b
+			{after: 10 * time.Millisecond, do: create("bc")}, {after: 10 * time.Second, do: collect},
+			{after: 20 * time.Second, do: edit("cd")}, {after: 10 * time.Second, do: collect},
+		},
+		carriers: []string{"a"}, ensures: true, lasting: lasting,
+		through: func(next http.RoundTripper) http.RoundTripper { return slow{next} },
 	},
 }

@@ -98,6 +98,7 @@ var House = Plan{
 	{Dir: "webhooks/configurations", Layer: 4},
 	{Dir: "webhooks/tunnels", Layer: 4},
 
+	{Dir: "facade/internal/children", Layer: 5},
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 

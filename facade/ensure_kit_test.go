@@ -1,0 +1,161 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var (
+	houses = memapi.Resource{
+		Group: "test.example.org", Version: "v1", Kind: "House", Plural: "houses", Namespaced: true,
+		StatusSubresource: true,
+	}
+	settings          = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	clusterNamespaces = memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+)
+
+const houseRecord = "test.example.org/children-of.ensure"
+
+// household is an API server with houses, whose children are what their specs say.
+type household struct {
+	t      *testing.T
+	api    *memapi.Server
+	people client.Client // of everybody but the operator
+}
+
+// inHousehold plays on virtual time.
+func inHousehold(t *testing.T, play func(h household)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		api := memapi.New()
+		api.Install(houses)
+		people, err := memapi.NewClient(api, houses, settings, clusterNamespaces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(household{t, api, people})
+	})
+}
+
+// rooms are the children in the spec: "name", "namespace/name", "Kind//name", each with "=value" at will.
+func rooms(c kopf.Dynamic) (children []any) {
+	for _, text := range kopf.AtOr(c, "spec.rooms", []string(nil)) {
+		text, value, _ := strings.Cut(text, "=")
+		parts := strings.Split(text, "/")
+		child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		if child.SetName(parts[len(parts)-1]); len(parts) == 3 {
+			child.SetKind(parts[0])
+		} else if child.Object["data"] = map[string]any{"value": value}; len(parts) == 2 {
+			child.SetNamespace(parts[0])
+		}
+		children = append(children, child)
+	}
+	return children
+}
+
+// ensure is the handler of most tests.
+func ensure(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	return c.Ensure(ctx, rooms(c.Object)...)
+}
+
+var always = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResume}
+
+// run starts an operator, and gives the way of its requests.
+func (h household) run(register func(s kopf.Selection[kopf.Dynamic])) (*memapi.Connection, func()) {
+	h.t.Helper()
+	op := kopf.New("test.example.org")
+	register(kopf.ForResource(op, "test.example.org/v1", "houses"))
+	way := h.api.Connect()
+	stop := embed(h.t, way, op)
+	return way, func() {
+		if err := stop(); err != nil {
+			h.t.Error(err)
+		}
+	}
+}
+
+// runEnsure is run with the usual handler.
+func (h household) runEnsure() (*memapi.Connection, func()) {
+	h.t.Helper()
+	return h.run(func(s kopf.Selection[kopf.Dynamic]) { s.On("ensure", always, ensure) })
+}
+
+// build makes a house, and waits until all has come of it.
+func (h household) build(rooms ...any) {
+	h.t.Helper()
+	house := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "test.example.org/v1", "kind": "House", "metadata": map[string]any{
+			"name": "home", "namespace": "default", "labels": map[string]any{"street": "high"},
+		}, "spec": map[string]any{"rooms": rooms},
+	}}
+	if err := h.people.Create(h.t.Context(), house); err != nil {
+		h.t.Error(err)
+	}
+	h.settle()
+}
+
+// rebuild edits the house, and waits.
+func (h household) rebuild(rooms ...any) {
+	h.t.Helper()
+	h.api.Edit(houses, "default", "home", func(house map[string]any) {
+		house["spec"] = map[string]any{"rooms": rooms}
+	})
+	h.settle()
+}
+
+// settle is longer than anything is delayed.
+func (h household) settle() { time.Sleep(5 * time.Minute); synctest.Wait() }
+
+func (h household) house() kopf.Dynamic {
+	return &unstructured.Unstructured{Object: h.api.Object(houses, "default", "home")}
+}
+
+// room is one child; nil if it is not there.
+func (h household) room(namespace, name string) kopf.Dynamic {
+	object := h.api.Object(settings, namespace, name)
+	if object == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+// owner is the uid of the house that owns the child; empty if there is no such child, "nobody" without an owner.
+func (h household) owner(namespace, name string) types.UID {
+	room := h.room(namespace, name)
+	switch {
+	case room == nil:
+		return ""
+	case len(room.GetOwnerReferences()) == 0:
+		return "nobody"
+	default:
+		return room.GetOwnerReferences()[0].UID
+	}
+}
+
+// writes are the requests that were not mere reading, as "verb plural/subresource".
+func writes(way *memapi.Connection) (all []string) {
+	for _, r := range way.Drain() {
+		switch r.Verb {
+		case "get", "list", "watch":
+		default:
+			if r.Resource.Plural != "events" {
+				all = append(all, strings.TrimSuffix(r.Verb+" "+r.Resource.Plural+"/"+r.Subresource, "/"))
+			}
+		}
+	}
+	return all
+}
+
+func nested(object kopf.Dynamic, path ...string) (string, bool, error) {
+	return unstructured.NestedString(object.Object, path...)
+}

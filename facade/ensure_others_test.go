@@ -1,0 +1,191 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// complaints are the errors of Ensure.
+type complaints struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (c *complaints) ensure(ctx context.Context, change *kopf.Change[kopf.Dynamic]) error {
+	err := ensure(ctx, change)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, err)
+	return err
+}
+
+func (c *complaints) last() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) == 0 {
+		return errors.New("never called")
+	}
+	return c.all[len(c.all)-1]
+}
+
+func (c *complaints) wantLast(t *testing.T, parts ...string) {
+	t.Helper()
+	err := c.last()
+	if err == nil {
+		t.Errorf("no error, want one about %q", parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not mention %q: %v", part, err)
+		}
+	}
+}
+
+// runComplaining keeps the errors of the handler.
+func (h household) runComplaining() (*complaints, func()) {
+	heard := &complaints{}
+	_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) { s.On("ensure", always, heard.ensure) })
+	return heard, stop
+}
+
+// put makes a config map that somebody has.
+func (h household) put(name, value string) {
+	h.t.Helper()
+	room := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
+		"data": map[string]any{"value": value},
+	}}
+	if err := h.people.Create(h.t.Context(), room); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// What is not ours is never touched, neither by applying nor by pruning; the rest goes on.
+func TestEnsureLeavesStrangersAlone(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard, stop := h.runComplaining()
+		defer stop()
+		h.put("b", "theirs")
+		before := h.room("default", "b").GetResourceVersion()
+		h.build("a=1", "b=2", "c=3")
+		heard.wantLast(t, "child 1", "ConfigMap default/b", "no child of this one")
+		if h.room("default", "b").GetResourceVersion() != before {
+			t.Errorf("a stranger was touched: %v", h.room("default", "b"))
+		}
+		if h.room("default", "a") == nil || h.room("default", "c") == nil {
+			t.Error("the other children were not applied")
+		}
+		h.rebuild("a=1")
+		if h.room("default", "b") == nil || h.room("default", "c") != nil {
+			t.Error("a stranger was deleted, or a child was not")
+		}
+		if err := heard.last(); err != nil {
+			t.Error(err)
+		}
+		// A child that was deleted, and whose name somebody else has taken since.
+		h.api.Discard(settings, "default", "a")
+		h.put("a", "theirs")
+		h.rebuild("a=2")
+		heard.wantLast(t, "child 0", "ConfigMap default/a", "no child of this one")
+		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "theirs" {
+			t.Errorf("a stranger was changed to %q", value)
+		}
+	})
+}
+
+// What was edited or deleted comes back when the handler is called again. What another one declares is told.
+func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard, stop := h.runComplaining()
+		defer stop()
+		h.build("a=1", "b=2")
+		edited := h.room("default", "a")
+		edited.Object["apiVersion"], edited.Object["kind"] = "v1", "ConfigMap"
+		edited.Object["data"] = map[string]any{"value": "edited", "other": "theirs"}
+		if err := h.people.Update(t.Context(), edited); err != nil {
+			t.Fatal(err)
+		}
+		h.api.Discard(settings, "default", "b")
+		h.rebuild("a=1", "b=2", "c=3")
+		value, _, _ := nested(h.room("default", "a"), "data", "value")
+		other, _, _ := nested(h.room("default", "a"), "data", "other")
+		if value != "1" || other != "theirs" || h.room("default", "b") == nil {
+			t.Errorf("a is %q beside %q, b is %v", value, other, h.room("default", "b"))
+		}
+		if err := heard.last(); err != nil {
+			t.Error(err)
+		}
+
+		declared := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "default"},
+			"data": map[string]any{"value": "rival"},
+		}}
+		if err := h.people.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(declared),
+			client.FieldOwner("rivals.example.org"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		h.rebuild("a=1", "b=2")
+		heard.wantLast(t, "child 0", "ConfigMap default/a", ".data.value", `"rivals.example.org"`)
+		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "rival" {
+			t.Errorf("a was taken from the one who declares it: %q", value)
+		}
+		if h.room("default", "c") == nil {
+			t.Error("a child was pruned though another one had failed")
+		}
+	})
+}
+
+// A house that is torn down and built again under its name: nothing of the old one becomes the new one's.
+func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard, stop := h.runComplaining()
+		defer stop()
+		h.build("a=1")
+		former := h.house().GetUID()
+		h.api.Discard(houses, "default", "home")
+		h.build("a=2") // and no garbage collector comes
+		heard.wantLast(t, "child of another object", string(former))
+		if h.owner("default", "a") != former {
+			t.Errorf("the owner is %q, not the former one", h.owner("default", "a"))
+		}
+		h.api.Discard(settings, "default", "a") // now it comes
+		h.settle()
+		if now := h.house().GetUID(); now == former || h.owner("default", "a") != now {
+			t.Errorf("the owner is %q, not %q", h.owner("default", "a"), now)
+		}
+	})
+}
+
+// While the children are applied, the house is torn down and built again.
+func TestEnsureStopsWithItsParent(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var once sync.Once
+		_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.On("ensure", always, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+				once.Do(func() {
+					h.api.Discard(houses, "default", "home")
+					go h.build("a=new")
+					time.Sleep(time.Second)
+				})
+				return ensure(ctx, c)
+			})
+		})
+		defer stop()
+		h.build("a=old", "b=old")
+		h.settle()
+		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "new" ||
+			h.owner("default", "a") != h.house().GetUID() || h.room("default", "b") != nil {
+			t.Errorf("a is %q of %q, b is %v", value, h.owner("default", "a"), h.room("default", "b"))
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package facade_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a house costs at its creation, and that nothing is written when nothing changes.
+func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
+	inHousehold(t, func(h household) {
+		way, stop := h.runEnsure()
+		h.build("a=1", "b=2", "c=3")
+		want := []string{
+			"patch houses", "patch configmaps", "patch configmaps", "patch configmaps", "patch houses",
+		}
+		if d := cmp.Diff(want, writes(way)); d != "" {
+			t.Errorf("at the creation: -want, +got:\n%s", d)
+		}
+		stop()
+		before := map[string]string{"house": h.house().GetResourceVersion()}
+		for _, name := range []string{"a", "b", "c"} {
+			before[name] = h.room("default", name).GetResourceVersion()
+		}
+
+		way, stop = h.runEnsure() // which resumes
+		h.settle()
+		after := map[string]string{"house": h.house().GetResourceVersion()}
+		for _, name := range []string{"a", "b", "c"} {
+			after[name] = h.room("default", name).GetResourceVersion()
+		}
+		if d := cmp.Diff(before, after); d != "" {
+			t.Errorf("resource versions, -before, +after a restart:\n%s", d)
+		}
+		want = []string{"patch configmaps", "patch configmaps", "patch configmaps"}
+		reads := 0
+		for _, r := range way.Requests() {
+			if r.Verb == "get" && r.Resource.Plural == "configmaps" {
+				reads++
+			}
+		}
+		if d := cmp.Diff(want, writes(way)); d != "" || reads > 0 {
+			t.Errorf("after a restart, with %d reads: -want, +got:\n%s", reads, d)
+		}
+		stop()
+	})
+}
+
+func TestEnsureAddsChangesAndPrunes(t *testing.T) {
+	inHousehold(t, func(h household) {
+		_, stop := h.runEnsure()
+		defer stop()
+		h.build("a=1", "b=2")
+		uid := h.house().GetUID()
+		a := h.room("default", "a")
+		if a == nil || h.owner("default", "b") != uid {
+			t.Fatalf("the children are not there: %v, %v", a, h.room("default", "b"))
+		}
+		labels := map[string]string{"street": "high", "test.example.org/parent-uid": string(uid)}
+		if d := cmp.Diff(labels, a.GetLabels()); d != "" {
+			t.Errorf("labels: -want, +got:\n%s", d)
+		}
+		h.rebuild("a=9", "c=3")
+		value, _, _ := nested(h.room("default", "a"), "data", "value")
+		if value != "9" || h.owner("default", "b") != "" || h.owner("default", "c") != uid {
+			t.Errorf("a is %q, b is owned by %q, c by %q", value, h.owner("default", "b"), h.owner("default", "c"))
+		}
+		h.rebuild()
+		if h.room("default", "a") != nil || h.room("default", "c") != nil ||
+			h.house().GetAnnotations()[houseRecord] != "" {
+			t.Errorf("children are left, or the record: %v", h.house().GetAnnotations())
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// tries is how often a child is applied whose object changes under our hands.
+const tries = 3
+
+var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
+
+// apply makes the child what was declared, and gives its uid. That of the object as we know it is a condition of the
+// request, so that no other object of the name is touched; of one that we do not know, it is looked up first.
+//
+// The API server compares: with nothing to change, it writes nothing.
+func (k *Keeper) apply(
+	ctx context.Context, parent map[string]any, child declared, uid types.UID,
+) (types.UID, error) {
+	for attempt := 1; ; attempt++ {
+		var err error
+		if uid == "" {
+			if uid, err = k.find(ctx, parent, child); err != nil {
+				return "", err
+			}
+		}
+		applied := child.object.DeepCopy()
+		applied.SetUID(uid)
+		err = k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
+		if conflicts := conflictsOf(err); conflicts != nil {
+			err = k.settle(ctx, child, uid, applied, conflicts)
+		}
+		switch {
+		case isAnother(err) && attempt < tries:
+			uid = ""
+		case err != nil:
+			return "", fmt.Errorf("applying it: %w", err)
+		case applied.GetDeletionTimestamp() != nil:
+			return "", &waitError{errTerminating}
+		default:
+			return applied.GetUID(), nil
+		}
+	}
+}
+
+// find gives the uid of the object that is there, if it is a child of the parent; empty if there is none.
+func (k *Keeper) find(ctx context.Context, parent map[string]any, child declared) (types.UID, error) {
+	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("looking for it: %w", err)
+	case !k.isOf(uidOf(parent), held):
+		return "", k.strangerError(parent, held)
+	case held.DeletionTimestamp != nil:
+		return "", &waitError{errTerminating}
+	default:
+		return held.UID, nil
+	}
+}
+
+// get reads the metadata of the object that is there.
+func (k *Keeper) get(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
+	held := &metav1.PartialObjectMetadata{}
+	held.SetGroupVersionKind(child.in(version))
+	return held, k.Live.Get(ctx, child.key(), held)
+}
+
+// isAnother tells whether the API server has refused a request because of the uid in it: the object that we knew is
+// gone, and there may be another one of its name.
+func isAnother(err error) bool {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		return false
+	}
+	status := known.Status()
+	if apierrors.IsConflict(err) {
+		return conflictsOf(err) == nil
+	}
+	if status.Details == nil || !apierrors.IsInvalid(err) {
+		return false
+	}
+	for _, cause := range status.Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// settle goes on after a conflict over fields: what somebody has edited is set back; what somebody else declares as
+// well is an error, as both would go on for ever.
+func (k *Keeper) settle(
+	ctx context.Context, child declared, uid types.UID, applied *unstructured.Unstructured, found conflicts,
+) error {
+	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
+	if err != nil {
+		return fmt.Errorf("looking who has changed it: %w", err)
+	}
+	if rivals := found.declaredBy(held.ManagedFields); len(rivals) > 0 {
+		return rivals.err()
+	}
+	logf.FromContext(ctx).Info("Setting back fields of a child that others have changed",
+		"child", child.String(), "fields", found.fields(), "managers", found.managers())
+	applied.Object = child.object.DeepCopy().Object
+	applied.SetUID(uid)
+	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)
+}
+
+// remove deletes a child of the parent, if it is there and is one.
+func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, version string) error {
+	log := logf.FromContext(ctx).WithValues("child", child.String())
+	held, err := k.get(ctx, child, version)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for %s, to delete it: %w", child, err)
+	case !k.isOf(uidOf(parent), held):
+		log.Info("Leaving an object that is no child of this one any more")
+		return nil
+	case held.DeletionTimestamp != nil:
+		return nil
+	}
+	err = k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %s, which is not declared any more: %w", child, err)
+	}
+	log.Info("Deleted a child that is not declared any more")
+	return nil
+}
+
+// waitError is about something that will be over soon.
+type waitError struct{ err error }
+
+// Error is the text of the reason.
+func (e *waitError) Error() string { return e.err.Error() }
+
+// Unwrap gives the reason.
+func (e *waitError) Unwrap() error { return e.err }
+
+// RetryAfter makes it a temporary error.
+func (e *waitError) RetryAfter() time.Duration { return 5 * time.Second }

@@ -1,0 +1,101 @@
+package children
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+func TestDeclare(t *testing.T) {
+	named := metav1.ObjectMeta{Name: "a", ResourceVersion: "5", UID: "old"}
+	plain := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
+	}
+	tests := map[string]struct {
+		reason string
+		scheme *runtime.Scheme
+		given  []any
+		want   []string // the names
+		wrong  string
+	}{
+		"Nil":         {reason: "nobody means it", given: []any{plain, nil}, wrong: "child 1: it is nil"},
+		"TypedNil":    {reason: "nor this", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
+		"NilInAList":  {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 0: item 1: it is nil"},
+		"NoObject":    {reason: "a number", given: []any{plain, 5}, wrong: "child 1: a int is no object"},
+		"OtherStruct": {reason: "a pointer to one", given: []any{&struct{ A int }{}}, wrong: "is no object"},
+		"NoKind": {
+			reason: "nobody knows where to send it", given: []any{map[string]any{"metadata": plain["metadata"]}},
+			wrong: "child 0: it has no kind",
+		},
+		"UnknownType": {
+			reason: "the scheme does not say the kind", scheme: runtime.NewScheme(),
+			given: []any{&corev1.Pod{ObjectMeta: named}}, wrong: "AddToScheme",
+		},
+		"NoName": {
+			reason: "it would be made anew by each call", wrong: "child 0: ConfigMap: it has no name",
+			given: []any{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
+		},
+		"AllForms": {
+			reason: "whatever Go has for objects", want: []string{"a", "a", "a", "b", "a", "a"},
+			given: []any{
+				&corev1.ConfigMap{ObjectMeta: named}, plain, &unstructured.Unstructured{Object: plain},
+				corev1apply.ConfigMap("b", "default"),
+				&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: named}}},
+				[]corev1.ConfigMap{{ObjectMeta: named}},
+			},
+		},
+		"Nothing": {reason: "there may be no children", given: []any{[]any{}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			known := scheme.Scheme
+			if tc.scheme != nil {
+				known = tc.scheme
+			}
+			all, err := declare(known, tc.given)
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
+					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
+				}
+				return
+			}
+			var names []string
+			for _, one := range all {
+				names = append(names, one.object.GetName())
+				if one.object.GetKind() != "ConfigMap" || one.object.GetUID() != "" ||
+					one.object.GetResourceVersion() != "" {
+					t.Errorf("what is applied is %v", one.object.Object)
+				}
+			}
+			if d := cmp.Diff(tc.want, names); d != "" || err != nil {
+				t.Errorf("%s: %v, -want, +got:\n%s", tc.reason, err, d)
+			}
+		})
+	}
+}
+
+// Nobody declares that a field is absent, or what only the API server sets.
+func TestDeclareLeavesOut(t *testing.T) {
+	all, err := declare(scheme.Scheme, []any{map[string]any{
+		"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "a", "creationTimestamp": nil},
+		"spec":   map[string]any{"none": nil, "items": []any{map[string]any{"none": nil, "n": 1}}},
+		"status": map[string]any{},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"items": []any{map[string]any{"n": int64(1)}}},
+	}
+	if d := cmp.Diff(want, all[0].object.Object); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}

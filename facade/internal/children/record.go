@@ -1,0 +1,128 @@
+package children
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// record is what one handler has declared for one parent, as it is kept in an annotation:
+//
+//	{"parent": "<uid>", "children": {"v1/ConfigMap/default/settings": "<uid>"}}
+//
+// One of another parent came along with a copy of that, and means nothing.
+type record struct {
+	Parent   types.UID            `json:"parent"`
+	Children map[string]types.UID `json:"children"`
+}
+
+// nameOf is the annotation of a handler on an object.
+func nameOf(prefix string, body map[string]any, handler Handler) string {
+	key := keys.ChildrenOf + handler.ID
+	if handler.Background {
+		key = keys.ChildrenOfRun + handler.ID
+	}
+	return keys.V2(prefix, keys.Mark(body, key))
+}
+
+// recorded reads the record of that name; an absent one is empty.
+func recorded(body map[string]any, name string) (set, error) {
+	annotations, err := storage.Annotations(body)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := annotations[name].(string)
+	if text == "" {
+		return set{}, nil
+	}
+	var kept record
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return nil, malformed(name, err)
+	}
+	all := make(set, len(kept.Children))
+	if kept.Parent != uidOf(body) {
+		return all, nil
+	}
+	for text, uid := range kept.Children {
+		child, version, err := parse(text)
+		if err != nil {
+			return nil, malformed(name, err)
+		}
+		all[child] = entry{version, uid}
+	}
+	return all, nil
+}
+
+// isRecord tells whether an annotation is the record of a handler, and whether that is one in the background.
+func isRecord(prefix, name string) (is, background bool) {
+	key, ok := strings.CutPrefix(name, prefix+"/")
+	background = strings.HasPrefix(key, keys.ChildrenOfRun)
+	return ok && (background || strings.HasPrefix(key, keys.ChildrenOf)), background
+}
+
+func malformed(name string, err error) error {
+	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove it, and delete by hand what has been "+
+		"declared and is not any more", name, err)
+}
+
+// recordedAll is what the handlers have declared whose annotations the function names.
+func recordedAll(body map[string]any, is func(name string) bool) (set, error) {
+	annotations, err := storage.Annotations(body)
+	if err != nil {
+		return nil, err
+	}
+	all := set{}
+	for name := range annotations {
+		if !is(name) {
+			continue
+		}
+		some, err := recorded(body, name)
+		if err != nil {
+			return nil, err
+		}
+		all = all.with(some)
+	}
+	return all, nil
+}
+
+// store writes the record into the body, with the marker that keeps it out of what users have said; an empty one is
+// removed.
+func store(body map[string]any, prefix, name string, children set) error {
+	metadata, ok := body["metadata"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("storing annotation %s: the object has no metadata", name)
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if len(children) == 0 {
+		delete(annotations, name)
+		return nil
+	}
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	kept := record{Parent: uidOf(body), Children: make(map[string]types.UID, len(children))}
+	for child, known := range children {
+		kept.Children[format(child, known.version)] = known.uid
+	}
+	text, err := json.Marshal(kept) // which sorts the keys
+	if err != nil {
+		return fmt.Errorf("encoding annotation %s: %w", name, err)
+	}
+	annotations[name] = string(text)
+	if keys.NeedsMarker(prefix) {
+		annotations[keys.MarkerKey(prefix)] = keys.ManagedValue
+	}
+	return nil
+}
+
+func uidOf(body map[string]any) types.UID {
+	metadata, _ := body["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return types.UID(uid)
+}

@@ -1,0 +1,110 @@
+package children
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	web    = identity{"apps", "Deployment", "default", "web"}
+	config = identity{"", "ConfigMap", "default", "config"}
+	role   = identity{"rbac.authorization.k8s.io", "ClusterRole", "", "reader"}
+)
+
+func bodyOf(uid, name, text string) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"uid": uid, "annotations": map[string]any{name: text}},
+	}
+}
+
+func TestRecord(t *testing.T) {
+	const name = "a.org/children-of.create"
+	tests := map[string]struct {
+		reason string
+		uid    string
+		text   string
+		want   set
+		wrong  string
+	}{
+		"NoJSON": {
+			reason: "what was declared is not known, so nothing may be pruned", uid: "u", text: "{",
+			wrong: "annotation " + name,
+		},
+		"NoChild": {
+			reason: "so it is for what nobody writes", uid: "u", wrong: "apps/v1/Deployment/default/web",
+			text: `{"parent":"u","children":{"web":""}}`,
+		},
+		"OfACopy": {
+			reason: "the record of the original came along; its children are not those of the copy", uid: "copy",
+			text: `{"parent":"u","children":{"v1/ConfigMap/default/config":"1"}}`, want: set{},
+		},
+		"OfAll": {
+			reason: "with a group, with none, and without a namespace", uid: "u",
+			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1","v1/ConfigMap/default/config":"",` +
+				`"rbac.authorization.k8s.io/v1/ClusterRole//reader":"2"}}`,
+			want: set{web: {"v1", "1"}, config: {"v1", ""}, role: {"v1", "2"}},
+		},
+	}
+	for test, tc := range tests {
+		t.Run(test, func(t *testing.T) {
+			got, err := recorded(bodyOf(tc.uid, name, tc.text), name)
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
+					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
+				}
+				return
+			}
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, entry{})); d != "" || err != nil {
+				t.Errorf("%s: %v, -want, +got:\n%s", tc.reason, err, d)
+			}
+		})
+	}
+}
+
+func TestRecordIsReadAsItWasWritten(t *testing.T) {
+	kept := set{web: {"v1", "1"}, config: {"v1", ""}, role: {"v1", "2"}}
+	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
+	name := nameOf("a.org", body, Handler{ID: "create/users"})
+	if err := store(body, "a.org", name, kept); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recorded(body, name)
+	if d := cmp.Diff(kept, got, cmp.AllowUnexported(identity{}, entry{})); d != "" || err != nil {
+		t.Errorf("%v, -want, +got:\n%s", err, d)
+	}
+	if err := store(body, "a.org", name, nil); err != nil {
+		t.Fatal(err)
+	}
+	left := body["metadata"].(map[string]any)["annotations"].(map[string]any)
+	if d := cmp.Diff(map[string]any{"a.org/kopf-managed": "yes"}, left); d != "" {
+		t.Errorf("an empty record is none: -want, +got:\n%s", d)
+	}
+}
+
+func TestSets(t *testing.T) {
+	before := set{web: {"v1", "1"}, config: {"v1", "2"}}
+	wanted := set{web: {"v2", ""}, role: {"v1", ""}}
+	union := set{web: {"v2", "1"}, config: {"v1", "2"}, role: {"v1", ""}}
+	for reason, tc := range map[string]struct{ want, got set }{
+		"a uid stays known, a version is the new one": {union, before.with(wanted)},
+		"what is declared no more":                    {set{config: {"v1", "2"}}, before.without(wanted)},
+		"a parent with a namespace":                   {set{role: {"v1", ""}}, union.held("default")},
+		"a parent elsewhere":                          {union, union.held("other")},
+		"a parent without a namespace owns all":       {set{}, union.held("")},
+		"nothing is known of none":                    {wanted, set(nil).with(wanted)},
+	} {
+		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, entry{})); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", reason, d)
+		}
+	}
+	if before.has(wanted) || !union.has(wanted) {
+		t.Error("has tells whether all are there")
+	}
+	var uid types.UID = "1"
+	if before[web].uid != uid {
+		t.Error("a set was changed by another one")
+	}
+}

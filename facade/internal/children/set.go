@@ -1,0 +1,68 @@
+package children
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// set is children with what is known of them.
+type set map[identity]entry
+
+// with is the set and others beside it. Of a child in both, the version is that of the other one, and a uid that is
+// known stays known.
+func (s set) with(others set) set {
+	all := maps.Clone(s)
+	if all == nil {
+		all = make(set, len(others))
+	}
+	for child, other := range others {
+		all[child] = entry{other.version, cmp.Or(other.uid, all[child].uid)}
+	}
+	return all
+}
+
+// without are the children that the others do not have.
+func (s set) without(others set) set {
+	rest := set{}
+	for child, known := range s {
+		if _, ok := others[child]; !ok {
+			rest[child] = known
+		}
+	}
+	return rest
+}
+
+// has tells whether all of the others are in the set.
+func (s set) has(others set) bool { return len(others.without(s)) == 0 }
+
+// sorted are the children in an order that is always the same.
+func (s set) sorted() []identity {
+	return slices.SortedFunc(maps.Keys(s), func(a, b identity) int {
+		return cmp.Or(
+			cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace),
+			cmp.Compare(a.name, b.name),
+		)
+	})
+}
+
+// held are the children that an owner reference to a parent in this namespace cannot hold. A parent without a namespace
+// can own everything.
+func (s set) held(namespace string) set {
+	held := set{}
+	for child, known := range s {
+		if !owns(namespace, child) {
+			held[child] = known
+		}
+	}
+	return held
+}
+
+// owns tells whether a parent in this namespace can own the child: the API server's garbage collector deletes children
+// whose owner reference it cannot resolve.
+func owns(namespace string, child identity) bool {
+	return namespace == "" || child.namespace == namespace
+}
+
+// equal tells whether both have the same children, and know the same of them.
+func (s set) equal(other set) bool { return maps.Equal(s, other) }

@@ -1,0 +1,123 @@
+package explorer_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// elsewhere is a namespace in which the object can own nothing.
+const elsewhere = "elsewhere"
+
+// ensures is a handler that takes its time, declares a child for each letter of the value, those of capital letters in
+// another namespace, and then tells the outside.
+func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		return l.called(c, func() error {
+			if err := pause(ctx, takes); err != nil {
+				return err
+			}
+			var children []any
+			for _, child := range lettersOf(c.Object) {
+				children = append(children, child)
+			}
+			if err := c.Ensure(ctx, children...); err != nil {
+				return kopf.Temporary(err, 5*time.Second)
+			}
+			l.tell(c)
+			c.SetResult(map[string]any{"told": told(c.Object)})
+			return nil
+		})
+	}
+}
+
+// lettersOf are the children of an object, as they are declared.
+func lettersOf(object *unstructured.Unstructured) (all []*unstructured.Unstructured) {
+	value, _, _ := unstructured.NestedString(object.Object, "spec", "value")
+	for _, letter := range value {
+		child := childOf(namespace, string(unicode.ToLower(letter)))
+		if unicode.IsUpper(letter) {
+			child.SetNamespace(elsewhere)
+		}
+		child.Object["data"] = map[string]any{"of": value}
+		all = append(all, child)
+	}
+	return all
+}
+
+func childOf(namespace, name string) *unstructured.Unstructured {
+	child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	child.SetNamespace(namespace)
+	child.SetName(name)
+	return child
+}
+
+// collect is the garbage collector: it deletes children whose owner is no more.
+func collect(w *world) {
+	object := w.object()
+	for _, child := range w.children() {
+		for _, owner := range child.GetOwnerReferences() {
+			if object == nil || owner.UID != object.GetUID() {
+				if err := w.client.Delete(context.Background(), &child); client.IgnoreNotFound(err) != nil {
+					w.t.Errorf("collecting a child: %v", err)
+				}
+			}
+		}
+	}
+}
+
+// children are all that there are.
+func (w *world) children() []unstructured.Unstructured {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("ConfigMapList")
+	if err := w.client.List(context.Background(), list); err != nil {
+		w.t.Errorf("listing the children: %v", err)
+	}
+	return list.Items
+}
+
+// strayed are the children that should not be there, and those that are missing.
+func (w *world) strayed(object *unstructured.Unstructured) (found []string) {
+	var wanted, got []string
+	if object != nil {
+		for _, child := range lettersOf(object) {
+			value, _, _ := unstructured.NestedString(child.Object, "data", "of")
+			wanted = append(wanted, child.GetNamespace()+"/"+child.GetName()+" of "+value+", "+string(object.GetUID()))
+		}
+	}
+	for _, child := range w.children() {
+		value, _, _ := unstructured.NestedString(child.Object, "data", "of")
+		got = append(got, child.GetNamespace()+"/"+child.GetName()+" of "+value+", "+
+			child.GetLabels()["explorer.example.org/parent-uid"])
+	}
+	slices.Sort(wanted)
+	if slices.Sort(got); !slices.Equal(wanted, got) {
+		found = append(found, fmt.Sprintf("the children are %q, not %q", got, wanted))
+	}
+	return found
+}
+
+// slow takes its time with each request for a child, so that something can happen between two of them.
+type slow struct{ next http.RoundTripper }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	if isChild(r.URL.Path) {
+		if err := pause(r.Context(), 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	return s.next.RoundTrip(r)
+}
+
+// isChild is true for requests for children.
+func isChild(path string) bool { return strings.Contains(path, "/configmaps/") }
