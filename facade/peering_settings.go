@@ -63,7 +63,7 @@ const (
 // resolve fills in the defaults, and tells what is wrong.
 func (p *PeeringSettings) resolve(operator string) (problems []error) {
 	wrong := func(field, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("Peering.%s: %w", field, fmt.Errorf(format, args...)))
+		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))
 	}
 	if p.Name != "" {
 		if invalid := validation.IsDNS1123Subdomain(p.Name); len(invalid) > 0 {
