@@ -12,7 +12,7 @@ import (
 var imported = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"time"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
-	`"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
+	`corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"`,
@@ -32,6 +32,8 @@ func TestSnippets(t *testing.T) {
 		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error" +
 			" { return nil }\n",
 		"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
+		"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
+			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
