@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/gbytes"
 	"github.com/onsi/gomega/gexec"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,24 +31,6 @@ var _ = Describe("The examples", func() {
 		})
 	}
 
-	It("kubebuilder serves one kind with its own reconciler and with handlers", func(ctx context.Context) {
-		folder := filepath.Join("..", "..", "examples", "kubebuilder")
-		install(filepath.Join(folder, "config", "crd", "bases"))
-		ns := namespace(ctx)
-		session := run(build(filepath.Join(folder, "cmd")), []string{"TMPDIR=" + GinkgoT().TempDir()},
-			"-health-probe-bind-address", "0")
-		Eventually(session.Err).Should(gbytes.Say("Opened the archive"), "before any handler is called")
-		obj := read(filepath.Join(folder, "config", "samples", "webapp_v1_guestbook.yaml"), ns)
-		create(ctx, obj)
-		Eventually(field(ctx, obj, "status", "invitation")).Should(ContainSubstring("Please sign"), "by the facade")
-		Eventually(field(ctx, obj, "status", "conditions")).Should(HaveLen(1), "by the reconciler")
-		merge(ctx, obj, `{"spec":{"title":"another one"}}`)
-		Eventually(field(ctx, obj, "status", "invitation")).Should(Equal("Please sign another one"))
-		remove(ctx, obj)
-		Eventually(now(ctx, obj)).Should(BeNil())
-		Eventually(session.Terminate()).Should(gexec.Exit(0))
-		Expect(session.Err).To(gbytes.Say("Closed the archive"))
-	})
 })
 
 // step is one thing done to the object of an example, or to others around it, and what the operator must say to it.

@@ -1,4 +1,4 @@
-// Command cmd is the manager of a kubebuilder project that has taken up the facade: the six lines are marked.
+// Command cmd is the manager of a kubebuilder project that has taken up the facade: the few lines are marked.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -14,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	webappv1 "github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/api/v1"
 	"github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/internal/controller"
+	webhookv1 "github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/internal/webhook/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	// +kubebuilder:scaffold:imports
 )
@@ -40,11 +43,15 @@ func main() {
 }
 
 func run() error {
-	var metricsAddr, probeAddr string
+	var metricsAddr, probeAddr, certPath, webhookURL string
+	var webhookPort int
 	var leaderElection bool
 	flag.StringVar(&metricsAddr, "metrics-bind-address", "0", "Where metrics are served; 0 is nowhere.")
 	flag.StringVar(&probeAddr, "health-probe-bind-address", ":8081", "Where probes are answered.")
 	flag.BoolVar(&leaderElection, "leader-elect", false, "Elect a leader among several managers: only one is active.")
+	flag.StringVar(&certPath, "webhook-cert-path", "", "The directory with tls.crt, tls.key and ca.crt of the webhooks.")
+	flag.IntVar(&webhookPort, "webhook-port", webhook.DefaultPort, "Where webhooks are served.")
+	flag.StringVar(&webhookURL, "webhook-url", "", "Where the API server finds them, if not by the Service.")
 	logging := zap.Options{Development: true}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -53,6 +60,7 @@ func run() error {
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: metricsAddr}, HealthProbeBindAddress: probeAddr,
 		LeaderElection: leaderElection, LeaderElectionID: "f2a1c0de.example.org",
+		WebhookServer: webhook.NewServer(webhook.Options{Port: webhookPort, CertDir: certPath}),
 	})
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
@@ -62,11 +70,24 @@ func run() error {
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of guestbooks: %w", err)
 	}
+	webhooks := os.Getenv("ENABLE_WEBHOOKS") != "false"
+	if webhooks {
+		if err := webhookv1.SetupGuestbookWebhookWithManager(mgr); err != nil {
+			return fmt.Errorf("setting up the webhooks of guestbooks: %w", err)
+		}
+	}
 	// +kubebuilder:scaffold:builder
 
 	// The facade begins here ...
-	op := kopf.New("guestbooks.example.org")
+	var settings kopf.Settings
+	if webhooks {
+		settings.Admission = controller.AdmissionSettings(webhookURL, filepath.Join(certPath, "ca.crt"))
+	}
+	op := kopf.New("guestbooks.example.org", settings)
 	controller.RegisterHandlers(op)
+	if webhooks {
+		controller.RegisterAdmission(op)
+	}
 	if err := op.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the handlers of guestbooks: %w", err)
 	}

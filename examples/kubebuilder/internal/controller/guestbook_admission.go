@@ -1,0 +1,33 @@
+package controller
+
+import (
+	"context"
+	"net/http"
+
+	webappv1 "github.com/kopf-runtime/kopf-runtime/examples/kubebuilder/api/v1"
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// longest is how many bytes of a title fit above the entries.
+const longest = 40
+
+// RegisterAdmission adds what is looked at before a guestbook is stored, beside the project's own webhooks.
+func RegisterAdmission(op *kopf.Operator) {
+	guestbooks := kopf.For(op, &webappv1.Guestbook{})
+	guestbooks.Validate("title", func(_ context.Context, a *kopf.Admission[*webappv1.Guestbook]) error {
+		if length := len(a.Object.Spec.Title); length > longest {
+			return kopf.Deny(http.StatusUnprocessableEntity, "a title of %d bytes is longer than %d", length, longest)
+		}
+		return nil
+	}, kopf.Operations("CREATE", "UPDATE"))
+}
+
+// AdmissionSettings have the handlers served by the webhook server that the manager has already, and the operator keep
+// configurations of its own beside those in config/webhook. The URL is for managers outside of the cluster.
+func AdmissionSettings(url, ca string) kopf.AdmissionSettings {
+	own := kopf.AdmissionSettings{Managed: "guestbooks.example.org", URL: url, CABundle: ca}
+	if url == "" {
+		own.Service = "guestbook-system/guestbook-webhook-service"
+	}
+	return own
+}
