@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
+)
+
+// withComponent is a copy of the manifests that has one of their components, as its comment says how to add it.
+func withComponent(name string) (folder string) {
+	GinkgoHelper()
+	folder = filepath.Join(GinkgoT().TempDir(), "config")
+	Expect(os.CopyFS(folder, os.DirFS(manifests))).To(Succeed())
+	file, err := os.OpenFile(filepath.Join(folder, "kustomization.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	Expect(err).NotTo(HaveOccurred())
+	defer file.Close()
+	_, err = file.WriteString("components:\n  - " + name + "\n")
+	Expect(err).NotTo(HaveOccurred())
+	return folder
+}
+
+var _ = Describe("The manifests in config/webhook", func() {
+	It("lead to the operator, and give it the rights for handlers of admission", func(ctx context.Context) {
+		apply := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply",
+			"--kubeconfig", userOf(ctx, "installer", []string{"system:masters"}),
+			"--server-side", "--force-conflicts", "-k", withComponent("webhook"))
+		out, err := apply.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+
+		var service corev1.Service
+		key := client.ObjectKey{Namespace: "kopf-runtime-system", Name: "kopf-runtime-webhook"}
+		Expect(api.Get(ctx, key, &service)).To(Succeed())
+		deployment := raw("apps/v1", "Deployment", key.Namespace, "kopf-runtime-operator", nil)
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
+		labels, err := field(ctx, deployment, "spec", "template", "metadata", "labels")()
+		Expect(err).NotTo(HaveOccurred())
+		for label, value := range service.Spec.Selector {
+			Expect(labels).To(HaveKeyWithValue(label, value), "the Service finds the pods of the operator")
+		}
+
+		own := rest.CopyConfig(config)
+		own.Impersonate.UserName = "system:serviceaccount:" + key.Namespace + ":kopf-runtime-operator"
+		ns := namespace(ctx)
+		op := kopf.New("manifests.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
+			Managed: "manifests.example.org", Service: key.String(), Secret: key.String() + "-certificate",
+		}})
+		kopf.For(op, &v1.Widget{}).WithLabel("asked", ns).Validate("nothing",
+			func(context.Context, *widgetAdmission) error { return nil })
+		running := startAs(own, op)
+
+		var kept admissionv1.ValidatingWebhookConfiguration
+		Eventually(func() ([]admissionv1.ValidatingWebhook, error) {
+			err := api.Get(ctx, client.ObjectKey{Name: "manifests.example.org"}, &kept)
+			return kept.Webhooks, client.IgnoreNotFound(err)
+		}).Should(HaveLen(1))
+		Expect(kept.Webhooks[0].ClientConfig.Service.Name).To(Equal(key.Name))
+		Expect(*kept.Webhooks[0].ClientConfig.Service.Port).To(Equal(service.Spec.Ports[0].Port))
+		Expect(kept.Webhooks[0].ClientConfig.CABundle).NotTo(BeEmpty())
+		running.stop()
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(&kept), &kept)).To(Succeed())
+		Expect(kept.Webhooks).To(BeEmpty(), "it may take away what it has written")
+	})
+})
