@@ -33,7 +33,8 @@ func ownWebhooks(folder string) (flags []string) {
 	Expect(os.WriteFile(ca, own.LocalServingCAData, 0o600)).To(Succeed())
 	port := strconv.Itoa(own.LocalServingPort)
 	return []string{
-		"-webhook-cert-path", own.LocalServingCertDir, "-webhook-port", port, "-webhook-url", "https://localhost:" + port,
+		"-webhook-cert-path", own.LocalServingCertDir,
+		"-webhook-port", port, "-webhook-url", "https://localhost:" + port,
 	}
 }
 

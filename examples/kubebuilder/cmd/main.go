@@ -49,7 +49,7 @@ func run() error {
 	flag.StringVar(&metricsAddr, "metrics-bind-address", "0", "Where metrics are served; 0 is nowhere.")
 	flag.StringVar(&probeAddr, "health-probe-bind-address", ":8081", "Where probes are answered.")
 	flag.BoolVar(&leaderElection, "leader-elect", false, "Elect a leader among several managers: only one is active.")
-	flag.StringVar(&certPath, "webhook-cert-path", "", "The directory with tls.crt, tls.key and ca.crt of the webhooks.")
+	flag.StringVar(&certPath, "webhook-cert-path", "", "The directory with tls.crt, tls.key and ca.crt.")
 	flag.IntVar(&webhookPort, "webhook-port", webhook.DefaultPort, "Where webhooks are served.")
 	flag.StringVar(&webhookURL, "webhook-url", "", "Where the API server finds them, if not by the Service.")
 	logging := zap.Options{Development: true}
