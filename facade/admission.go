@@ -31,9 +31,6 @@ type Admission[T client.Object] struct {
 	// Old is the object as it is, never nil: without HasOld, as in a creation, it is empty. Kopf: old.
 	Old    T
 	HasOld bool
-	// Diff leads from the one to the other, by raw values, whatever T knows of them; without either, it is one item
-	// with the whole of the other. Kopf: diff.
-	Diff Diff
 	// Operation is what is to be done with the object. Kopf: operation.
 	Operation admissionv1.Operation
 	// Subresource is empty for the object as a whole. Kopf: subresource.
@@ -129,6 +126,7 @@ type admitting[T client.Object] struct {
 func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []AdmissionOption) {
 	h := handlers.Handler{
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, Labels: s.selector(),
+		ReadsRequest: true,
 	}
 	_, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
 	for _, problem := range fn.problems(&h) {

@@ -24,14 +24,13 @@ func (fn admitting[T]) newAdmission(
 ) (*Admission[T], error) {
 	asked, cluster := call.Admission, s.kind.op.clients
 	a := &Admission[T]{
-		HasOld: asked.Old != nil, Diff: Diff(call.Cause.Diff.Clone()),
-		Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
+		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
 		mistakes: said, mutating: call.Handler.Mutating,
 	}
-	if err := codec.DecodeValue(asked.User, &a.UserInfo); err != nil {
+	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
 		return nil, fmt.Errorf("reading who asks: %w", err)
 	}
 	if fn.subresource == "" {
@@ -59,11 +58,7 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 // there: objects with it could not even be deleted.
 func (a *Admission[T]) decode() (err error) {
 	asked := a.call.Admission
-	text := asked.ObjectJSON
-	if asked.Object == nil {
-		text = asked.OldJSON
-	}
-	a.Object, err = a.codec.DecodeText(text, a.call.Object)
+	a.Object, err = a.codec.DecodeText(a.call.Text, a.raw)
 	if err != nil && asked.Object != nil {
 		return err
 	}
@@ -72,12 +67,20 @@ func (a *Admission[T]) decode() (err error) {
 		return err
 	}
 	var wrong error
-	a.Old, wrong = a.codec.DecodeText(asked.OldJSON, asked.Old)
+	a.Old, wrong = a.codec.DecodeText(asked.Old.Text(), asked.Old.Value)
 	if err = errors.Join(err, wrong); err != nil {
 		a.log.V(1).Info("The old object does not decode into the type; Old is incomplete",
 			"type", fmt.Sprintf("%T", a.Old), "error", err.Error())
 	}
 	return nil
+}
+
+// raw is the object as a value, which is not the handler's own.
+func (a *Admission[T]) raw() (map[string]any, error) {
+	if a.call.Object != nil {
+		return a.call.Object, nil
+	}
+	return a.call.Admission.Body().Value()
 }
 
 // checkKind keeps objects of a subresource out of the Go type of the object as a whole: whatever fields they have in
@@ -86,7 +89,11 @@ func (a *Admission[T]) checkKind() error {
 	if _, dynamic := any(a.Object).(Dynamic); dynamic || a.Subresource == "" {
 		return nil
 	}
-	given := (&unstructured.Unstructured{Object: a.call.Object}).GroupVersionKind()
+	object, err := a.raw()
+	if err != nil {
+		return err
+	}
+	given := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
 	if given.Empty() || given == a.call.Resource.GroupVersionKind {
 		return nil
 	}
@@ -174,7 +181,11 @@ func (a *Admission[T]) end(err error) error {
 	if a.original == nil {
 		return nil
 	}
-	if fields := a.original.Lost(a.call.Object); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
+	object, err := a.raw()
+	if err != nil {
+		return err
+	}
+	if fields := a.original.Lost(object); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}

@@ -99,20 +99,20 @@ func (v *meddler) register() {
 	})
 	for _, id := range []string{"a", "b"} {
 		widgets.Validate(id, func(_ context.Context, a *Admission) error {
-			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, a.PeerCertificates[0].Subject.String())
+			v.note(id, a.Object, a.Old, a.Diff(), a.UserInfo, a.Headers, a.PeerCertificates[0].Subject.String())
 			resource := a.Resource()
 			v.tamper(a.Latest(), &resource, a)
 			return nil
 		}, kopf.InField("spec.owner"), kopf.Value(func(value any, _ bool) bool { v.tamper(value); return true }))
 		raws.Validate(id+"-raw", func(_ context.Context, a *RawAdmission) error {
-			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, nil)
+			v.note(id, a.Object, a.Old, a.Diff(), a.UserInfo, a.Headers, nil)
 			v.tamper(a)
 			return nil
 		})
 		widgets.Mutate(id, func(_ context.Context, a *Admission) error {
-			v.note(id, a.Object, a.Old, a.Diff, a.UserInfo, a.Headers, nil)
+			v.note(id, a.Object, a.Old, a.Diff(), a.UserInfo, a.Headers, nil)
 			a.Object.Spec.Size++
-			v.tamper(&a.Old, a.Diff, &a.UserInfo, a.Headers, a.PeerCertificates)
+			v.tamper(&a.Old, a.Diff(), &a.UserInfo, a.Headers, a.PeerCertificates)
 			return nil
 		})
 	}

@@ -84,7 +84,7 @@ func TestAdmission(t *testing.T) {
 			kopf.For(op, &Widget{}).Validate("fn", func(_ context.Context, a *Admission) error {
 				got = &seen{
 					a.Object.Spec.Owner, a.Old.Spec.Owner, a.HasOld, a.DryRun, string(a.Operation), a.Subresource,
-					len(a.Diff),
+					len(a.Diff()),
 				}
 				user := authenticationv1.UserInfo{Username: "ann", Groups: []string{"staff"}}
 				if d := cmp.Diff(user, a.UserInfo); d != "" {

@@ -18,17 +18,42 @@ func (s Selection[T]) AddError(err error) {
 // without the zero values that it adds; and with what earlier handlers of the request have changed. It is nil for a
 // deletion, the old one for a creation. Both are copies.
 func (a *Admission[T]) Raw() (object, old Dynamic) {
-	asked := a.call.Admission
-	if asked.Object != nil {
-		object = asDynamic(a.call.Object)
+	if asked := a.call.Admission; asked.Object != nil {
+		object = a.dynamic(a.raw)
 	}
-	if asked.Old != nil {
-		old = asDynamic(asked.Old)
+	if asked := a.call.Admission; asked.Old != nil {
+		old = a.dynamic(asked.Old.Value)
 	}
 	return object, old
 }
 
-func asDynamic(body map[string]any) Dynamic {
-	own, _ := diff.Copy(body).(map[string]any)
+func (a *Admission[T]) dynamic(of func() (map[string]any, error)) Dynamic {
+	own, _ := diff.Copy(a.valueOf(of)).(map[string]any)
 	return &unstructured.Unstructured{Object: own}
+}
+
+// Diff leads from the old object to the new one, by raw values, whatever T knows of them, and without the changes of
+// handlers; without either, it is one item with the whole of the other. It is compared when it is asked for. Kopf:
+// diff.
+func (a *Admission[T]) Diff() Diff {
+	asked := a.call.Admission
+	before, after := a.valueOf(asked.Old.Value), a.valueOf(asked.Object.Value)
+	return Diff(diff.Compute(orNull(before), orNull(after)).Clone())
+}
+
+// valueOf is a value of the request, which is not the handler's own. If there is an error, the handler fails by it.
+func (a *Admission[T]) valueOf(of func() (map[string]any, error)) (value map[string]any) {
+	value, err := of()
+	if err != nil {
+		a.do(func() error { return err })
+	}
+	return value
+}
+
+// orNull keeps a nil mapping a null: in an interface, it would be an object.
+func orNull(object map[string]any) any {
+	if object == nil {
+		return nil
+	}
+	return object
 }

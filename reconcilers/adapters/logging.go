@@ -88,12 +88,13 @@ func often(h *handlers.Handler) bool {
 
 // withNames adds the handler, the reason and the attempt.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
+	if asked := a.Call.Admission; asked != nil { // at once, as loggers format at once: somebody waits for the answer
+		return log.WithValues(
+			"handler", a.Call.Handler.ID, "operation", asked.Operation, "subresource", asked.Subresource)
+	}
 	log = log.WithValues("handler", a.Call.Handler.ID)
 	if a.Call.Handler.Family == handlers.Watching {
 		return log.WithValues("type", a.Call.Cause.Type)
-	}
-	if asked := a.Call.Admission; asked != nil {
-		return log.WithValues("operation", asked.Operation, "subresource", asked.Subresource)
 	}
 	if h := a.Call.Handler; h.Family == handlers.Acting {
 		log = log.WithValues("activity", h.Activity)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Admission is one request for admission. All handlers that are called for it share it: they must not modify what is in
@@ -26,20 +27,25 @@ type Admission struct {
 	// DryRun is true if nothing will be stored.
 	DryRun bool
 	// User is who asks, as JSON has it.
-	User map[string]any
+	User *jsontext.Object
 	// Headers and PeerCertificates are those of the HTTP request, as far as there was one.
 	Headers          http.Header
 	PeerCertificates []*x509.Certificate
 	// Object is the object as it is to be, and Old as it is; nil where there is none.
-	Object, Old map[string]any
-	// ObjectJSON and OldJSON are their texts, where they are at hand; that of the object is none as soon as a handler
-	// has changed it.
-	ObjectJSON, OldJSON []byte
+	Object, Old *jsontext.Object
 
 	mu       sync.Mutex
 	warnings []string
 	merge    map[string]any
 	kept     map[any]any
+}
+
+// Body is the object that handlers are asked about: as it is to be or, where it is to be no more, as it is.
+func (a *Admission) Body() *jsontext.Object {
+	if a.Object != nil {
+		return a.Object
+	}
+	return a.Old
 }
 
 // Covers tells whether an admitting handler is for the subresource of the request at all.

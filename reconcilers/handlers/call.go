@@ -61,6 +61,9 @@ type Call struct {
 	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own.
 	Object map[string]any
+	// Text is the JSON text of Object, where it is at hand: that of an admitting handler, if none before has changed
+	// anything. With [Handler.ReadsRequest], there may be no Object then. It is shared: callers must not modify it.
+	Text []byte
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
 	// Started is when the handler was first selected for the cause.

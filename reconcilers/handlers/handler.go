@@ -99,6 +99,10 @@ type Handler struct {
 	IgnoreFailures bool
 	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
 	Persistent bool
+	// ReadsRequest is for admitting handlers whose functions take the objects from the request by themselves, so that
+	// only those are decoded that they need: their causes have no Old, New and Diff, nor a Body unless filters look at
+	// it; and their calls have no Object if they are not Mutating, and there is a Text.
+	ReadsRequest bool
 	// Labels are what the filters demand of the labels, as far as a selector can say it, so that an API server may ask
 	// for less; nil is nothing. It is the filters that decide.
 	Labels labels.Selector

@@ -27,6 +27,19 @@ func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Log
 	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid))
 }
 
+// OfKindAndObject is [OfObject] of [OfKind], at once: many loggers format all of their values with each addition.
+func OfKindAndObject(
+	log logr.Logger, kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID,
+) logr.Logger {
+	values := []any{
+		"apiVersion", kind.GroupVersion().String(), "kind", kind.Kind, "namespace", key.Namespace, "name", key.Name,
+	}
+	if uid != "" {
+		values = append(values, "uid", string(uid))
+	}
+	return log.WithValues(values...)
+}
+
 // OfIncarnation gives a context of which the logger, made by [OfObject] without an uid, has this one.
 func OfIncarnation(ctx context.Context, uid types.UID) context.Context {
 	return logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))

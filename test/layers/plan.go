@@ -41,6 +41,7 @@ var House = Plan{
 	{Dir: "storage", Layer: 0, Only: pure("sigs.k8s.io/json")},
 	{Dir: "storage/asciijson", Layer: 0, Only: pure()},
 	{Dir: "storage/diff", Layer: 0, Only: pure()},
+	{Dir: "storage/jsontext", Layer: 0, Only: pure("sigs.k8s.io/json")},
 	{Dir: "storage/keys", Layer: 0, Only: pure(
 		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
 	)},

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 const (
@@ -28,20 +29,11 @@ type request struct {
 	admission  *handlers.Admission
 }
 
-// body is the object that handlers are asked about: as it is to be or, where it is to be no more, as it is.
-func (r *request) body() map[string]any {
-	if r.admission.Object != nil {
-		return r.admission.Object
-	}
-	return r.admission.Old
-}
-
 // logger adds the object. What the request says of it is not looked at by the API server if somebody else sends it.
 func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
 	key := types.NamespacedName{Namespace: r.admission.Namespace, Name: r.admission.Name}
-	metadata, _ := r.body()["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return logging.OfObject(logging.OfKind(log, of.GroupVersionKind), key, types.UID(uid))
+	uid := r.admission.Body().String("metadata", "uid")
+	return logging.OfKindAndObject(log, of.GroupVersionKind, key, types.UID(uid))
 }
 
 // decode reads a review. All that handlers rely on must be there, and of its type.
@@ -83,13 +75,13 @@ func (r *request) read(asked *fields, in Request) {
 	r.admission = &handlers.Admission{
 		ID: in.Hint, Type: in.Type, Operation: asked.text("operation", ""), Subresource: asked.text("subResource", ""),
 		Name: asked.text("name", ""), Namespace: asked.text("namespace", ""), DryRun: asked.flag("dryRun"),
-		User: asked.mapping("userInfo"), Object: asked.mapping("object"), Old: asked.mapping("oldObject"),
-		Headers: in.Headers, PeerCertificates: in.PeerCertificates,
+		User: jsontext.Of(asked.mapping("userInfo")), Object: jsontext.Of(asked.mapping("object")),
+		Old: jsontext.Of(asked.mapping("oldObject")), Headers: in.Headers, PeerCertificates: in.PeerCertificates,
 	}
 	if r.admission.User == nil {
 		asked.lacks("userInfo")
 	}
-	if r.body() == nil {
+	if r.admission.Body() == nil {
 		asked.lacks("object, and no oldObject either")
 	}
 }

@@ -9,9 +9,11 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// whole is a review with what is needed of it. The objects are kept as texts, which Go types are decoded from.
+// whole is a review with what is needed of it. The objects are kept as texts, which Go types are decoded from: few
+// handlers need them as maps.
 type whole struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,7 +29,7 @@ type whole struct {
 		Name        string          `json:"name"`
 		Namespace   string          `json:"namespace"`
 		DryRun      bool            `json:"dryRun"`
-		User        map[string]any  `json:"userInfo"`
+		User        json.RawMessage `json:"userInfo"`
 		Object      json.RawMessage `json:"object"`
 		Old         json.RawMessage `json:"oldObject"`
 	} `json:"request"`
@@ -41,25 +43,34 @@ func decodeWhole(in Request) *request {
 	}
 	version, asked := cmp.Or(review.APIVersion, v1), &review.Request
 	known := (version == v1 || version == v1beta) && review.Kind == kind
-	if !known || asked.UID == "" || asked.Resource.Version == "" || asked.Resource.Resource == "" || asked.User == nil {
+	if !known || asked.UID == "" || asked.Resource.Version == "" || asked.Resource.Resource == "" {
 		return nil
 	}
 	out := &request{
 		apiVersion: version, uid: asked.UID, resource: schema.GroupVersionResource(asked.Resource),
 		admission: &handlers.Admission{
 			ID: in.Hint, Type: in.Type, Operation: asked.Operation, Subresource: asked.Subresource,
-			Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun, User: asked.User,
-			ObjectJSON: asked.Object, OldJSON: asked.Old, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
+			Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
+			Headers: in.Headers, PeerCertificates: in.PeerCertificates,
 		},
 	}
-	read := object(asked.Object, &out.admission.Object) && object(asked.Old, &out.admission.Old)
-	if !read || out.body() == nil {
+	read := object(asked.User, &out.admission.User) &&
+		object(asked.Object, &out.admission.Object) && object(asked.Old, &out.admission.Old)
+	if !read || out.admission.User == nil || out.admission.Body() == nil {
 		return nil
 	}
 	return out
 }
 
-// object reads an object, or nothing.
-func object(text []byte, into *map[string]any) bool {
-	return len(text) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil
+// object takes the text of an object, or nothing. It is well-formed, as the review is.
+func object(text []byte, into **jsontext.Object) bool {
+	switch {
+	case len(text) == 0 || string(text) == "null":
+		return true
+	case text[0] != '{':
+		return false
+	default:
+		*into = jsontext.New(text)
+		return true
+	}
 }

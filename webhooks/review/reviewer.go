@@ -37,6 +37,9 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	}
 	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
 	one := &reviewing{request: asked, resource: served.Resource}
+	if err := one.decode(served.Handlers); err != nil {
+		return Response{}, &Error{http.StatusBadRequest, err}
+	}
 	if err := one.serve(ctx, served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusInternalServerError, err}
 	}

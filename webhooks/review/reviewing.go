@@ -18,44 +18,76 @@ import (
 type reviewing struct {
 	request  *request
 	resource discovery.Resource
+	cause    cause.Cause
 	attempts []*execution.Attempt // in the order of the calls
+}
+
+// decode decodes as much of the objects as the handlers need that may be called.
+func (r *reviewing) decode(all []*adapters.Handler) (err error) {
+	admission := r.request.admission
+	body, whole := false, false
+	for _, h := range all {
+		d := h.Description
+		whole = whole || !d.ReadsRequest
+		body = body || d.Answers(admission) && (d.Mutating || d.Field != nil || len(d.Filters) > 0)
+	}
+	if whole {
+		if r.cause.New, err = admission.Object.Value(); err != nil {
+			return err
+		}
+		if r.cause.Old, err = admission.Old.Value(); err != nil {
+			return err
+		}
+		r.cause.Diff = diff.Compute(orNull(r.cause.Old), orNull(r.cause.New))
+	}
+	if body || whole {
+		r.cause.Body, err = admission.Body().Value()
+	}
+	return err
 }
 
 // serve calls the handlers that the request is for, one after another. Each sees what those before it have remembered.
 func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
-	admission := r.request.admission
-	c := &cause.Cause{
-		Body: r.request.body(), Old: admission.Old, New: admission.Object,
-		Diff: diff.Compute(orNull(admission.Old), orNull(admission.Object)),
-	}
-	chosen, err := r.choose(ctx, all, c)
+	chosen, err := r.choose(ctx, all)
 	if err != nil {
 		return err
 	}
 	for _, h := range chosen {
-		patch := patching.Patch{Transforms: r.remembered()}
-		if len(patch.Transforms) > 0 {
-			admission.ObjectJSON = nil
-		}
-		object, err := patch.ApplyTo(c.Body)
+		a, err := r.attempt(h.Description)
 		if err != nil {
 			return err
 		}
-		a := execution.New(h.Description, c, object)
-		a.Call.Admission, a.Call.Resource, a.Call.Started = admission, &r.resource, time.Now().UTC()
 		h.Run(ctx, a)
 		r.attempts = append(r.attempts, a)
 	}
 	return nil
 }
 
+// attempt makes the call of a handler.
+func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
+	admission := r.request.admission
+	patch := patching.Patch{Transforms: r.remembered()}
+	object, err := patch.ApplyTo(r.cause.Body)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	if len(patch.Transforms) == 0 {
+		text = admission.Body().Text()
+	}
+	if h.ReadsRequest && !h.Mutating && text != nil {
+		object = nil
+	}
+	a := execution.New(h, &r.cause, object)
+	a.Call.Text, a.Call.Admission, a.Call.Resource, a.Call.Started = text, admission, &r.resource, time.Now().UTC()
+	return a, nil
+}
+
 // choose gives the handlers that the request is for, in the order of registration; the same function under the same id
 // once. An error is that of a filter.
-func (r *reviewing) choose(
-	ctx context.Context, all []*adapters.Handler, c *cause.Cause,
-) (chosen []*adapters.Handler, err error) {
+func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
 	question := execution.Attempt{Call: handlers.Call{
-		Cause: c, Admission: r.request.admission, Resource: &r.resource,
+		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,
 	}}
 	for _, h := range all {
 		repeats := func(other *adapters.Handler) bool { return h.Description.Repeats(other.Description) }

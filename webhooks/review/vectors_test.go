@@ -158,12 +158,13 @@ func seen(d vectors.Fields, call *handlers.Call) map[string]any {
 	for name, values := range asked.Headers {
 		headers[name] = values[0]
 	}
+	user, _ := asked.User.Value()
 	name, _ := diff.Resolve(call.Cause.Body, diff.Path{"metadata", "name"})
 	namespace, _ := diff.Resolve(call.Cause.Body, diff.Path{"metadata", "namespace"})
 	return map[string]any{
 		"id": declared.ID(d), "param": d["param"], "retry": int64(call.Retry), "name": name, "namespace": namespace,
 		"dryrun": asked.DryRun, "operation": orNull(asked.Operation),
-		"subresource": orNull(asked.Subresource), "userinfo": asked.User, "headers": headers,
+		"subresource": orNull(asked.Subresource), "userinfo": user, "headers": headers,
 		"sslpeer": map[string]any{}, "body": call.Cause.Body, "old": mappingOrNull(call.Cause.Old),
 		"new": mappingOrNull(call.Cause.New), "diff": itemsOf(call.Cause),
 	}

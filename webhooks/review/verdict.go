@@ -27,7 +27,11 @@ func (r *reviewing) response() (Response, error) {
 	if patch.Empty() {
 		return out, nil
 	}
-	operations, err := patching.AdmissionOps(r.request.body(), patch)
+	body, err := admission.Body().Value()
+	if err != nil {
+		return out, err
+	}
+	operations, err := patching.AdmissionOps(body, patch)
 	if err != nil || len(operations) == 0 {
 		return out, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 	from := &metered{
 		from: http.MaxBytesReader(w, r.Body, s.options.BodyLimit), held: &s.held, limit: s.options.Memory,
 	}
-	body, err = io.ReadAll(from)
+	body, err = readAll(from, min(r.ContentLength, roomAhead))
 	var beyond *http.MaxBytesError
 	switch {
 	case err == nil:
@@ -42,6 +43,26 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 		err = &refusal{http.StatusBadRequest, fmt.Sprintf("cannot read the admission review: %v", err)}
 	}
 	return body, from.release, err
+}
+
+// roomAhead is how much room a client gets by announcing as much: most reviews fit in.
+const roomAhead = 16 << 10
+
+// readAll is io.ReadAll with room for what was announced, which may be unknown, as negative.
+func readAll(from io.Reader, announced int64) ([]byte, error) {
+	body := make([]byte, 0, max(announced, 0)+bytes.MinRead)
+	for {
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return body, err
+		case len(body) == cap(body):
+			body = append(body, 0)[:len(body)]
+		}
+	}
 }
 
 // metered counts what is read, for all requests together. Only what has come counts: who announces much and sends

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Codec turns raw objects into T and back.
@@ -63,13 +64,22 @@ func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	return object, nil
 }
 
-// DecodeText is Decode for a raw object of which the JSON text is at hand; none does no harm. It saves to encode it.
-func (c *Codec[T]) DecodeText(text []byte, body map[string]any) (T, error) {
-	if len(text) > 0 && c.typ != unstructuredType {
+// DecodeText is Decode for a raw object of which the JSON text is at hand; none does no harm. The raw object is only
+// asked for where the text does not decode.
+func (c *Codec[T]) DecodeText(text []byte, raw func() (map[string]any, error)) (T, error) {
+	if len(text) > 0 {
 		object := c.empty()
-		if kjson.UnmarshalCaseSensitivePreserveInts(text, object) == nil {
+		into := any(object)
+		if raw, ok := into.(*unstructured.Unstructured); ok {
+			into = &raw.Object
+		}
+		if kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil {
 			return object, nil
 		}
+	}
+	body, err := raw()
+	if err != nil {
+		return c.empty(), err
 	}
 	return c.Decode(body) // which says what is wrong
 }
@@ -140,6 +150,19 @@ func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
 func EncodeValue(value any) (encoded any, err error) {
 	err = convert(value, &encoded)
 	return encoded, err
+}
+
+// DecodeObject decodes a JSON object into the Go value that into points to, which is empty. The error does not name Go
+// fields.
+func DecodeObject(from *jsontext.Object, into any) error {
+	if text := from.Text(); len(text) > 0 && kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil {
+		return nil
+	}
+	value, err := from.Value()
+	if err != nil {
+		return err
+	}
+	return DecodeValue(value, into) // which says what is wrong
 }
 
 // DecodeValue decodes a value of an object, which is in its JSON form, into the Go value that into points to. The error

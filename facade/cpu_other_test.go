@@ -1,0 +1,11 @@
+//go:build !unix
+
+package facade_test
+
+import (
+	"testing"
+	"time"
+)
+
+// cpuTime is not known here.
+func cpuTime(testing.TB) time.Duration { return 0 }

@@ -1,0 +1,19 @@
+//go:build unix
+
+package facade_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpuTime is what all threads of the process have used.
+func cpuTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,7 @@
+// Package jsontext has JSON objects that come as texts, and that are often needed as texts alone: their values are
+// decoded when somebody asks for them, once for all who do.
+//
+// It is apart because it must not know what the objects are. It never changes a text, and it never encodes anything.
+//
+// Neighbours: webhooks/review brings the objects of reviews in, and package facade decodes Go types from the texts.
+package jsontext
