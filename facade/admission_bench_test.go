@@ -82,7 +82,7 @@ func serveValidators(t testing.TB) http.Handler {
 		t.Fatal(err)
 	}
 	on.Register(byHand, admission.WithValidator(types, handWritten{}))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- m.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })

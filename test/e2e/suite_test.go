@@ -44,7 +44,8 @@ var _ = BeforeSuite(func() {
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
 		CRDDirectoryPaths: []string{
-			filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml"), filepath.Join("testdata", "crds.yaml"),
+			filepath.Join(manifests, "crd", "kopfexamples.yaml"), filepath.Join(manifests, "crd", "peerings.yaml"),
+			filepath.Join("testdata", "crds.yaml"),
 		},
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
 	}
