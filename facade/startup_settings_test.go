@@ -88,7 +88,7 @@ type same struct {
 
 func effect(op *kopf.Operator) same {
 	s := same{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
-	s.engine.Metrics, s.engine.Fence, s.engine.Forget = nil, nil, nil
+	s.engine.Metrics, s.engine.Fence, s.engine.Forget, s.engine.Dependents = nil, nil, nil, nil // each has its own
 	own := kopf.ResolvedSettings(op)
 	for name, field := range fieldsOf(reflect.ValueOf(&own).Elem(), "") {
 		s.fields[name] = fmt.Sprintf("%+v", field.Interface())
