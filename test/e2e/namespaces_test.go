@@ -48,12 +48,13 @@ var _ = Describe("Patterns of namespaces", func() {
 			Eventually(annotation(ctx, obj, "patterns.example.org"+lastHandled)).ShouldNot(BeNil())
 			Expect(api.Delete(ctx, late)).To(Succeed())
 			remove(ctx, obj)
-			Eventually(now(ctx, obj)).Should(BeNil(), "the namespace is being deleted, and its objects need their handlers")
+			Eventually(now(ctx, obj)).Should(BeNil(), "a namespace that is being deleted is served")
 			vanish(ctx, late)
 			Eventually(running.logs).Should(gbytes.Say(`Namespaces appeared or vanished.*"vanished":\["` + late.Name))
 		}
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create first"), HavePrefix("create once"),
-			HavePrefix("delete once"), HavePrefix("create twice"), HavePrefix("delete twice")), "and none of the left out")
+			HavePrefix("delete once"), HavePrefix("create twice"), HavePrefix("delete twice"),
+		), "and none of what is left out")
 	})
 })
 

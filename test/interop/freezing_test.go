@@ -48,13 +48,17 @@ func commandsOfOurs(ctx context.Context, args string) {
 // meeting is a peering object, and what an operator of ours would do about it.
 type meeting struct{ object *unstructured.Unstructured }
 
-func newMeeting(ctx context.Context, namespace string) meeting {
+func newMeeting(ctx context.Context, namespace, name string) meeting {
 	GinkgoHelper()
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
+		Paths: []string{filepath.Join("..", "..", "config", "crd", "peerings.yaml")}, ErrorIfPathMissing: true,
+	})
+	Expect(err).NotTo(HaveOccurred())
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("kopf.dev/v1")
 	object.SetKind("KopfPeering")
 	object.SetNamespace(namespace)
-	object.SetName("meeting")
+	object.SetName(name)
 	Expect(api.Create(ctx, object)).To(Succeed())
 	return meeting{object}
 }
@@ -79,13 +83,9 @@ func (m meeting) pauses(ctx context.Context, priority int) bool {
 
 var _ = Describe("People who have operators pause", func() {
 	It("do so by Kopf's commands and by ours, for operators of both", func(ctx context.Context) {
-		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
-			Paths: []string{filepath.Join("..", "..", "config", "crd", "peerings.yaml")}, ErrorIfPathMissing: true,
-		})
-		Expect(err).NotTo(HaveOccurred())
 		c := cluster{"freezing"}
 		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})).To(Succeed())
-		m := newMeeting(ctx, c.namespace)
+		m := newMeeting(ctx, c.namespace, "meeting")
 		log := gbytes.NewBuffer()
 		python := &pythonKopf{options: []string{"--peering=meeting", "--priority=5", "--verbose"}, log: log}
 		python.start(c.namespace)

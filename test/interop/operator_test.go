@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -39,8 +41,10 @@ func (k *KopfExample) DeepCopyObject() runtime.Object {
 
 // ours is our operator, with the same handlers as Kopf's.
 type ours struct {
-	typed bool
-	end   func()
+	typed    bool
+	priority int       // among the operators of the peering that Kopf's find by themselves; 0 has no peers
+	log      io.Writer // gets what the manager logs, too; nil is nobody
+	end      func()
 
 	mu   sync.Mutex
 	made []call
@@ -51,6 +55,9 @@ func (o *ours) start(namespace string) {
 	o.made = nil
 	settings := kopf.AsKopf()
 	settings.Namespaces = []string{namespace}
+	if o.priority != 0 {
+		settings.Peering.Name, settings.Peering.Priority = "default", o.priority
+	}
 	op := kopf.New("interop.example.org", settings)
 	if o.typed {
 		prototype := &KopfExample{}
@@ -59,7 +66,7 @@ func (o *ours) start(namespace string) {
 	} else {
 		register(o, kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	}
-	cancel, done := manage(config, op)
+	cancel, done := manage(config, o.log, op)
 	o.end = sync.OnceFunc(func() {
 		cancel()
 		Eventually(done).Should(Receive(BeNil()))
@@ -68,9 +75,13 @@ func (o *ours) start(namespace string) {
 }
 
 // manage runs an operator until it is cancelled, and tells how it has ended.
-func manage(config *rest.Config, op *kopf.Operator) (cancel func(), done <-chan error) {
+func manage(config *rest.Config, log io.Writer, op *kopf.Operator) (cancel func(), done <-chan error) {
 	GinkgoHelper()
-	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
+	options := ctrl.Options{Metrics: server.Options{BindAddress: "0"}}
+	if log != nil {
+		options.Logger = zap.New(zap.WriteTo(io.MultiWriter(GinkgoWriter, log)))
+	}
+	m, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(op.SetupWithManager(m)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

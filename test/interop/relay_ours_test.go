@@ -59,7 +59,7 @@ func (o *relayOurs) start(namespace string, plan map[string]string) {
 	o.register(kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { dead.next = next; return dead })
-	cancel, done := manage(own, op)
+	cancel, done := manage(own, nil, op)
 	o.end = sync.OnceFunc(func() {
 		dead.cut.Store(true)
 		close(dead.come)

@@ -1,0 +1,87 @@
+package interop_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// peer is an operator of either side, in the peering that those of Kopf find by themselves.
+type peer struct {
+	operator
+	log    *gbytes.Buffer
+	pauses []string // what it says when it pauses, up to when nothing comes any more
+}
+
+func kopfPeer(priority int) func() peer {
+	return func() peer {
+		log := gbytes.NewBuffer()
+		return peer{
+			&pythonKopf{options: []string{fmt.Sprint("--priority=", priority), "--verbose"}, log: log}, log,
+			[]string{"Pausing operations in favour of", "Pausing the watch-stream for kopfexamples"},
+		}
+	}
+}
+
+func peerOfOurs(priority int) func() peer {
+	return func() peer {
+		log := gbytes.NewBuffer()
+		return peer{&ours{priority: priority, log: log}, log, []string{"Pausing operations in favour of"}}
+	}
+}
+
+var _ = Describe("Operators of both", func() {
+	DescribeTable("pause for one of a higher priority, and go on when it leaves",
+		func(ctx context.Context, newLow, newHigh func() peer) {
+			c := cluster{fmt.Sprintf("peers-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}
+			Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})).To(Succeed())
+			m, low, high := newMeeting(ctx, c.namespace, "default"), newLow(), newHigh()
+			low.start(c.namespace)
+			c.create(ctx, "quiet", "edited", "doomed")
+			for _, name := range []string{"quiet", "edited", "doomed"} {
+				c.handled(ctx, name, "a")
+			}
+			before := low.calls()
+
+			By("having one of a higher priority come")
+			high.start(c.namespace)
+			for _, line := range low.pauses {
+				Eventually(low.log).Should(gbytes.Say(line))
+			}
+			Expect(m.records(ctx)).To(HaveLen(2))
+			c.edit(ctx, "edited", "b")
+			Expect(api.Delete(ctx, example(c.namespace, "doomed", nil))).To(Succeed())
+			c.create(ctx, "new")
+			c.handled(ctx, "edited", "b")
+			c.handled(ctx, "new", "a")
+			Eventually(c.gone(ctx, "doomed")).Should(BeTrue())
+			Expect(brief(high.calls())).To(Equal([]string{
+				"doomed delete_fn delete retry=0 ",
+				`edited field_fn/spec.field update retry=0 [["change",[],"a","b"]]`,
+				`edited update_fn update retry=0 [["change",["spec","field"],"a","b"]]`,
+				"new create_fn create retry=0 ", "new field_fn/spec.field create retry=0 ",
+			}), "what has changed, and nothing that was handled")
+			Expect(low.calls()).To(Equal(before), "it pauses")
+
+			By("having it leave")
+			high.stop()
+			c.edit(ctx, "edited", "c")
+			Eventually(low.log).Should(gbytes.Say("Resuming operations after the pause"))
+			c.handled(ctx, "edited", "c")
+			Expect(brief(low.calls()[len(before):])).To(Equal([]string{
+				`edited field_fn/spec.field update retry=0 [["change",[],"b","c"]]`,
+				`edited update_fn update retry=0 [["change",["spec","field"],"b","c"]]`,
+			}), "what has changed since, and nothing that the other one has handled")
+			low.stop()
+			Expect(m.records(ctx)).To(BeEmpty(), "nobody leaves a record")
+		},
+		Entry("Kopf for ours", kopfPeer(1), peerOfOurs(2)),
+		Entry("ours for Kopf", peerOfOurs(1), kopfPeer(2)),
+	)
+})
