@@ -50,7 +50,8 @@ type PeeringSettings struct {
 	// seconds.
 	TakeOverWait time.Duration
 	// PauseTimeout is how long running handlers may go on when the operator pauses, before their contexts end with
-	// [ErrPaused]. The operator that takes over waits for them. [Immediately] is no time at all. Default: 30 seconds.
+	// [ErrPaused]. The operator that takes over waits for them. Those of an operator that cannot renew its record in
+	// time end at once. [Immediately] is no time at all. Default: 30 seconds.
 	PauseTimeout time.Duration
 }
 

@@ -23,12 +23,14 @@ func (g *Gate) Leave() {
 	if g == nil {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.busy--
-	if g.busy == 0 && g.idle != nil {
-		close(g.idle)
-	}
+	g.change(func() {
+		if g.busy--; g.busy > 0 {
+			return
+		}
+		if g.lapsed = g.lapsed && over(g.until); g.idle != nil {
+			close(g.idle)
+		}
+	})
 }
 
 // Busy is how many objects are being handled, daemons run, and timers tick now; a handler counts once with all of its

@@ -13,16 +13,19 @@ import (
 // are open. Close it before the start of an operator that must not act before it is asked to.
 //
 // While it is closed, nothing is watched, and no handler is called. What runs when it closes may finish within
-// Options.PauseTimeout, and what came of it is written; background handlers are told to stop at once.
+// Options.PauseTimeout, and what came of it is written; background handlers are told to stop at once. Without the
+// permission to write, all of it ends at once.
 type Gate struct {
-	mu      sync.Mutex
-	closed  bool
-	until   time.Time // end of the permission to write; zero is no end
-	lapsed  bool      // that is over, and it was told
-	lapse   *time.Timer
-	changed chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
-	busy    int
-	idle    chan struct{} // is closed while busy is zero; nil while nobody waits for that
+	mu         sync.Mutex
+	closed     bool
+	until      time.Time // end of the permission to write; zero is no end
+	lapsed     bool      // that is over, or something runs that has begun before it was over once
+	lapse      *time.Timer
+	permission context.Context // ends with the permission; nil while nobody waits for that
+	withdraw   context.CancelCauseFunc
+	changed    chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
+	busy       int
+	idle       chan struct{} // is closed while busy is zero; nil while nobody waits for that
 }
 
 var _ background.Gate = (*Gate)(nil)
@@ -32,18 +35,37 @@ func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
 
 // AllowWritesUntil ends the permission to write at the given time, unless it is called again before that: from then on,
 // no write of the engine is sent, and none by the clients of handlers, be it an outcome or not. As handlers are of no
-// use then, the gate is closed, too, until there is permission again. The zero time is no end.
+// use then, their contexts end at once, and the gate is closed, too, until there is permission again. The zero time is
+// no end.
+//
+// After an end, there is no permission before all has ended that was running then: it knows nothing of what others have
+// done since.
 func (g *Gate) AllowWritesUntil(t time.Time) {
 	g.change(func() {
-		g.until, g.lapsed = t, over(t)
+		g.expire() // a process that did not run learns of it by this
+		g.until, g.lapsed = t, g.lapsed && g.busy > 0
+		g.expire()
 		if g.lapse != nil {
 			g.lapse.Stop()
 			g.lapse = nil
 		}
 		if !t.IsZero() && !g.lapsed {
-			g.lapse = time.AfterFunc(time.Until(t), func() { g.change(func() { g.lapsed = over(g.until) }) })
+			g.lapse = time.AfterFunc(time.Until(t), func() { g.change(g.expire) })
 		}
 	})
+}
+
+// expire notices the end of the permission. All begins anew after it, even if there is permission again at once.
+func (g *Gate) expire() {
+	if g.lapsed || !over(g.until) {
+		return
+	}
+	g.lapsed = true
+	if g.withdraw != nil {
+		g.withdraw(execution.ErrPaused)
+		g.permission, g.withdraw = nil, nil
+	}
+	g.tell()
 }
 
 // change makes a change, and tells those who wait if it opens or closes the gate.
@@ -51,11 +73,30 @@ func (g *Gate) change(apply func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.closed || g.lapsed
-	apply()
-	if (g.closed || g.lapsed) != before && g.changed != nil {
+	if apply(); (g.closed || g.lapsed) != before {
+		g.tell()
+	}
+}
+
+func (g *Gate) tell() {
+	if g.changed != nil {
 		close(g.changed)
 		g.changed = nil
 	}
+}
+
+// Permission ends with the permission to write, as it is now.
+func (g *Gate) Permission() context.Context {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.permission == nil {
+		g.permission, g.withdraw = context.WithCancelCause(context.Background())
+		if g.lapsed || over(g.until) {
+			g.withdraw(execution.ErrPaused)
+			defer func() { g.permission, g.withdraw = nil, nil }()
+		}
+	}
+	return g.permission
 }
 
 // over tells whether the time is. A machine that was suspended has a wall clock that knows of it, and another clock
@@ -72,7 +113,7 @@ func (g *Gate) mayWrite() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !over(g.until)
+	return !g.lapsed && !over(g.until)
 }
 
 // Open tells whether anything may begin.

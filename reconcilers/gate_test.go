@@ -47,8 +47,12 @@ func TestPermissionToWrite(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		want := func(open bool, reason string) {
 			t.Helper()
-			if gate.Open() != open || gate.Enter() != open {
+			entered := gate.Enter()
+			if gate.Open() != open || entered != open {
 				t.Errorf("%s: want open %t", reason, open)
+			}
+			if entered {
+				gate.Leave()
 			}
 		}
 		gate.AllowWritesUntil(time.Now().Add(time.Minute))

@@ -99,7 +99,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Resync: own.orchestrator, Abandoned: f.Down(),
 	}
 	if o.Gate != nil {
-		own.controllers.Gate = o.Gate
+		own.controllers.Gate, own.controllers.Permission = o.Gate, o.Gate.Permission
 		f.Limit(o.Gate.mayWrite)
 	}
 	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {

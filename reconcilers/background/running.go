@@ -23,6 +23,9 @@ func (t *task) beginRun() (context.Context, bool) {
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.writing = make(chan struct{}, 1)
+	if settings.Permission != nil {
+		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.lapse))
+	}
 	t.object.supervisor.running.Add(1)
 	return ctx, true
 }
@@ -30,6 +33,9 @@ func (t *task) beginRun() (context.Context, bool) {
 // endRun ends what beginRun began. The caller holds the lock.
 func (t *task) endRun() {
 	t.running = false
+	if t.settle != nil {
+		t.settle()
+	}
 	t.cancel(nil)
 	t.stopWaiting()
 	if t.gate != nil {

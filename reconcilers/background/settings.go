@@ -77,6 +77,9 @@ type Settings struct {
 	PauseTimeout time.Duration
 	// Gate says whether attempts may begin; nil is always.
 	Gate Gate
+	// Permission ends when nothing may be written any more, as others may handle the objects: the contexts of handlers
+	// end at once then. Nil never does.
+	Permission context.Context
 	// Forgotten gets the uid of a deleted object when its last handler has ended; it must be quick. It may be nil.
 	Forgotten func(types.UID)
 	// Log names the resource.

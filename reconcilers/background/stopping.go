@@ -42,6 +42,13 @@ func (t *task) hasten(reason Reason) {
 	}
 }
 
+// lapse has the task end at once: nothing of it can be written any more. The caller holds the lock.
+func (t *task) lapse() {
+	if t.stop(Pausing); t.reason&Cancelled == 0 {
+		t.cancelContext()
+	}
+}
+
 // whileRunning makes a function that takes the lock, and calls the next stage of stopping unless the task has ended.
 func (t *task) whileRunning(stage func()) func() {
 	return func() {

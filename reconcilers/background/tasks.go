@@ -49,8 +49,9 @@ type task struct {
 	reason    Reason
 	stopping  chan struct{}
 	cancel    context.CancelCauseFunc
-	released  bool // End does not wait for it any more: it has ended, or was abandoned
-	cancelDue bool // the cancellation backoff is over
+	settle    func() bool // has the end of the permission to write make no difference any more
+	released  bool        // End does not wait for it any more: it has ended, or was abandoned
+	cancelDue bool        // the cancellation backoff is over
 }
 
 func (t *task) id() string { return t.handler.Description.ID }

@@ -24,7 +24,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
 		PauseTimeout: settings.PauseTimeout, Gate: c.deps.Gate, LeaveFinalizers: settings.LeaveFinalizers,
-		Forgotten: settings.Forget, Log: c.log,
+		Permission: c.deps.permission(), Forgotten: settings.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.
 	stopped := make(chan struct{})

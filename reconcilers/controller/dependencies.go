@@ -52,6 +52,9 @@ type Dependencies struct {
 	Memory *memory.Registry
 	// Gate says whether anything may begin; nil is always.
 	Gate background.Gate
+	// Permission gives what ends when nothing may be written any more, as others may handle the objects: the contexts
+	// of handlers end at once then. Nil is never.
+	Permission func() context.Context
 	// Readiness holds the handlers back until the indices are filled; nil does not.
 	Readiness *indexes.Readiness
 	// Health is told how the controllers are; nil is not.
@@ -119,6 +122,14 @@ func (d *Dependencies) open() func() bool {
 		return nil
 	}
 	return d.Gate.Open
+}
+
+// permission ends with that to write.
+func (d *Dependencies) permission() context.Context {
+	if d.Permission == nil {
+		return context.Background()
+	}
+	return d.Permission()
 }
 
 // writerFor is the operator's writer, with an eye on what the API server drops without a word. Kinds of the server's

@@ -1,0 +1,103 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// endings notes when the contexts of handlers end.
+type endings struct {
+	t     *testing.T
+	began time.Time
+
+	mu  sync.Mutex
+	all []string
+}
+
+func (e *endings) call(ctx context.Context, call *handlers.Call) error {
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), execution.ErrPaused) {
+		return nil // the operator exits
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, fmt.Sprintf("%s after %s", call.Handler.ID, time.Since(e.began)))
+	return ctx.Err()
+}
+
+// Without the permission to write, handlers end at once, and not after the timeouts of a pause: another operator may
+// call its own by then. So it is if the permission ends in the middle of a pause.
+func TestHandlersWithoutPermission(t *testing.T) {
+	for name, pauses := range map[string]bool{"while it acts": false, "in a pause": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				newPeople(t, server).create("ConfigMap", "c")
+				e, gate := &endings{t: t, began: time.Now()}, &reconcilers.Gate{}
+				gate.AllowWritesUntil(e.began.Add(10 * time.Second))
+				stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: time.Hour},
+					to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: e.call}),
+					to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: time.Hour}, e.call)),
+					to(t, "configmaps", timer("t", time.Minute, e.call)))
+				defer stop()
+				time.Sleep(8 * time.Second)
+				if gate.Busy() != 3 {
+					t.Fatalf("%d of 3 are busy", gate.Busy())
+				}
+				gate.Set(pauses)
+				time.Sleep(2*time.Second + time.Millisecond)
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				for _, id := range []string{"h", "d", "t"} {
+					e.want(id + " after 10s")
+				}
+				if len(e.all) != 3 || gate.Busy() != 0 {
+					t.Errorf("%d are busy; ended: %q", gate.Busy(), e.all)
+				}
+			})
+		})
+	}
+}
+
+func (e *endings) want(ending string) {
+	e.t.Helper()
+	for _, one := range e.all {
+		if one == ending {
+			return
+		}
+	}
+	e.t.Errorf("want %s; got %q", ending, e.all)
+}
+
+// A process that was frozen may get permission again before it has noticed the end of the last one. What has begun
+// before knows nothing of that: it ends, nothing is written until it has, and all is listed afresh.
+func TestPermissionAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &reconcilers.Gate{}
+		gate.AllowWritesUntil(time.Now().Add(time.Second))
+		permission, entered := gate.Permission(), gate.Enter()
+		time.Sleep(time.Second) // no other goroutine has run yet
+		gate.AllowWritesUntil(time.Now().Add(time.Hour))
+		if !entered || permission.Err() == nil || gate.Open() || gate.Enter() {
+			t.Errorf("it goes on as if nothing had happened: open %t", gate.Open())
+		}
+		if gate.Permission().Err() == nil {
+			t.Error("what begins now would be permitted to write")
+		}
+		gate.Leave()
+		if !gate.Open() || gate.Permission().Err() != nil {
+			t.Error("there is no permission, although what was running has ended")
+		}
+	})
+}
