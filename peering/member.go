@@ -9,9 +9,10 @@ import (
 )
 
 // Object is the peering object of a member. What it is called with is a merge-patch of its status, wherever its kind
-// has that: as a subresource or not. It gives the object as it is then.
+// has that: as a subresource or not. It gives the object as it is then. With a resourceVersion, it is a conflict if the
+// object has another one by then.
 type Object interface {
-	PatchStatus(ctx context.Context, status map[string]any) (map[string]any, error)
+	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
 // Gate is closed while the operator must not act. Its methods are quick.

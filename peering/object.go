@@ -29,9 +29,16 @@ type Stored struct {
 //
 // # Errors
 //
-// That of the client: apierrors.IsNotFound if there is no such object, for it is never created here.
-func (s Stored) PatchStatus(ctx context.Context, status map[string]any) (map[string]any, error) {
-	data, err := json.Marshal(map[string]any{"status": status})
+// That of the client: apierrors.IsNotFound if there is no such object, for it is never created here;
+// apierrors.IsConflict if it has another resourceVersion, and one was given.
+func (s Stored) PatchStatus(
+	ctx context.Context, status map[string]any, resourceVersion string,
+) (map[string]any, error) {
+	content := map[string]any{"status": status}
+	if resourceVersion != "" {
+		content["metadata"] = map[string]any{"resourceVersion": resourceVersion}
+	}
+	data, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encoding peering records: %w", err)
 	}
@@ -51,5 +58,5 @@ func (s Stored) PatchStatus(ctx context.Context, status map[string]any) (map[str
 // Put writes a record by hand, or removes it if it has no lifetime. It gives the object as it is then, and has the
 // errors of PatchStatus.
 func (s Stored) Put(ctx context.Context, identity string, record Record) (map[string]any, error) {
-	return s.PatchStatus(ctx, map[string]any{identity: record.encode()})
+	return s.PatchStatus(ctx, map[string]any{identity: record.encode()}, "")
 }

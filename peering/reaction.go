@@ -124,17 +124,21 @@ func (m *Membership) nudge() {
 // attend does what can wait: see [Membership.React].
 func (m *Membership) attend(ctx context.Context) error {
 	m.mu.Lock()
-	verdict := m.verdict
+	verdict, version := m.verdict, m.version
 	m.mu.Unlock()
-	err := m.bury(ctx, verdict.Dead)
+	err := m.bury(ctx, verdict.Dead, version)
 	if verdict.Paused() && sleep(ctx, time.Until(verdict.Wake)) {
 		err = errors.Join(err, m.Touch(ctx))
 	}
 	return err
 }
 
-// bury removes the records of the dead.
-func (m *Membership) bury(ctx context.Context, dead []string) error {
+// bury removes the records of the dead, as far as nothing has changed since. For whoever has not run for some time may
+// see an object that is old, and take for dead who is alive.
+func (m *Membership) bury(ctx context.Context, dead []string, version string) error {
+	if !m.member.ours() {
+		version = "" // as in Kopf
+	}
 	status := map[string]any{}
 	for _, identity := range dead {
 		if identity != m.member.Self.Identity || !m.member.ours() {
@@ -144,7 +148,7 @@ func (m *Membership) bury(ctx context.Context, dead []string) error {
 	if len(status) == 0 {
 		return nil
 	}
-	if _, err := m.object.PatchStatus(ctx, status); err != nil {
+	if _, err := m.object.PatchStatus(ctx, status, version); err != nil {
 		return fmt.Errorf("removing dead records from peering %q: %w", m.member.Name, err)
 	}
 	return nil

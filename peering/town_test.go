@@ -248,8 +248,10 @@ type skewed struct {
 	ahead time.Duration
 }
 
-func (s skewed) PatchStatus(ctx context.Context, status map[string]any) (map[string]any, error) {
-	object, err := s.Object.PatchStatus(ctx, shift(status, s.ahead))
+func (s skewed) PatchStatus(
+	ctx context.Context, status map[string]any, resourceVersion string,
+) (map[string]any, error) {
+	object, err := s.Object.PatchStatus(ctx, shift(status, s.ahead), resourceVersion)
 	if err != nil {
 		return nil, err
 	}

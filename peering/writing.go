@@ -81,7 +81,7 @@ func (m *Membership) Leave(ctx context.Context) error {
 }
 
 func (m *Membership) write(ctx context.Context, record any) (map[string]any, error) {
-	object, err := m.object.PatchStatus(ctx, map[string]any{m.member.Self.Identity: record})
+	object, err := m.object.PatchStatus(ctx, map[string]any{m.member.Self.Identity: record}, "")
 	if err != nil {
 		return nil, m.writeError(err)
 	}

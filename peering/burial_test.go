@@ -1,0 +1,52 @@
+package peering_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// A process that wakes up sees what was so before it was frozen: peers that look dead there have written since, and
+// their records stay. Otherwise, others would act beside them.
+func TestBurialByStaleView(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, vectors.Fields{}, peering.Member{})
+		api, err := memapi.NewClient(b.server.Connect(), b.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := b.existing(api, "", "default")
+		me := peering.Member{
+			Self: peering.Self{Identity: "me", Priority: 9, Elects: true}, Name: "default", Runtime: "x",
+		}.Join(object, peering.NewLock("me", "default"))
+		write := func() map[string]any {
+			t.Helper()
+			seen, err := object.Put(t.Context(), "him", peering.Record{
+				Lifetime: time.Minute, LastSeen: time.Now(), Runtime: "x",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seen
+		}
+		remains := func() bool {
+			status, _ := b.server.Object(b.resource, "", "default")["status"].(map[string]any)
+			return status["him"] != nil
+		}
+		before := write()
+		time.Sleep(time.Hour)
+		now := write()
+		if err := me.React(t.Context(), before); err == nil || !remains() {
+			t.Errorf("the record of who is alive is removed; the error is %v", err)
+		}
+		time.Sleep(time.Hour)
+		if err := me.React(t.Context(), now); err != nil || remains() {
+			t.Errorf("the record of who is dead remains; the error is %v", err)
+		}
+	})
+}
