@@ -7,6 +7,8 @@ FUZZTIME   ?= 10s
 BENCHTIME  ?= 1s
 STORMS     ?= 500
 COURSES    ?= all
+CHAOS      ?= 5m
+SEED       ?=
 TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
 GOVULNDB   ?= https://vuln.go.dev
@@ -27,7 +29,7 @@ DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/de
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e test/memapi test/interop)
+SUITES = $(wildcard test/e2e test/memapi test/interop test/chaos)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
@@ -50,8 +52,8 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s TIMEOUT=%s PACKAGES=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(TIMEOUT)' '$(PACKAGES)'
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s SEED=%s TIMEOUT=%s PACKAGES=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -148,6 +150,13 @@ soak: ## Play STORMS random histories of one object, on virtual time: edits, kil
 .PHONY: explore
 explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.
 	@COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
+
+.PHONY: chaos
+chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf among them; SEED repeats a history.
+	$(call say,five operators and what happens to them; the first time waits for binaries and for Python packages)
+	@set -e; assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME=15s CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
+	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
 
 .PHONY: deafness
 deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.

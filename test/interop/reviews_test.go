@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
+	"github.com/kopf-runtime/kopf-runtime/test/genuine"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
@@ -31,7 +32,7 @@ type object = map[string]any
 
 // Both sides answer the same reviews with handlers that do the same.
 func TestReviews(t *testing.T) {
-	folder, err := python()
+	folder, err := genuine.Folder()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/kopf-runtime/kopf-runtime/test/genuine"
 )
 
 // The one control plane of the suite, and the Python with Kopf in it. Every spec has a namespace of its own.
@@ -41,7 +43,7 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	var err error
-	kopfFolder, err = python()
+	kopfFolder, err = genuine.Folder()
 	Expect(err).NotTo(HaveOccurred())
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),

@@ -49,6 +49,7 @@ var House = Plan{
 	{Dir: "facade/internal/deepcopy", Layer: 0},
 	{Dir: "facade/internal/exitlimit", Layer: 0, Only: pure("github.com/go-logr/logr")},
 	{Dir: "webhooks/certificates", Layer: 1},
+	{Dir: "test/genuine", Layer: 0, Kit: true},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
 	{Dir: "reconcilers/logging", Layer: 0},

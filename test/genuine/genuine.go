@@ -1,4 +1,4 @@
-package interop_test
+package genuine
 
 import (
 	"crypto/sha256"
@@ -13,8 +13,13 @@ import (
 //go:embed requirements.txt
 var requirements string
 
-// python gives the folder of a Python environment with Kopf, made on the first use, and kept under the user's cache.
-func python() (string, error) {
+// Folder gives that of a Python environment with Kopf, made on the first use, and kept under the user's cache: bin/kopf
+// in it is the command.
+//
+// # Errors
+//
+// There is no Python with venv, or no package index.
+func Folder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding a place for the Python environment: %w", err)
@@ -26,7 +31,7 @@ func python() (string, error) {
 		return folder, nil
 	}
 	fmt.Fprintln(
-		os.Stderr, "interop: installing Kopf of requirements.txt into", folder, "(this takes about a minute, once)",
+		os.Stderr, "installing Kopf of test/genuine/requirements.txt into", folder, "(this takes about a minute, once)",
 	)
 	if err := os.RemoveAll(folder); err != nil {
 		return "", fmt.Errorf("clearing the Python environment: %w", err)
@@ -38,10 +43,12 @@ func python() (string, error) {
 			err,
 		)
 	}
-	if err := command(
-		filepath.Join(folder, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r",
-		"requirements.txt",
-	); err != nil {
+	wanted := filepath.Join(folder, "requirements.txt")
+	if err := os.WriteFile(wanted, []byte(requirements), 0o600); err != nil {
+		return "", fmt.Errorf("writing down what is to be installed: %w", err)
+	}
+	pip := filepath.Join(folder, "bin", "pip")
+	if err := command(pip, "install", "--quiet", "--disable-pip-version-check", "-r", wanted); err != nil {
 		return "", fmt.Errorf("installing Kopf: the Python package index is needed: %w", err)
 	}
 	return folder, os.WriteFile(ready, nil, 0o600)

@@ -1,0 +1,189 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// call is one call of a handler, from its first word to its last one. Of a process that was killed, the last word is
+// whatever was heard of it last.
+type call struct {
+	about        report
+	began, ended time.Duration
+	how          string // it ended; empty if it was killed
+	writes       []write
+}
+
+// write is one by a handler, from when it said that it would write.
+type write struct {
+	name string
+	at   time.Duration
+	told string // wrote, refused, or nothing
+}
+
+// account is a history by calls.
+type account struct {
+	events []event
+	calls  []*call
+	stalls []event
+	marks  map[string]bool // what the API server has
+}
+
+func newAccount(events []event, marks map[string]bool) *account {
+	a := &account{events: events, marks: marks}
+	open, heard := map[string]*call{}, map[string]time.Duration{}
+	for _, e := range events {
+		a.take(e, open)
+		if e.Kind != "killed" {
+			heard[e.By] = e.at
+		}
+		for id, c := range open {
+			if e.Kind == "killed" && c.about.By == e.By {
+				c.ended = heard[e.By]
+				delete(open, id)
+			}
+		}
+	}
+	for _, c := range open {
+		c.ended = heard[c.about.By]
+	}
+	return a
+}
+
+func (a *account) take(e event, open map[string]*call) {
+	c := open[e.Call]
+	switch {
+	case e.Kind == "begin":
+		c = &call{about: e.report, began: e.at}
+		open[e.Call] = c
+		a.calls = append(a.calls, c)
+	case e.Kind == "stall":
+		a.stalls = append(a.stalls, e)
+	case c == nil:
+	case e.Kind == "writing":
+		c.writes = append(c.writes, write{name: e.Text, at: e.at})
+	case e.Kind == "wrote" || e.Kind == "refused":
+		c.writes[len(c.writes)-1].told = e.Kind
+	case e.Kind == "end":
+		c.ended, c.how = e.at, e.Text
+		delete(open, e.Call)
+	}
+}
+
+// unfair is how long a process may be without a processor before it counts as one that was frozen: half of the margin
+// that operators leave each other.
+const unfair = time.Second
+
+// overlap is two calls of two operators at the same time: the second one begins before the first one ends.
+type overlap struct {
+	first, second *call
+	verdict       string
+}
+
+// The verdicts about overlaps. A process that does not run cannot be told from one whose handler is at work, and it may
+// wake up within the handler, so there only counts what it does then.
+const (
+	atOnce    = "both ran"                           // and none of them stood still
+	bothWrote = "both wrote, although one had stood" // what both began to write in that time was taken
+	harmless  = "one of them had stood"              // and nothing of it was taken after that
+)
+
+// overlaps are those of different processes that count.
+func (a *account) overlaps(counts func(first, second *call) bool) (all []overlap) {
+	for i, second := range a.calls {
+		for _, first := range a.calls[:i] {
+			if first.about.By == second.about.By || first.ended <= second.began || !counts(first, second) {
+				continue
+			}
+			verdict := atOnce
+			switch from := second.began; {
+			case !a.stood(first, first.began) && !a.stood(second, from-2*unfair):
+			case a.wroteAfter(first, from) && a.wroteAfter(second, from):
+				verdict = bothWrote
+			default:
+				verdict = harmless
+			}
+			all = append(all, overlap{first, second, verdict})
+		}
+	}
+	return all
+}
+
+// stood tells whether the process of a call stood still after that time, and before its end.
+func (a *account) stood(c *call, after time.Duration) bool {
+	return slices.ContainsFunc(a.stalls, func(s event) bool {
+		return s.By == c.about.By && s.Lasted >= unfair && s.at > after && s.at-s.Lasted < c.ended
+	})
+}
+
+// wroteAfter tells whether a write was taken that was begun after that time.
+func (a *account) wroteAfter(c *call, after time.Duration) bool {
+	return slices.ContainsFunc(c.writes, func(w write) bool { return w.at >= after && a.marks[w.name] })
+}
+
+// late counts the writes that were taken after the operator had given them up.
+func (a *account) late() (count int) {
+	for _, c := range a.calls {
+		for _, w := range c.writes {
+			if w.told == "refused" && a.marks[w.name] {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// silences are the times when nobody has begun anything for longer than the limit, and nothing has happened to anybody:
+// without the time when the test itself could not run.
+func (a *account) silences(limit time.Duration) (all []string) {
+	var last event
+	still := time.Duration(0)
+	for _, e := range a.events {
+		switch {
+		case e.Kind == "stall" && e.By == test:
+			still += e.Lasted
+		case e.Kind == "begin" || slices.Contains(disturbances, e.Kind):
+			if quiet := e.at - last.at - still; quiet > limit && last.Kind != "" {
+				all = append(all, fmt.Sprintf("nobody has acted for %s after: %s", quiet, last))
+			}
+			last, still = e, 0
+		}
+	}
+	return all
+}
+
+// repeats are calls for a change that was handled already, while nothing has happened to anybody in between.
+func (a *account) repeats() (all []string) {
+	for i, second := range a.calls {
+		for _, first := range a.calls[:i] {
+			same := first.about.Object == second.about.Object && first.about.Change == second.about.Change
+			if same && first.how == done && !a.disturbed(first.began-5*unfair, second.began) {
+				all = append(all, fmt.Sprintf("%s repeats %s", second.about.Call, first.about.Call))
+			}
+		}
+	}
+	return all
+}
+
+func (a *account) disturbed(from, to time.Duration) bool {
+	return slices.ContainsFunc(a.events, func(e event) bool {
+		happened := slices.Contains(disturbances, e.Kind) || e.Kind == "stall" && e.Lasted >= unfair
+		return happened && e.at >= from && e.at-e.Lasted <= to
+	})
+}
+
+// excerpt is what matters for an overlap: the operators of both, from some time before it, and all that happened.
+func (a *account) excerpt(o overlap, before time.Duration) (lines string) {
+	for _, e := range a.events {
+		if e.at < o.second.began-before || e.at > max(o.second.ended, o.first.ended) {
+			continue
+		}
+		of := e.Call == o.first.about.Call || e.Call == o.second.about.Call
+		theirs := e.By == o.first.about.By || e.By == o.second.about.By
+		if of || theirs && e.Call == "" {
+			lines += e.String() + "\n"
+		}
+	}
+	return lines
+}

@@ -1,0 +1,194 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Five operators of ours: no two act at once, somebody acts before long, and each object is handled in the end.
+func TestOurs(t *testing.T) {
+	lifetime := duration(t, "CHAOS_LIFETIME", 6*time.Second)
+	g := newGame(t, lifetime, 5)
+	for i, priority := range g.plan.priorities {
+		g.fleet.join(operator{
+			Identity: fmt.Sprintf("%c%d", 'e'-rune(i), i), Priority: priority, Lifetime: lifetime,
+			Clock: g.plan.clocks[i],
+		}, false)
+	}
+	g.judge(g.play(), func(*call, *call) bool { return true })
+}
+
+// game is one play: its plan, its operators, and objects that change.
+type game struct {
+	t        *testing.T
+	lifetime time.Duration
+	plan     plan
+	fleet    *fleet
+	ledger   *ledger
+	changes  map[string]int64 // the last one of each object
+}
+
+func newGame(t *testing.T, lifetime time.Duration, operators int) *game {
+	t.Helper()
+	g := &game{t: t, lifetime: lifetime, ledger: newLedger(t), changes: map[string]int64{}}
+	number := seed(t)
+	g.plan = newPlan(number, operators, duration(t, "CHAOS_FOR", 35*time.Second), lifetime)
+	t.Logf("CHAOS_SEED=%d; lifetime %s; %s", number, lifetime, g.plan)
+	g.fleet = &fleet{t: t, ledger: g.ledger}
+	place := &unstructured.Unstructured{}
+	place.SetAPIVersion("kopf.dev/v1")
+	place.SetKind("ClusterKopfPeering")
+	place.SetName(peeringName)
+	if err := api.Create(t.Context(), place); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.must(api.Delete(context.Background(), place)) })
+	for i := range 6 {
+		object := newObject(fmt.Sprintf("o%d", i))
+		g.must(api.Create(t.Context(), object))
+		t.Cleanup(func() { g.discard(object) })
+	}
+	return g
+}
+
+func newObject(name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"change": int64(0)}}}
+	object.SetAPIVersion("kopf.dev/v1")
+	object.SetKind("KopfExample")
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+func (g *game) must(err error) {
+	g.t.Helper()
+	if err != nil {
+		g.t.Error(err)
+	}
+}
+
+// discard removes an object whose operators are gone.
+func (g *game) discard(object client.Object) {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	g.must(api.Patch(context.Background(), object, patch))
+	g.must(client.IgnoreNotFound(api.Delete(context.Background(), object)))
+}
+
+// play plays the plan while objects change, and waits until the last changes are handled.
+func (g *game) play() *account {
+	g.t.Helper()
+	g.wait("nobody begins", func() bool { return g.ledger.acting() != "" })
+	ctx, stop := context.WithCancel(g.t.Context())
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		g.change(ctx)
+	}()
+	g.fleet.play(ctx, g.plan.steps)
+	stop()
+	<-changed
+	g.wait("the last changes are not handled", g.handled)
+	for _, m := range g.fleet.members {
+		m.end(15) // SIGTERM
+	}
+	return newAccount(g.ledger.history(), g.marks())
+}
+
+// change changes one object after the other, by chance.
+func (g *game) change(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(200+pick(400)) * time.Millisecond):
+		}
+		name := fmt.Sprintf("o%d", pick(6))
+		g.changes[name]++
+		patch := []byte(fmt.Sprintf(`{"spec":{"change":%d}}`, g.changes[name]))
+		limitless := context.WithoutCancel(ctx)
+		g.must(api.Patch(limitless, newObject(name), client.RawPatch(types.MergePatchType, patch)))
+	}
+}
+
+// handled tells whether each object is as somebody has handled it.
+func (g *game) handled() bool {
+	ended := map[string]bool{}
+	for _, e := range g.ledger.history() {
+		if e.Kind == "end" && e.Text == done {
+			ended[fmt.Sprint(e.Object, e.Change)] = true
+		}
+	}
+	for name, last := range g.changes {
+		if !ended[fmt.Sprint(name, last)] {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *game) wait(complaint string, until func() bool) {
+	g.t.Helper()
+	for end := time.Now().Add(patience); !until(); time.Sleep(tick) {
+		if time.Now().After(end) {
+			g.t.Fatalf("%s, for %s:\n%s", complaint, patience, g.tail())
+		}
+	}
+}
+
+// tail is the end of the history.
+func (g *game) tail() string {
+	all := g.ledger.history()
+	all = slices.DeleteFunc(all, func(e event) bool { return e.By == test })
+	lines := ""
+	for _, e := range all[max(0, len(all)-60):] {
+		lines += e.String() + "\n"
+	}
+	return lines
+}
+
+// marks are those that handlers have made, by what the API server says.
+func (g *game) marks() map[string]bool {
+	g.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("ConfigMapList")
+	g.must(api.List(context.Background(), list, client.InNamespace(namespace)))
+	all := map[string]bool{}
+	for _, one := range list.Items {
+		all[one.GetName()] = true
+	}
+	return all
+}
+
+// judge fails for what must not be among those that count, and prints the figures.
+func (g *game) judge(a *account, counts func(first, second *call) bool) {
+	g.t.Helper()
+	verdicts := map[string]int{}
+	for _, o := range a.overlaps(counts) {
+		verdicts[o.verdict]++
+		if o.verdict != harmless {
+			g.t.Errorf("%s: %s and %s\n%s", o.verdict, o.first.about.Call, o.second.about.Call,
+				a.excerpt(o, 2*g.lifetime))
+			break
+		}
+	}
+	for _, silence := range a.silences(g.lifetime + 10*time.Second) {
+		g.t.Error(silence)
+	}
+	repeats := a.repeats()
+	if len(repeats) > 0 {
+		g.t.Errorf("handled again, and nothing had happened: %s", strings.Join(repeats, "; "))
+	}
+	if g.t.Failed() {
+		g.t.Logf("the history ends so:\n%s", g.tail())
+	}
+	g.t.Logf("%s; overlaps %v, late writes %d", a.figures(g.changes), verdicts, a.late())
+}

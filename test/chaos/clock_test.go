@@ -1,0 +1,85 @@
+package chaos_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// wrongClock is the connection of an operator whose clock is ahead. All that peers know of a clock is what it writes
+// into the records, and all that it is compared with are the records of others: so both are moved on their way.
+type wrongClock struct {
+	next  http.RoundTripper
+	ahead time.Duration
+}
+
+func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.Contains(request.URL.Path, "/clusterkopfpeerings") {
+		return w.next.RoundTrip(request)
+	}
+	if request.Body != nil {
+		body, err := io.ReadAll(request.Body)
+		_ = request.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		body = moved(body, w.ahead)
+		request = request.Clone(request.Context())
+		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	response, err := w.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Header.Del("Content-Length")
+	response.ContentLength = -1
+	response.Body = movedLines(response.Body, -w.ahead)
+	return response, nil
+}
+
+var lastSeen = regexp.MustCompile(`"lastseen":\s*"([^"]*)"`)
+
+// moved moves the times of all records in a text.
+func moved(text []byte, by time.Duration) []byte {
+	return lastSeen.ReplaceAllFunc(text, func(field []byte) []byte {
+		at, err := time.Parse(time.RFC3339Nano, string(lastSeen.FindSubmatch(field)[1]))
+		if err != nil {
+			return field
+		}
+		return []byte(`"lastseen":"` + at.Add(by).Format("2006-01-02T15:04:05.000000-07:00") + `"`)
+	})
+}
+
+// movedLines does so line by line, as they come: each event of a watch is one.
+func movedLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() {
+		lines := bufio.NewReader(body)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if _, broken := writer.Write(moved(line, by)); broken != nil {
+				return
+			}
+			if err != nil {
+				_ = writer.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return movedBody{reader, body}
+}
+
+type movedBody struct {
+	*io.PipeReader
+	original io.Closer
+}
+
+func (b movedBody) Close() error {
+	_ = b.PipeReader.Close()
+	return b.original.Close()
+}

@@ -1,0 +1,213 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// member is one place in the fleet: its process may be another one from time to time.
+type member struct {
+	fleet      *fleet
+	about      operator
+	kopf       bool // it is a genuine one
+	proxy      *proxy
+	kubeconfig string
+
+	mu        sync.Mutex
+	process   *exec.Cmd
+	ended     chan struct{}
+	disturbed bool
+	lives     int
+}
+
+// fleet is all operators of a play.
+type fleet struct {
+	t       *testing.T
+	ledger  *ledger
+	members []*member
+	steps   sync.WaitGroup // that are not over
+}
+
+// join adds an operator, with a proxy of its own.
+func (f *fleet) join(about operator, kopf bool) {
+	f.t.Helper()
+	host := strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/")
+	p, err := newProxy(host)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m := &member{
+		fleet: f, about: about, kopf: kopf, proxy: p,
+		kubeconfig: filepath.Join(f.t.TempDir(), fmt.Sprintf("kubeconfig-%d", len(f.members))),
+	}
+	content := strings.ReplaceAll(kubeconfig, host, p.address())
+	if content == kubeconfig {
+		f.t.Fatalf("%s is not in the kubeconfig", host)
+	}
+	if err := os.WriteFile(m.kubeconfig, []byte(content), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	f.members = append(f.members, m)
+	f.t.Cleanup(func() {
+		m.end(syscall.SIGKILL)
+		p.close()
+	})
+	m.start()
+}
+
+// start begins another life, with another identity.
+func (m *member) start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lives++
+	about := operator{
+		Identity: fmt.Sprintf("%s.%d", m.about.Identity, m.lives), Priority: m.about.Priority,
+		Lifetime: m.about.Lifetime, Clock: m.about.Clock, Collector: m.fleet.ledger.server.URL, AsKopf: m.about.AsKopf,
+	}
+	m.process = m.command(about)
+	m.process.Env = append(m.process.Env, "KUBECONFIG="+m.kubeconfig)
+	m.process.Stderr = &told{ledger: m.fleet.ledger, identity: about.Identity}
+	m.process.Stdout = m.process.Stderr
+	if err := m.process.Start(); err != nil {
+		m.fleet.t.Error(err)
+		return
+	}
+	m.ended = make(chan struct{})
+	m.say(about.Identity, "started", fmt.Sprintf("priority %d, clock %s", about.Priority, about.Clock))
+	go func(process *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		_ = process.Wait()
+	}(m.process, m.ended)
+}
+
+// command is the process of an operator: this program, or Kopf.
+func (m *member) command(about operator) *exec.Cmd {
+	if m.kopf {
+		return kopfCommand(about)
+	}
+	text, err := json.Marshal(about)
+	if err != nil {
+		m.fleet.t.Error(err)
+	}
+	process := exec.Command(os.Args[0]) //nolint:gosec,noctx // this program, until it is ended
+	process.Env = append(os.Environ(), operatorVariable+"="+string(text))
+	return process
+}
+
+func (m *member) say(identity, kind, text string) {
+	m.fleet.ledger.add(report{Kind: kind, By: identity, Text: text})
+}
+
+// identity is that of the present life.
+func (m *member) identity() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("%s.%d", m.about.Identity, m.lives)
+}
+
+func (m *member) signal(s syscall.Signal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.process.Process.Signal(s)
+}
+
+// end has the process end by a signal, and waits for that.
+func (m *member) end(by syscall.Signal) {
+	m.signal(by)
+	select {
+	case <-m.ended:
+	case <-time.After(patience):
+		m.fleet.t.Errorf("%s does not end", m.identity())
+		m.signal(syscall.SIGKILL)
+	}
+}
+
+// play has the steps happen, and returns when all are over.
+func (f *fleet) play(ctx context.Context, steps []step) {
+	for _, s := range steps {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.after):
+		}
+		if m := f.target(s.target); m != nil {
+			f.steps.Go(func() { m.suffer(s) })
+		}
+	}
+	f.steps.Wait()
+}
+
+// target is who a step is for. Two operators are left alone at any time.
+func (f *fleet) target(index int) *member {
+	free, acting := []*member(nil), f.ledger.acting()
+	for _, m := range f.members {
+		m.mu.Lock()
+		if !m.disturbed {
+			free = append(free, m)
+		}
+		m.mu.Unlock()
+	}
+	if len(free) <= 2 {
+		return nil
+	}
+	chosen := free[max(0, index)%len(free)]
+	for _, m := range free {
+		if index < 0 && m.identity() == acting {
+			chosen = m
+		}
+	}
+	chosen.mu.Lock()
+	defer chosen.mu.Unlock()
+	chosen.disturbed = true
+	return chosen
+}
+
+// suffer is one step, from its beginning to its end.
+func (m *member) suffer(s step) {
+	who := m.identity()
+	m.say(who, s.kind, "for "+s.lasts.String())
+	after := ""
+	switch s.kind {
+	case kill:
+		m.end(syscall.SIGKILL)
+		m.say(who, "killed", "")
+	case leave:
+		m.end(syscall.SIGTERM)
+		m.say(who, "left", "")
+	case freeze:
+		m.signal(syscall.SIGSTOP)
+		after = "thawed"
+	case hold:
+		m.proxy.hold()
+		after = "healed"
+	case cut:
+		m.proxy.cut()
+		after = "healed"
+	}
+	time.Sleep(s.lasts)
+	if s.kind == freeze {
+		m.signal(syscall.SIGCONT)
+	}
+	m.proxy.heal()
+	if after == "" {
+		m.start()
+	} else {
+		m.say(who, after, "")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.disturbed = false
+}
+
+// pick is for what no seed has to repeat.
+func pick(n int) int { return rand.IntN(n) } //nolint:gosec // no secret

@@ -1,0 +1,176 @@
+package chaos_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// operatorVariable makes this program an operator: it has what the operator is, as JSON.
+const operatorVariable = "CHAOS_OPERATOR"
+
+// operator is one process. The test starts it, and it says what it does to the Collector.
+type operator struct {
+	Identity  string
+	Priority  int
+	Lifetime  time.Duration
+	Clock     time.Duration // how far it is ahead
+	Collector string
+	AsKopf    bool // has the memory of objects where Kopf has it
+}
+
+// life is an operator in its process.
+type life struct {
+	operator
+
+	calls atomic.Int64
+}
+
+// report is what an operator says.
+type report struct {
+	Kind   string // begin, writing, wrote, refused, end, stall
+	By     string // the identity
+	Call   string
+	Object string
+	Change int64
+	Text   string        // how it ended, and what was refused why
+	Lasted time.Duration // for how long the process stood still before
+}
+
+// runOperator is the operator as a process, and gives its exit code.
+func runOperator(about string) int {
+	o := &life{}
+	err := json.Unmarshal([]byte(about), &o.operator)
+	if err == nil {
+		go o.beat()
+		err = o.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (o *life) run() error {
+	ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrongClock{next, o.Clock} })
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return err
+	}
+	settings := kopf.Settings{}
+	if o.AsKopf {
+		settings = kopf.AsKopf()
+	}
+	settings.Peering = kopf.PeeringSettings{
+		Name: peeringName, Priority: o.Priority, Lifetime: o.Lifetime, Identity: o.Identity, Mandatory: true,
+	}
+	op := kopf.New("chaos.example.org", settings)
+	objects := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	objects.OnCreate("created", o.handle)
+	objects.OnUpdate("updated", o.handle)
+	if err := op.SetupWithManager(manager); err != nil {
+		return err
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// handle takes about a second, and writes something now and then. It heeds its context, as handlers should.
+func (o *life) handle(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	change, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "change")
+	about := report{
+		By: o.Identity, Call: fmt.Sprintf("%s-%d", o.Identity, o.calls.Add(1)), Object: c.Object.GetName(),
+		Change: change,
+	}
+	o.say(about, "begin", "")
+	for step := range 3 {
+		select {
+		case <-ctx.Done():
+			o.say(about, "end", context.Cause(ctx).Error())
+			return ctx.Err()
+		case <-time.After(time.Duration(100+rand.IntN(500)) * time.Millisecond):
+		}
+		name := fmt.Sprintf("%s-%d", about.Call, step)
+		o.say(about, "writing", name)
+		if err := c.Client.Create(ctx, newMark(name)); err != nil {
+			o.say(about, "refused", err.Error())
+			continue
+		}
+		o.say(about, "wrote", name)
+	}
+	o.say(about, "end", done)
+	return nil
+}
+
+// done is how a call ends that is not to be repeated.
+const done = "done"
+
+// newMark is what handlers write.
+func newMark(name string) *unstructured.Unstructured {
+	mark := &unstructured.Unstructured{}
+	mark.SetAPIVersion("v1")
+	mark.SetKind("ConfigMap")
+	mark.SetNamespace(namespace)
+	mark.SetName(name)
+	return mark
+}
+
+// say tells the test, and returns when it knows.
+func (o *life) say(about report, kind, text string) {
+	about.Kind, about.Text = kind, text
+	o.send(about)
+}
+
+func (o *life) send(about report) {
+	body, err := json.Marshal(about)
+	if err == nil {
+		err = post(o.Collector, body)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nobody listens:", err)
+		os.Exit(1) // the test has ended
+	}
+}
+
+func post(to string, body []byte) error {
+	response, err := http.Post(to, "application/json", bytes.NewReader(body)) //nolint:gosec,noctx // ends with it all
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// beat says when the process has stood still, be it frozen or without a processor.
+func (o *life) beat() {
+	for before := time.Now(); ; {
+		time.Sleep(tick)
+		now := time.Now()
+		if still := now.Sub(before) - tick; still > tick {
+			o.send(report{Kind: "stall", By: o.Identity, Lasted: still})
+		}
+		before = now
+	}
+}
+
+const tick = 100 * time.Millisecond

@@ -1,0 +1,126 @@
+package chaos_test
+
+import (
+	"net"
+	"sync"
+)
+
+// proxy is the way of one operator to the API server. It can hold everything back, as a network does that loses
+// packets: what was sent arrives when it is healed. Or it can cut everything off, as one does whose hosts are told.
+type proxy struct {
+	listener net.Listener
+	backend  string
+
+	mu     sync.Mutex
+	healed chan struct{} // is closed unless something is held back
+	down   bool
+	open   map[net.Conn]struct{}
+}
+
+func newProxy(backend string) (*proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with close
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: listener, backend: backend, healed: make(chan struct{}), open: map[net.Conn]struct{}{}}
+	close(p.healed)
+	go p.serve()
+	return p, nil
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// hold delivers nothing until it is healed, on what is open and on what comes.
+func (p *proxy) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.healed = make(chan struct{})
+}
+
+// cut breaks all connections, and takes none, until it is healed.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	p.closeAll()
+}
+
+func (p *proxy) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+	select {
+	case <-p.healed:
+	default:
+		close(p.healed)
+	}
+}
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.heal()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeAll()
+}
+
+func (p *proxy) closeAll() {
+	for c := range p.open {
+		_ = c.Close()
+		delete(p.open, c)
+	}
+}
+
+func (p *proxy) serve() {
+	for {
+		front, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		back, err := net.Dial("tcp", p.backend) //nolint:noctx // it ends with close
+		if err != nil || !p.take(front, back) {
+			_ = front.Close()
+			if err == nil {
+				_ = back.Close()
+			}
+			continue
+		}
+		go p.pass(front, back)
+		go p.pass(back, front)
+	}
+}
+
+func (p *proxy) take(all ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		return false
+	}
+	for _, c := range all {
+		p.open[c] = struct{}{}
+	}
+	return true
+}
+
+// pass delivers from one to the other. What was taken is delivered some time, even if the sender is gone by then.
+func (p *proxy) pass(from, to net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.mu.Lock()
+		healed := p.healed
+		p.mu.Unlock()
+		<-healed
+		if n > 0 {
+			_, _ = to.Write(buffer[:n])
+		}
+		if err != nil {
+			p.mu.Lock()
+			delete(p.open, from)
+			p.mu.Unlock()
+			_ = from.Close()
+			_ = to.Close()
+			return
+		}
+	}
+}
