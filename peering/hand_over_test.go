@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,9 +170,9 @@ func TestBeats(t *testing.T) {
 				b := newBench(t, vectors.Fields{}, peering.Member{
 					Self: peering.Self{Identity: "me"}, Runtime: "kopf-runtime", Jitter: c.jitter,
 				})
-				refused := false
+				var refused atomic.Bool
 				b.connection.Before = func(context.Context, memapi.Request) error {
-					if refused {
+					if refused.Load() {
 						return memapi.Refusal(500)
 					}
 					return nil
@@ -184,7 +185,7 @@ func TestBeats(t *testing.T) {
 				if n := len(b.connection.Drain()); n < c.least || n > c.most {
 					t.Errorf("%d records in 10 minutes, want %d to %d", n, c.least, c.most)
 				}
-				refused = true
+				refused.Store(true)
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 				if n := len(b.connection.Drain()); n < 60 || n > 121 {
