@@ -1,0 +1,81 @@
+package facade_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// Whole programs go on whatever is wrong with their peering: they act, or wait until it is mended, and end gracefully.
+// What they log is shown in package attendance.
+func TestProgramsWithBadPeerings(t *testing.T) {
+	peer := func(key string, value any) map[string]any {
+		record := map[string]any{"priority": int64(9), "lifetime": int64(60), "lastseen": "2345-01-01T00:00:00Z"}
+		record[key] = value
+		return map[string]any{"him": record}
+	}
+	for name, c := range map[string]struct {
+		reason    string
+		status    any
+		mandatory bool
+		wrong     func(*memapi.Server) // done before the program starts
+		acts      bool
+	}{
+		"status":   {"there are no records in it", "x", false, nil, true},
+		"record":   {"nobody is in it", map[string]any{"him": "here"}, false, nil, true},
+		"priority": {"nobody knows who comes first", peer("priority", "high"), true, nil, true},
+		"future":   {"a peer of Kopf is believed", peer("priority", int64(9)), false, nil, false},
+		"low": {"it would pause for us, whenever it is",
+			peer("priority", int64(-1)), false, nil, true},
+		"no object": {"it may come", nil, true, func(server *memapi.Server) {
+			server.Discard(peerings, "", "shared")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShared(t)
+				put := func(status any) {
+					named := map[string]any{"name": "shared"}
+					s.server.Put(peerings, map[string]any{"metadata": named, "status": status})
+				}
+				if put(c.status); c.wrong != nil {
+					c.wrong(s.server)
+				}
+				stop := s.program(s.operator("me", 0, func(settings *kopf.Settings) {
+					settings.Peering.Mandatory = c.mandatory
+				}))
+				time.Sleep(time.Minute)
+				if s.acted() != c.acts {
+					t.Errorf("%s: it acts: %t", c.reason, s.acted())
+				}
+				put(nil)
+				time.Sleep(2 * time.Minute)
+				if s.want("me create 1"); s.records()["me"] == nil {
+					t.Error("it is mended, and there is no record")
+				}
+				s.server.Discard(peerings, "", "shared")
+				time.Sleep(2 * time.Minute)
+				s.resize(2)
+				time.Sleep(time.Minute)
+				if c.mandatory {
+					s.want("me create 1")
+				} else {
+					s.want("me create 1", "me update 2")
+				}
+				if err := stop(); err != nil {
+					t.Errorf("it ends gracefully: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// acted tells whether any handler was called.
+func (s *shared) acted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}
