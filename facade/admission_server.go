@@ -119,8 +119,12 @@ func (a *AdmissionSettings) checkServer(program bool) error {
 		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
 			"Admission.CertificateDir or Admission.Secret, or leave it out")
 	case program && !a.isForeign():
-		return errors.New("Admission: there are handlers of admission, and no certificate to serve them with: set " +
-			"Admission.Service or Admission.CertificateDir in a cluster, Admission.SelfSigned for development")
+		who := "there are handlers of admission"
+		if a.FinalizerOnCreate {
+			who += ", that of FinalizerOnCreate among them"
+		}
+		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
+			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
 	default:
 		return nil
 	}

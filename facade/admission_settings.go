@@ -29,6 +29,13 @@ type AdmissionSettings struct {
 	// more takes away what a former version of it has left there. Default: none, so the configurations are somebody
 	// else's matter. Kopf: managed.
 	Managed string
+	// FinalizerOnCreate has objects stored with the finalizer at once, where handlers need it, such as those of
+	// deletions, daemons and timers: that spares a write for each object that is created. For each kind with such
+	// handlers, the operator serves a mutating endpoint of its own, "finalizer", and has an entry for it in the managed
+	// configurations, by which creations go on without it where it does not answer. Objects have to be watched and
+	// handled by this operator, be it in another process, or the finalizer stays for ever. It does not go together with
+	// [AsKopf]. Default: false, so objects get the finalizer when the operator has seen them.
+	FinalizerOnCreate bool
 	// URL is where the API server finds the webhook server if that is not in the cluster, such as
 	// "https://192.168.1.5:9443". With DetectCluster, it is for all other clusters. Kopf: server, with its arguments
 	// host, port and path.

@@ -57,6 +57,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	op.clients.children = op.keeper(op.clients.client, op.clients.live)
 	options := op.engineOptions(plan)
 	options.End = before.End
+	op.creations.learn(options)
 	if op.lock != nil {
 		options.Gate, options.Served = before.Gate, before.Served
 		return options, nil

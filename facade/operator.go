@@ -37,6 +37,7 @@ type Operator struct {
 	memos         []func(types.UID)
 	reviewed      reviewed
 	indexed       gate
+	creations     creations
 	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to

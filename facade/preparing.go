@@ -35,8 +35,8 @@ func registerField[T client.Object](
 	}
 	for _, reason := range reasons {
 		h := handlers.Handler{
-			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Redacted: all.Redacted,
-			Location: all.Location, Call: s.call(fn.call),
+			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
+			Redacted: all.Redacted, Location: all.Location, Call: s.call(fn.call),
 			// All closures of one function literal have the same pointer, though they are different functions. The
 			// difference is nowhere to be seen: only handlers of one id are compared, and they share one record, so one
 			// of them is called.
@@ -71,7 +71,7 @@ func prepare[T client.Object](
 	s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
 ) ([]option, bool) {
 	id := h.ID
-	h.Filters, h.Redacted, h.Location = s.filters, s.redacted, location()
+	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, location()
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
 	given := h.Field

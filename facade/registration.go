@@ -37,6 +37,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	found := slices.Concat(op.errs, op.settle(scheme), takeOwnerless())
 	all, unknown := op.resolve(scheme)
 	found = append(append(found, unknown...), op.checkIgnored()...)
+	all = append(all, op.setsFinalizers(all)...)
 	for i, one := range all {
 		if err := op.checkOne(one, all[:i]); err != nil {
 			found.add(one.handler.Location, err)

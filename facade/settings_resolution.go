@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -41,6 +42,10 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 		s.values.checkServed(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
 		s.values.resolveDelays(), s.values.Admission.check(), s.values.Peering.resolve(operator),
 	)
+	if s.values.Admission.FinalizerOnCreate && s.values.Persistence.KopfFormats {
+		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
+			"each kind would have the same name: leave it out with kopf.AsKopf"))
+	}
 	return s, append(problems, s.resolvePersistence(operator)...)
 }
 

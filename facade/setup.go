@@ -111,6 +111,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
+	op.creations.learn(options)
 	if err := op.addPeering(m, &options); err != nil {
 		return err
 	}

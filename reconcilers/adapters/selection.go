@@ -102,6 +102,17 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 	return found, nil
 }
 
+// Holds tells whether an object that is there already, or is about to be, must be held on its deletion for any of the
+// handlers that was never called for it. An error is that of a filter.
+func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
+	found, err := InterestIn(ctx, all.Changing, c)
+	if err != nil || found.Finalizer {
+		return found.Finalizer, err
+	}
+	matching, err := Matching(ctx, all.Spawning, c)
+	return len(matching) > 0, err
+}
+
 // about gives an attempt to ask with about a cause, until all is answered.
 func about(c *cause.Cause) *execution.Attempt {
 	question, _ := questions.Get().(*execution.Attempt)
@@ -134,7 +145,7 @@ func answer(*Handler) Adapter {
 func deciding(
 	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
 ) Adapter {
-	held := h.Description.Reason == cause.Delete && !h.Description.Optional
+	held := h.Description.Holds()
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			switch {

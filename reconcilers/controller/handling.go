@@ -22,22 +22,27 @@ import (
 func newChanges(
 	deps *Dependencies, r discovery.Resource, own []*adapters.Handler, place execution.Place,
 ) *changes.Handling {
+	s := deps.Settings
+	return &changes.Handling{
+		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: deps.open(), Lens: s.lens(r, own),
+		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
+		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
+		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
+		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
+		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents,
+	}
+}
+
+// lens is how the memory of the objects of one kind is read.
+func (s *Settings) lens(r discovery.Resource, own []*adapters.Handler) *cause.Lens {
 	var extra []diff.Path
 	for _, h := range own {
 		if field := h.Description.EssenceField(); field != nil {
 			extra = append(extra, field)
 		}
 	}
-	s := deps.Settings
-	return &changes.Handling{
-		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: deps.open(), Lens: &cause.Lens{
-			Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
-		},
-		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
-		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
-		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
-		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
-		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents,
+	return &cause.Lens{
+		Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
 	}
 }
 

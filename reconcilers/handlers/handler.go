@@ -103,6 +103,9 @@ type Handler struct {
 	// only those are decoded that they need: their causes have no Old, New and Diff, nor a Body unless filters look at
 	// it; and their calls have no Object if they are not Mutating, and there is a Text.
 	ReadsRequest bool
+	// Sparing is for an admitting handler that does ahead of time what the controllers of the operator would do anyway:
+	// it is for those resources alone that they can handle, and nobody waits for it for long.
+	Sparing bool
 	// Labels are what the filters demand of the labels, as far as a selector can say it, so that an API server may ask
 	// for less; nil is nothing. It is the filters that decide.
 	Labels labels.Selector
@@ -134,6 +137,12 @@ type Handler struct {
 	Function any
 	// Location is file:line of the registration, for messages.
 	Location string
+}
+
+// Holds tells whether objects that the handler matches must be held on their deletion, as long as it is not done with
+// them.
+func (h *Handler) Holds() bool {
+	return h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete && !h.Optional
 }
 
 // View is what a handler sees of a cause: the whole, or its field alone.

@@ -98,7 +98,7 @@ func (a *Admission) manage() error {
 	form := a.options.form()
 	// Names do not depend on the cluster, so what is wrong with them is known already.
 	_, err := configurations.Objects(
-		a.options.Managed, a.options.hooks(nil), admissionregistrationv1.WebhookClientConfig{}, form,
+		a.options.Managed, a.options.hooks(resources{}), admissionregistrationv1.WebhookClientConfig{}, form,
 	)
 	if err != nil {
 		return err

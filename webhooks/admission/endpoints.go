@@ -60,8 +60,12 @@ func endpoints(all []Registration) []server.Endpoint {
 	return made
 }
 
-// hooks are the handlers as the cluster has to know them, given the resources that are reviewed.
-func (o Options) hooks(reviewed []discovery.Resource) []configurations.Hook {
+// sparingTimeout is for handlers that requests go on without, in seconds: far from the 30 of others, as an API server
+// that does not get through waits for all of it.
+const sparingTimeout = 3
+
+// hooks are the handlers as the cluster has to know them, given the resources that are known.
+func (o Options) hooks(known resources) []configurations.Hook {
 	all := make([]configurations.Hook, 0, len(o.Registrations))
 	for _, r := range o.Registrations {
 		hook := configurations.Hook{
@@ -75,11 +79,10 @@ func (o Options) hooks(reviewed []discovery.Resource) []configurations.Hook {
 		if r.Handler.Labels != nil {
 			hook.Labels = configurations.Requirements(r.Handler.Labels)
 		}
-		for _, resource := range reviewed {
-			if r.Selector.Matches(resource) {
-				hook.Resources = append(hook.Resources, resource)
-			}
+		if r.Handler.Sparing {
+			hook.Timeout = sparingTimeout
 		}
+		hook.Resources = known.of(r)
 		all = append(all, hook)
 	}
 	return all

@@ -2,15 +2,12 @@ package admission
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
@@ -40,7 +37,7 @@ func (a *Admission) follow(ctx context.Context) error {
 	if a.crds != nil {
 		watching.Go(func() { a.crds.Run(ctx, changed) })
 	}
-	var known []discovery.Resource
+	var known *resources
 	said, unsettled, pause := "", 0, backoff()
 	for ctx.Err() == nil {
 		found, err := a.scan(ctx, known)
@@ -60,8 +57,8 @@ func (a *Admission) follow(ctx context.Context) error {
 		default:
 			said, pause = "", backoff()
 		}
-		if found != nil && (known == nil || !slices.EqualFunc(found, known, same)) {
-			a.serves(found)
+		if found != nil && (known == nil || !found.same(*known)) {
+			a.serves(*found)
 			known = found
 		}
 		if known != nil && err == nil {
@@ -81,52 +78,13 @@ func (a *Admission) follow(ctx context.Context) error {
 	return nil
 }
 
-// scan gives the resources that are reviewed; not nil, unless nothing is known. Those that the API server cannot tell
-// of now are as before.
-func (a *Admission) scan(ctx context.Context, before []discovery.Resource) ([]discovery.Resource, error) {
-	if len(a.options.Registrations) == 0 {
-		return []discovery.Resource{}, nil // there is nothing to look for
-	}
-	all, err := discovery.Discover(ctx, a.api, a.groups()...)
-	var incomplete *discovery.IncompleteError
-	if err != nil && !errors.As(err, &incomplete) {
-		return before, err
-	}
-	var wants []discovery.Want
-	for _, r := range a.options.Registrations {
-		wants = append(wants, discovery.Want{Selector: r.Selector, Use: discovery.Reviewing})
-	}
-	reviewed := append([]discovery.Resource{}, discovery.Serve(wants, all).Reviewed...)
-	for _, former := range before {
-		unknown := incomplete != nil && incomplete.AboutGroup(former.Group)
-		if unknown && !slices.ContainsFunc(reviewed, func(r discovery.Resource) bool { return same(r, former) }) {
-			reviewed = append(reviewed, former)
-		}
-	}
-	return reviewed, err
-}
-
-// groups are those in which the resources are; nil is all.
-func (a *Admission) groups() (groups []string) {
-	for _, r := range a.options.Registrations {
-		if !r.Selector.Group.Given {
-			return nil
-		}
-		groups = append(groups, r.Selector.Group.Text)
-	}
-	return groups
-}
-
-// same tells whether nothing differs that matters for reviews.
-func same(a, b discovery.Resource) bool { return a.Interchangeable(b) && a.Preferred == b.Preferred }
-
 // serves changes what is served, and what the cluster is told.
-func (a *Admission) serves(reviewed []discovery.Resource) {
+func (a *Admission) serves(known resources) {
 	served := []review.Served{}
-	for _, resource := range reviewed {
+	for _, resource := range known.reviewed {
 		one := review.Served{Resource: resource}
 		for i, r := range a.options.Registrations {
-			if r.Selector.Matches(resource) {
+			if known.has(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
 			}
 		}
@@ -134,7 +92,7 @@ func (a *Admission) serves(reviewed []discovery.Resource) {
 	}
 	a.served.Store(&served)
 	if a.writer != nil {
-		a.writer.Serve(a.options.hooks(reviewed))
+		a.writer.Serve(a.options.hooks(known))
 	}
 }
 

@@ -25,7 +25,7 @@ func (o Options) Objects(
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the resources that webhooks are for: %w", err)
 	}
-	hooks := o.hooks(found)
+	hooks := o.hooks(*found)
 	for _, hook := range hooks {
 		if len(hook.Resources) == 0 {
 			absent = append(absent, hook.ID)

@@ -1,6 +1,7 @@
 package configurations
 
 import (
+	"cmp"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -81,7 +82,7 @@ func (f Form) entry(
 		FailurePolicy:  ptr.To(admissionregistrationv1.Fail),
 		MatchPolicy:    ptr.To(admissionregistrationv1.Equivalent),
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
-		TimeoutSeconds: ptr.To[int32](Timeout), AdmissionReviewVersions: []string{"v1", "v1beta1"},
+		TimeoutSeconds: ptr.To(cmp.Or(h.Timeout, Timeout)), AdmissionReviewVersions: []string{"v1", "v1beta1"},
 	}
 	if h.IgnoreFailures {
 		entry.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)

@@ -36,6 +36,8 @@ type Hook struct {
 	IgnoreFailures bool
 	// Persistent keeps the entry when the operator exits. Kopf: persistent.
 	Persistent bool
+	// Timeout is how many seconds the API server waits for an answer; zero is [Timeout].
+	Timeout int32
 }
 
 func (h Hook) name() string { return cmp.Or(h.Name, h.ID) }

@@ -1,0 +1,89 @@
+package facade
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// finalizerID is the id of the mutating handlers that set the finalizer, one for each selection.
+const finalizerID = "finalizer"
+
+// creations tell what the engine will do with new objects; nothing, before the operator is set up.
+type creations struct {
+	known atomic.Pointer[reconcilers.Creations]
+}
+
+// learn is called with the options of the engine, and again if the startup has changed them.
+func (c *creations) learn(o reconcilers.Options) { c.known.Store(o.Creations()) }
+
+// setsFinalizers gives a mutating handler of the operator's own for each selection whose objects are to be held on
+// their deletion. With it, the object is stored with the finalizer already, which would be a write of its own.
+func (op *Operator) setsFinalizers(all []resolved) (more []resolved) {
+	if !op.settings.values.Admission.FinalizerOnCreate {
+		return nil
+	}
+	for _, one := range all {
+		known := func(other resolved) bool { return other.selector == one.selector }
+		if one.handler.Holds() && !slices.ContainsFunc(more, known) {
+			more = append(more, op.setsFinalizer(one, all))
+		}
+	}
+	return more
+}
+
+// setsFinalizer is the handler of one selection. Nobody waits for it who does not have to.
+func (op *Operator) setsFinalizer(one resolved, all []resolved) resolved {
+	selector := one.selector
+	h := &handlers.Handler{
+		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
+		IgnoreFailures: true, Sparing: true, ReadsRequest: true, Labels: commonLabels(selector, all),
+		Location: op.location,
+	}
+	h.Call = func(ctx context.Context, call *handlers.Call) error { return op.setFinalizer(ctx, selector, call) }
+	return resolved{registration{kind: one.kind, verb: "Mutate", handler: h}, selector}
+}
+
+// setFinalizer adds the finalizer to an object that is about to be created, if the engine would. It denies nothing.
+func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Call) error {
+	known := op.creations.known.Load()
+	if known == nil {
+		return nil
+	}
+	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, call.Object)
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("Cannot tell whether an object that is created needs the finalizer; "+
+			"not setting it now", "error", err.Error())
+		return nil
+	}
+	if hold == nil {
+		return nil
+	}
+	return call.Writes.Remember(hold)
+}
+
+// commonLabels are what all handlers for which objects are held demand of the labels, if it is the same; nil is
+// nothing.
+func commonLabels(of discovery.Selector, all []resolved) (common labels.Selector) {
+	first := true
+	for _, one := range all {
+		own := one.handler.Labels
+		switch {
+		case one.selector != of || !one.handler.Holds():
+		case own == nil:
+			return nil
+		case first:
+			common, first = own, false
+		case common.String() != own.String():
+			return nil
+		}
+	}
+	return common
+}
