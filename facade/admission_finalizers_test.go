@@ -140,6 +140,13 @@ func (w *spent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
+// list is what was written so far.
+func (w *spent) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
+}
+
 // A creation costs one write less, and the deletion is as ever.
 func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -172,14 +179,16 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				createWidget(t, server)
 				time.Sleep(time.Minute)
-				if got := counted.all; len(got) != tc.creation {
+				if got := counted.list(); len(got) != tc.creation {
 					t.Errorf("creation: got %q, want %d writes", got, tc.creation)
 				}
 				server.Delete(served, "ns", "w1")
 				time.Sleep(time.Minute)
-				if got := counted.all; len(got) != tc.creation+tc.afters || server.Object(served, "ns", "w1") != nil {
+				if got := counted.list(); len(got) != tc.creation+tc.afters || server.Object(served, "ns", "w1") != nil {
 					t.Errorf("deletion: got %q in all, %v", got, server.Object(served, "ns", "w1"))
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				if d := cmp.Diff([]string{"create", "delete"}, called); d != "" {
 					t.Errorf("-want, +got:\n%s", d)
 				}
