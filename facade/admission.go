@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -127,7 +128,7 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 	h := handlers.Handler{
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsRequest: true,
 	}
-	_, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
+	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
 	for _, problem := range fn.problems(&h) {
 		ok = false
 		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
@@ -135,6 +136,7 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 	if !ok {
 		return
 	}
+	h.Requires = append(slices.Clip(s.requires), fieldRequires(h.Field, chosen)...)
 	h.Function = reflect.ValueOf(fn.call).Pointer()
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {

@@ -9,6 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // AdmissionOption is an option of Validate and Mutate.
@@ -102,4 +103,21 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 			`nothing else: register one of its own with Operations("DELETE")`))
 	}
 	return all
+}
+
+// fieldRequires is what the options demand of the field, as data: that it is there, unless there is a pattern.
+func fieldRequires(field diff.Path, chosen []option) []handlers.Requirement {
+	if field == nil {
+		return nil
+	}
+	pattern, equals := any(Present), any(nil)
+	for _, o := range chosen {
+		if o.name == ofValue {
+			pattern, equals = o.given, o.equals
+		}
+	}
+	if requirement := required(field, pattern, equals); requirement != nil {
+		return []handlers.Requirement{*requirement}
+	}
+	return nil
 }

@@ -36,6 +36,10 @@ type AdmissionSettings struct {
 	// handled by this operator, be it in another process, or the finalizer stays for ever. It does not go together with
 	// [AsKopf]. Default: false, so objects get the finalizer when the operator has seen them.
 	FinalizerOnCreate bool
+	// WithoutMatchConditions leaves the matchConditions out of the configurations: expressions by which the API server
+	// itself checks annotations, comparisons of labels, and the fields of [InField] and [Value], so that requests for
+	// other objects do not even come. Default: false; with [AsKopf], there are none in any case.
+	WithoutMatchConditions bool
 	// URL is where the API server finds the webhook server if that is not in the cluster, such as
 	// "https://192.168.1.5:9443". With DetectCluster, it is for all other clusters. Kopf: server, with its arguments
 	// host, port and path.

@@ -79,6 +79,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.Options {
 	options := admission.Options{
 		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Path: "/" + op.name,
+		Conditions: !op.settings.values.Admission.WithoutMatchConditions,
 	}
 	if options.AsKopf {
 		options.Path = ""

@@ -27,7 +27,7 @@ func InField(path string) FilterOption {
 // [Absent], a function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in
 // JSON: int64, float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
 func Value(pattern any) FilterOption {
-	return patternOption[FilterOption]("Value", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.Value = p })
+	return patternOption[FilterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern) { h.Value = p })
 }
 
 // OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
@@ -47,7 +47,8 @@ func NewValue(pattern any) UpdateOption {
 func patternOption[O Option](name string, pattern any, set func(*handlers.Handler, handlers.Pattern)) O {
 	matches, equals, err := patternOf(pattern)
 	return inFamily[O](option{
-		name: name, err: named(name, err), equals: equals, set: func(h *handlers.Handler) { set(h, matches) },
+		name: name, err: named(name, err), given: pattern, equals: equals,
+		set: func(h *handlers.Handler) { set(h, matches) },
 	})
 }
 
@@ -84,8 +85,11 @@ func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...U
 // FieldPath("metadata", "labels", "app.kubernetes.io/name") is `metadata.labels."app.kubernetes.io/name"`.
 func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
-// inField is the name of the option.
-const inField = "InField"
+// The names of options.
+const (
+	inField = "InField"
+	ofValue = "Value"
+)
 
 // Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
 // nil where there is none. The type is spelled, the rest is inferred: kopf.Field[int](c). A value that does not fit

@@ -87,6 +87,7 @@ type option struct {
 	set    func(*handlers.Handler)
 	err    error    // why it is wrong
 	parts  []Option // of a Policy
+	given  any      // the pattern of the handler's field, as the user wrote it
 	equals any      // what the handler's field has to be equal to, in JSON
 }
 

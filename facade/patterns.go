@@ -116,7 +116,29 @@ func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T
 
 // WithAnnotation is [Selection.WithAnnotation].
 func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelection[T] {
-	return s.byMetadata("WithAnnotation", "annotations", key, pattern)
+	s = s.byMetadata("WithAnnotation", "annotations", key, pattern)
+	var equals any
+	if text, is := pattern.(string); is {
+		equals = text
+	}
+	if requirement := required(diff.Path{"metadata", "annotations", key}, pattern, equals); requirement != nil {
+		s.requires = append(slices.Clip(s.requires), *requirement)
+	}
+	return s
+}
+
+// required is a pattern as data: a presence, or what a value must be equal to, in its JSON form; nil is none of them.
+func required(path diff.Path, pattern, equals any) *handlers.Requirement {
+	switch presence, _ := pattern.(Presence); {
+	case presence == Present:
+		return &handlers.Requirement{Path: path, Operator: selection.Exists}
+	case presence == Absent:
+		return &handlers.Requirement{Path: path, Operator: selection.DoesNotExist}
+	case equals == nil:
+		return nil
+	default:
+		return &handlers.Requirement{Path: path, Operator: selection.In, Values: []any{equals}}
+	}
 }
 
 func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) ChangeSelection[T] {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
@@ -34,6 +35,7 @@ type ChangeSelection[T client.Object] struct {
 	filters []handlers.Filter
 	labels  []labels.Requirement // of the filters, what a selector can say
 
+	requires []handlers.Requirement // of the filters, what else can be said
 	redacted []diff.Path
 }
 
@@ -88,12 +90,26 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 func (s ChangeSelection[T]) MatchingLabels(selector string) ChangeSelection[T] {
 	s, requirements := s.bySelector("MatchingLabels", selector, handlers.Labels)
 	s.labels = append(slices.Clip(s.labels), requirements...)
-	return s
+	return s.requiring("labels", slices.DeleteFunc(slices.Clone(requirements), saidByObjectSelector))
 }
 
 // MatchingAnnotations is [Selection.MatchingAnnotations].
 func (s ChangeSelection[T]) MatchingAnnotations(selector string) ChangeSelection[T] {
-	s, _ = s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
+	s, requirements := s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
+	return s.requiring("annotations", requirements)
+}
+
+// saidByObjectSelector tells whether the API server can check a requirement of labels without an expression.
+func saidByObjectSelector(r labels.Requirement) bool {
+	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
+}
+
+// requiring remembers what a selector demands, beside the filter that decides.
+func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) ChangeSelection[T] {
+	s.requires = slices.Clip(s.requires)
+	for _, one := range all {
+		s.requires = append(s.requires, handlers.FromSelector(name, one))
+	}
 	return s
 }
 

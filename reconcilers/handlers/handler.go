@@ -109,6 +109,8 @@ type Handler struct {
 	// Labels are what the filters demand of the labels, as far as a selector can say it, so that an API server may ask
 	// for less; nil is nothing. It is the filters that decide.
 	Labels labels.Selector
+	// Requires is what else they demand, and the field, as far as it can be said: for the same reason.
+	Requires []Requirement
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path

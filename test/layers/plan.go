@@ -97,6 +97,7 @@ var House = Plan{
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 4},
 	{Dir: "webhooks", Layer: 4},
+	{Dir: "webhooks/conditions", Layer: 4},
 	{Dir: "webhooks/configurations", Layer: 4},
 	{Dir: "webhooks/tunnels", Layer: 4},
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/conditions"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
 )
@@ -72,6 +73,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			ID: r.Handler.ID, Mutating: r.Handler.Mutating, Operations: r.Handler.Operations,
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
 			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
+			Conditions: conditions.Of(r.Handler),
 		}
 		if !o.AsKopf {
 			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)

@@ -1,0 +1,54 @@
+package facade_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// Conditions are in the configurations unless they are turned off, or these are to be as Kopf's: D-match-conditions.
+func TestMatchConditions(t *testing.T) {
+	const there = `[object == null ? oldObject : object].all(it, it == null || (type(it) == map && "spec" in it && ` +
+		`type(it["spec"]) == map && "size" in it["spec"] && it["spec"]["size"] == 5))`
+	kopfs := kopf.AsKopf()
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		want     map[string]string
+	}{
+		"Default": {"the API server need not send what is not asked for", kopf.Settings{}, map[string]string{
+			"field-1": there,
+		}},
+		"Without": {"the setting turns them off", kopf.Settings{
+			Admission: kopf.AdmissionSettings{WithoutMatchConditions: true},
+		}, nil},
+		"AsKopf": {"Kopf has none", kopfs, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
+			op, api := kopf.New("test.example.org", tc.settings), cluster()
+			kopf.For(op, &Widget{}).Validate("v", admit, kopf.InField("spec.size"), kopf.Value(5))
+			p := startProgram(t, api, op)
+			time.Sleep(5 * time.Second)
+			var got map[string]string
+			for _, entry := range p.entries(t, validating) {
+				for _, one := range entry.MatchConditions {
+					if got == nil {
+						got = map[string]string{}
+					}
+					got[one.Name] = one.Expression
+				}
+			}
+			if d := cmp.Diff(tc.want, got); d != "" || len(p.names(t, validating)) != 1 {
+				t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)
+			}
+			if err := p.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package agreement_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// The mark is D-match-conditions.
+func TestAgreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, asked := filters(), requests()
+		at := operate(t, all)
+		if len(at.entries) != len(all) {
+			t.Fatalf("%d entries for %d filters", len(at.entries), len(all))
+		}
+		compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 28)))
+		for i, one := range all {
+			entry := at.entries[i]
+			matcher := compile(t, compiler, entry)
+			if got := len(entry.MatchConditions); got != one.conditions {
+				t.Errorf("%s: %d conditions, not %d: %v", entry.Name, got, one.conditions, entry.MatchConditions)
+			}
+			for _, r := range asked {
+				if !slices.Contains(entry.Rules[0].Resources, inRule(r.subresource, entry)) {
+					continue // it is never sent
+				}
+				result := matcher.Match(t.Context(), attributes(r), nil, nil)
+				called := at.calls(t, entry, r)
+				if result.Error != nil || called && !result.Matches || result.Matches && !called && !one.more {
+					text, _ := json.Marshal(r)
+					t.Errorf("filter %q (%s): sent: %t (error: %v); called: %t; %v for %.400s", one.name, entry.Name,
+						result.Matches, result.Error, called, entry.MatchConditions, text)
+				}
+			}
+		}
+	})
+}
+
+// inRule is how the rules of an entry name what a request is about.
+func inRule(subresource string, entry admissionregistrationv1.ValidatingWebhook) string {
+	every := slices.Contains(entry.Rules[0].Resources, "widgets/*")
+	switch {
+	case subresource == "":
+		return "widgets"
+	case every:
+		return "widgets/*"
+	default:
+		return "widgets/" + subresource
+	}
+}
+
+// compile makes the conditions of an entry ready, as an API server does.
+func compile(
+	t *testing.T, compiler plugincel.ConditionCompiler, entry admissionregistrationv1.ValidatingWebhook,
+) matchconditions.Matcher {
+	t.Helper()
+	var expressions []plugincel.ExpressionAccessor
+	names := sets.New[string]()
+	for _, one := range entry.MatchConditions {
+		condition := matchconditions.MatchCondition(one)
+		expressions = append(expressions, &condition)
+		if wrong := validation.IsQualifiedName(one.Name); len(wrong) > 0 || names.Has(one.Name) {
+			t.Errorf("the API server refuses the name %q: %v", one.Name, wrong)
+		}
+		names.Insert(one.Name)
+	}
+	ready := compiler.CompileCondition(
+		expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions,
+	)
+	if wrong := ready.CompilationErrors(); len(wrong) > 0 {
+		t.Errorf("%s: the API server refuses the conditions: %v; %v", entry.Name, wrong, entry.MatchConditions)
+	}
+	return matchconditions.NewMatcher(ready, entry.FailurePolicy, "webhook", "validate", entry.Name)
+}
+
+// attributes are a request as an API server has it.
+func attributes(r request) *admission.VersionedAttributes {
+	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+	made := &admission.VersionedAttributes{VersionedKind: kind}
+	if r.object != nil {
+		made.VersionedObject = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.object)}
+	}
+	if r.old != nil {
+		made.VersionedOldObject = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.old)}
+	}
+	made.Attributes = admission.NewAttributesRecord(
+		made.VersionedObject, made.VersionedOldObject, kind, "ns", "w", kind.GroupVersion().WithResource("widgets"),
+		r.subresource, admission.Operation(r.operation), nil, false, &user.DefaultInfo{Name: "ann"},
+	)
+	return made
+}

@@ -1,0 +1,103 @@
+package agreement_test
+
+import (
+	"context"
+	"strings"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// nasty has what texts of CEL, of regular expressions and of formats have to escape.
+const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀�^.*$"
+
+type selection = kopf.Selection[kopf.Dynamic]
+
+// filter is one of the table, and how many conditions come of it.
+type filter struct {
+	name       string
+	narrow     func(selection) selection
+	options    []kopf.AdmissionOption
+	conditions int
+	more       bool // requests may be sent that the operator has no handler for
+}
+
+func annotated(key string, pattern any) func(selection) selection {
+	return func(s selection) selection { return s.WithAnnotation(key, pattern) }
+}
+
+func selected(selector string) func(selection) selection {
+	return func(s selection) selection { return s.MatchingAnnotations(selector) }
+}
+
+func labelled(selector string) func(selection) selection {
+	return func(s selection) selection { return s.MatchingLabels(selector) }
+}
+
+func whole(s selection) selection { return s }
+
+func field(path string, pattern ...any) []kopf.AdmissionOption {
+	options := []kopf.AdmissionOption{kopf.InField(path)}
+	for _, one := range pattern {
+		options = append(options, kopf.Value(one))
+	}
+	return options
+}
+
+func is(any, bool) bool { return true }
+
+func filters() []filter {
+	all := []filter{
+		{name: "no filter", narrow: whole},
+		{name: "present", narrow: annotated("Example.org/a.b-c_d", kopf.Present), conditions: 1},
+		{name: "absent", narrow: annotated("a", kopf.Absent), conditions: 1},
+		{name: "equal", narrow: annotated("a", "x"), conditions: 1},
+		{name: "nasty", narrow: annotated("a", nasty), conditions: 1},
+		{name: "empty", narrow: annotated("a", ""), conditions: 1},
+		{name: "no text", narrow: annotated("a", "\xff"), more: true},
+		{name: "long", narrow: annotated("a", strings.Repeat("x", 20<<10)), more: true},
+		{name: "function", narrow: annotated("a", func(v string, _ bool) bool { return v == "x" }), more: true},
+		{name: "selector", narrow: selected("a,!b,c in (x,y),d notin (x,y),e!=z"), conditions: 5},
+		{name: "equals", narrow: selected("a=x"), conditions: 1},
+		{name: "in", narrow: selected("a in (x,y)"), conditions: 1},
+		{name: "not in", narrow: selected("a notin (x,5)"), conditions: 1},
+		{name: "greater", narrow: selected("a>4"), conditions: 1, more: true},
+		{name: "most", narrow: selected("a<9223372036854775807"), conditions: 1, more: true},
+		{name: "less", narrow: labelled("n<10,tier=prod"), conditions: 1, more: true},
+		{name: "label", narrow: labelled("tier=prod"), more: true},
+		{name: "when", more: true, narrow: func(s selection) selection {
+			return s.When(func(context.Context, kopf.Dynamic) bool { return false })
+		}},
+		{name: "there", narrow: whole, options: field("spec.x"), conditions: 1},
+		{name: "quoted", narrow: whole, options: field(`spec."in.a/\"b"`), conditions: 1},
+		{name: "not there", narrow: whole, options: field("spec.x.y", kopf.Absent), conditions: 1},
+		{name: "pattern", narrow: whole, options: field("spec.x", is), more: true},
+		{name: "deep", narrow: whole, options: field(strings.Repeat("spec.", 20) + "x"), more: true},
+		{name: "too many", conditions: 64, more: true, narrow: func(s selection) selection {
+			for range 70 {
+				s = s.WithAnnotation("a", kopf.Present)
+			}
+			return s
+		}},
+		{name: "any subresource", narrow: annotated("a", "x"), conditions: 1, more: true,
+			options: []kopf.AdmissionOption{kopf.Subresource("*")}},
+		{name: "scale", narrow: annotated("a", "x"), more: true,
+			options: []kopf.AdmissionOption{kopf.Subresource("scale")}},
+		{name: "status", narrow: annotated("a", "x"), conditions: 1,
+			options: []kopf.AdmissionOption{kopf.Subresource("status")}},
+	}
+	for _, value := range values[1:] { // a null cannot be asked for
+		all = append(all, filter{name: "value", narrow: whole, options: field("spec.x", value), conditions: 1})
+	}
+	for _, value := range []any{int64(1) << 60, 1e300} {
+		all = append(all, filter{name: "large", narrow: whole, options: field("spec.x", value), more: true})
+	}
+	return all
+}
+
+// values are compared with one another.
+var values = []any{
+	nil, true, false, "", "x", nasty, int64(0), int64(1), int64(-1), int64(1)<<53 - 1, 0.5, -1e-7, 5e-324, 1.0,
+	[]any{}, []any{nil, "x", int64(1), true}, []any{nil, "x", 1.0, true}, []any{[]any{map[string]any{}}},
+	map[string]any{}, map[string]any{"a": nil}, map[string]any{"y": int64(1), nasty: []any{0.5}},
+	map[string]any{"y": 1.0, nasty: []any{0.5}},
+}

@@ -1,0 +1,126 @@
+package agreement_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// socketless is a webhook server without a port.
+type socketless struct{ mux *http.ServeMux }
+
+func (s *socketless) NeedLeaderElection() bool { return false }
+
+func (s *socketless) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
+
+func (s *socketless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+
+func (s *socketless) StartedChecker() healthz.Checker { return healthz.Ping }
+
+func (s *socketless) WebhookMux() *http.ServeMux { return s.mux }
+
+const managed = "shared.example.org"
+
+var configurations = memapi.Resource{
+	Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
+	Plural: "validatingwebhookconfigurations", Plain: true,
+}
+
+// operating is an operator at work that denies whatever one of its handlers is called for.
+type operating struct {
+	endpoint *socketless
+	entries  []admissionregistrationv1.ValidatingWebhook
+}
+
+// operate runs an operator with a handler for each filter, in a bubble, as long as the test.
+func operate(t *testing.T, all []filter) operating {
+	t.Helper()
+	op := kopf.New("test.example.org", kopf.Settings{
+		Admission: kopf.AdmissionSettings{Managed: managed, URL: "https://here"},
+	})
+	for i, one := range all {
+		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
+			func(context.Context, *kopf.Admission[kopf.Dynamic]) error { return kopf.Deny(418, "called") },
+			one.options...)
+	}
+	api := memapi.New()
+	api.Install(memapi.Resource{
+		Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
+	})
+	mutating := configurations
+	mutating.Kind, mutating.Plural = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
+	api.Install(configurations)
+	api.Install(mutating)
+	endpoint := &socketless{http.NewServeMux()}
+	manager, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), WebhookServer: endpoint,
+	})
+	if err == nil {
+		err = op.SetupWithManager(manager)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	time.Sleep(time.Minute)
+	var kept admissionregistrationv1.ValidatingWebhookConfiguration
+	written := api.Object(configurations, "", managed)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &kept); err != nil {
+		t.Fatal(err)
+	}
+	return operating{endpoint, kept.Webhooks}
+}
+
+// calls tells whether the handler of an entry is called for a request.
+func (o operating) calls(t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request) bool {
+	t.Helper()
+	address, err := url.Parse(*entry.ClientConfig.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"request": map[string]any{
+		"uid": "1", "operation": r.operation, "subResource": r.subresource, "object": r.object, "oldObject": r.old,
+		"resource": map[string]any{"group": "example.org", "version": "v1", "resource": "widgets"},
+		"userInfo": map[string]any{}, "name": "w", "namespace": "ns",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, address.EscapedPath(), bytes.NewReader(text))
+	asked.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	o.endpoint.mux.ServeHTTP(answer, asked)
+	var verdict admissionv1.AdmissionReview
+	if err := json.Unmarshal(answer.Body.Bytes(), &verdict); err != nil || verdict.Response == nil {
+		t.Fatalf("%s: status %d, %s, %v", entry.Name, answer.Code, answer.Body, err)
+	}
+	if out := verdict.Response; !out.Allowed && out.Result.Code != 418 {
+		t.Fatalf("%s: the review failed: %+v", entry.Name, out.Result)
+	}
+	return !verdict.Response.Allowed
+}

@@ -1,0 +1,65 @@
+package conditions
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// API servers take 64 conditions for a webhook. They have no limit for the texts but that of an object, in which there
+// are the entries of all handlers.
+const (
+	maxConditions = 64
+	maxText       = 16 << 10
+)
+
+// Of gives the conditions for the requirements of an admitting handler: what a request must meet for the handler to be
+// called. Where the object of the request is of a kind of its own, as that of a scale, they are met.
+func Of(h *handlers.Handler) (all []admissionregistrationv1.MatchCondition) {
+	var unless string
+	switch h.Subresource {
+	case "", "status":
+	case "*":
+		unless = `has(request.subResource) && request.subResource != "status" || `
+	default:
+		return nil
+	}
+	size := 0
+	for _, required := range h.Requires {
+		said, ok := demand(required)
+		if !ok {
+			continue
+		}
+		one := admissionregistrationv1.MatchCondition{
+			Name:       fmt.Sprintf("%s-%d", nameOf(required), len(all)+1),
+			Expression: unless + fmt.Sprintf(reviewed, said),
+		}
+		if size += len(one.Expression); size > maxText || len(all) == maxConditions {
+			return all
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// reviewed has the demand be about the object that the operator's filters look at: that which is to be or, for a
+// deletion, that which is. It has a name, as the demand needs it several times.
+const reviewed = "[object == null ? oldObject : object].all(" + it + ", " + it + " == null || %s)"
+
+// it is what the object is called in demands.
+const it = "it"
+
+// nameOf is what a condition is called after.
+func nameOf(r handlers.Requirement) string {
+	if len(r.Path) == 3 && r.Path.HasPrefix("metadata") {
+		switch r.Path[1] {
+		case "annotations":
+			return "annotation"
+		case "labels":
+			return "label"
+		}
+	}
+	return "field"
+}
