@@ -23,7 +23,7 @@ func conditioned(place, address string) *kopf.Operator {
 	deny := func(_ context.Context, a *widgetAdmission) error { return kopf.Deny(http.StatusLocked, "%s", a.ID) }
 	widgets := kopf.For(op, &v1.Widget{}).WithLabel(admittedIn, place)
 	widgets.WithAnnotation("Example.org/a.b-c_d", nasty).Validate("nasty", deny)
-	widgets.MatchingAnnotations("a,!b,c in (x,y),d notin (x,y),e!=z,f>4,g<-4").Validate("selector", deny)
+	widgets.MatchingAnnotations("a,!b,c in (x,y),d notin (x,y),e!=z,f>4,g<4").Validate("selector", deny)
 	widgets.Validate("size", deny, kopf.InField("spec.size"), kopf.Value(7))
 	widgets.Validate("tags", deny, kopf.InField("spec.tags"), kopf.Value([]string{"x", nasty}))
 	many := widgets
@@ -72,7 +72,8 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 		before := asked()
 		Expect(before).To(HaveEach(BeNumerically(">", 0)))
 		fits["b"] = ""
-		Expect(attempt(map[string]string{"Example.org/a.b-c_d": "other"}, map[string]any{"size": int64(8)})).To(BeZero())
+		other := map[string]string{"Example.org/a.b-c_d": "other"}
+		Expect(attempt(other, map[string]any{"size": int64(8)})).To(BeZero())
 		Expect(attempt(fits, map[string]any{"tags": []any{nasty}})).To(BeZero())
 		Expect(asked()).To(Equal(before))
 	}, SpecTimeout(patience))
