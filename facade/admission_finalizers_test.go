@@ -184,8 +184,9 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				}
 				server.Delete(served, "ns", "w1")
 				time.Sleep(time.Minute)
-				if got := counted.list(); len(got) != tc.creation+tc.afters || server.Object(served, "ns", "w1") != nil {
-					t.Errorf("deletion: got %q in all, %v", got, server.Object(served, "ns", "w1"))
+				left := server.Object(served, "ns", "w1")
+				if got := counted.list(); len(got) != tc.creation+tc.afters || left != nil {
+					t.Errorf("deletion: got %q in all, %v", got, left)
 				}
 				mu.Lock()
 				defer mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -106,7 +108,7 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 }
 
 // fieldRequires is what the options demand of the field, as data: that it is there, unless there is a pattern.
-func fieldRequires(field diff.Path, chosen []option) []handlers.Requirement {
+func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement {
 	if field == nil {
 		return nil
 	}
@@ -117,7 +119,7 @@ func fieldRequires(field diff.Path, chosen []option) []handlers.Requirement {
 		}
 	}
 	if requirement := required(field, pattern, equals); requirement != nil {
-		return []handlers.Requirement{*requirement}
+		return []requirements.Requirement{*requirement}
 	}
 	return nil
 }

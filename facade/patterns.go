@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -128,16 +130,16 @@ func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelect
 }
 
 // required is a pattern as data: a presence, or what a value must be equal to, in its JSON form; nil is none of them.
-func required(path diff.Path, pattern, equals any) *handlers.Requirement {
+func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:
-		return &handlers.Requirement{Path: path, Operator: selection.Exists}
+		return &requirements.Requirement{Path: path, Operator: selection.Exists}
 	case presence == Absent:
-		return &handlers.Requirement{Path: path, Operator: selection.DoesNotExist}
+		return &requirements.Requirement{Path: path, Operator: selection.DoesNotExist}
 	case equals == nil:
 		return nil
 	default:
-		return &handlers.Requirement{Path: path, Operator: selection.In, Values: []any{equals}}
+		return &requirements.Requirement{Path: path, Operator: selection.In, Values: []any{equals}}
 	}
 }
 

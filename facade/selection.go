@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +37,7 @@ type ChangeSelection[T client.Object] struct {
 	filters []handlers.Filter
 	labels  []labels.Requirement // of the filters, what a selector can say
 
-	requires []handlers.Requirement // of the filters, what else can be said
+	requires []requirements.Requirement // of the filters, what else can be said
 	redacted []diff.Path
 }
 
@@ -108,7 +110,7 @@ func saidByObjectSelector(r labels.Requirement) bool {
 func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) ChangeSelection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
-		s.requires = append(s.requires, handlers.FromSelector(name, one))
+		s.requires = append(s.requires, requirements.FromSelector(name, one))
 	}
 	return s
 }

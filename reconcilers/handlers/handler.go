@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -110,7 +112,7 @@ type Handler struct {
 	// for less; nil is nothing. It is the filters that decide.
 	Labels labels.Selector
 	// Requires is what else they demand, and the field, as far as it can be said: for the same reason.
-	Requires []Requirement
+	Requires []requirements.Requirement
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path

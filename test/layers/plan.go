@@ -77,6 +77,7 @@ var House = Plan{
 	{Dir: "reconcilers/internal/repeating", Layer: 2},
 	{Dir: "reconcilers/internal/fence", Layer: 2},
 	{Dir: "reconcilers/internal/timing", Layer: 2},
+	{Dir: "reconcilers/requirements", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/health", Layer: 2, Only: pure()},
 	{Dir: "reconcilers/storages", Layer: 2},

@@ -3,6 +3,8 @@ package conditions
 import (
 	"fmt"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -52,7 +54,7 @@ const reviewed = "[object == null ? oldObject : object].all(" + it + ", " + it +
 const it = "it"
 
 // nameOf is what a condition is called after.
-func nameOf(r handlers.Requirement) string {
+func nameOf(r requirements.Requirement) string {
 	if len(r.Path) == 3 && r.Path.HasPrefix("metadata") {
 		switch r.Path[1] {
 		case "annotations":

@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+
 	"k8s.io/apimachinery/pkg/selection"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -15,7 +16,7 @@ import (
 const maxDepth = 16
 
 // demand says one requirement, as an expression in parentheses; false means that it cannot be said.
-func demand(r handlers.Requirement) (text string, ok bool) {
+func demand(r requirements.Requirement) (text string, ok bool) {
 	there, value, ok := place(r.Path)
 	if !ok {
 		return "", false
@@ -85,7 +86,7 @@ func among(value string, all []any) (string, bool) {
 
 // compared says that a text is an integer on one side of the bound. What may not fit into 64 bits is left to the
 // filters, as CEL would fail; and so is what is so long that it would take a regular expression long.
-func compared(value, operator string, r handlers.Requirement) (string, bool) {
+func compared(value, operator string, r requirements.Requirement) (string, bool) {
 	if len(r.Values) != 1 || !r.Texts {
 		return "", false
 	}

@@ -5,6 +5,6 @@
 // it cannot say exactly, it leaves out, so a condition is never false where the filters are true; it never decides what
 // is asked. It knows no cluster and evaluates nothing.
 //
-// Neighbours: reconcilers/handlers below it has the filters, and what they require; webhooks/configurations has the
+// Neighbours: reconcilers/requirements below it has what filters require; webhooks/configurations has the
 // entries that the conditions are in. facade/rules/agreement compares both sides.
 package conditions

@@ -1,4 +1,4 @@
-package handlers
+package requirements
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,8 +14,8 @@ type Requirement struct {
 	// Operator is one of those of selectors. What is not there is in no values, and only a text that is an integer is
 	// greater or less.
 	Operator selection.Operator
-	// Values are what In, NotIn and the like compare with, as JSON has it, in the way of [Equals]; for GreaterThan and
-	// LessThan, one text that is an integer.
+	// Values are what In, NotIn and the like compare with, as JSON has it, in the way of handlers.Equals; for
+	// GreaterThan and LessThan, one text that is an integer.
 	Values []any
 	// Texts takes anything but a text for absent, as selectors do.
 	Texts bool

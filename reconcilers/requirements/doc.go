@@ -1,0 +1,8 @@
+// Package requirements has what filters demand of objects as data, where it can be said so: for those who check it
+// elsewhere, as API servers do for admission.
+//
+// It stands apart because filters themselves are functions, and it is they that decide: whoever reads requirements may
+// ask for less than everything, and never decides by them.
+//
+// Neighbours: reconcilers/handlers keeps them with each handler, webhooks/conditions says them in CEL.
+package requirements
