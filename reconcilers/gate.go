@@ -16,12 +16,13 @@ import (
 // Options.PauseTimeout, and what came of it is written; background handlers are told to stop at once. Without the
 // permission to write, all of it ends at once.
 type Gate struct {
-	mu         sync.Mutex
-	closed     bool
-	until      time.Time // end of the permission to write; zero is no end
-	lapsed     bool      // that is over, or something runs that has begun before it was over once
-	lapse      *time.Timer
-	permission context.Context // ends with the permission; nil while nobody waits for that
+	mu     sync.Mutex
+	closed bool
+	until  time.Time // end of the permission to write; zero is no end
+	lapsed bool      // that is over, or something runs that has begun before it was over once
+	lapse  *time.Timer
+	// permission ends with the permission; nil while nobody waits for that.
+	permission context.Context //nolint:containedctx // only its end is of interest, and why
 	withdraw   context.CancelCauseFunc
 	changed    chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
 	busy       int

@@ -19,7 +19,8 @@ func TestBusy(t *testing.T) {
 	gate := &reconcilers.Gate{}
 	idle := gate.Idle()
 	<-idle
-	if !gate.Enter() || !gate.Enter() || gate.Busy() != 2 {
+	first, second := gate.Enter(), gate.Enter()
+	if !first || !second || gate.Busy() != 2 {
 		t.Fatalf("of an open gate: %d of 2", gate.Busy())
 	}
 	idle = gate.Idle()

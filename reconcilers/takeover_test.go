@@ -48,7 +48,7 @@ func newFleet(t *testing.T, size int) *fleet {
 		o := p.object("ConfigMap", fmt.Sprint("c", n))
 		o.SetAnnotations(handled.GetAnnotations())
 		o.SetFinalizers(handled.GetFinalizers())
-		if err := p.Create(context.Background(), o); err != nil {
+		if err := p.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}

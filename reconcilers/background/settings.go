@@ -79,7 +79,7 @@ type Settings struct {
 	Gate Gate
 	// Permission ends when nothing may be written any more, as others may handle the objects: the contexts of handlers
 	// end at once then. Nil never does.
-	Permission context.Context
+	Permission context.Context //nolint:containedctx // only its end is of interest, and why
 	// Forgotten gets the uid of a deleted object when its last handler has ended; it must be quick. It may be nil.
 	Forgotten func(types.UID)
 	// Log names the resource.

@@ -50,7 +50,7 @@ func newGame(t *testing.T, lifetime time.Duration, operators int) *game {
 	if err := api.Create(t.Context(), place); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.must(api.Delete(context.Background(), place)) })
+	t.Cleanup(func() { g.must(api.Delete(context.WithoutCancel(t.Context()), place)) })
 	for i := range 6 {
 		object := newObject(fmt.Sprintf("o%d", i))
 		g.must(api.Create(t.Context(), object))

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,8 +59,8 @@ var _ = Describe("The manifests in config/webhook", func() {
 			func(context.Context, *widgetAdmission) error { return nil })
 		running := startAs(own, op)
 
-		var kept admissionv1.ValidatingWebhookConfiguration
-		Eventually(func() ([]admissionv1.ValidatingWebhook, error) {
+		var kept admissionregistrationv1.ValidatingWebhookConfiguration
+		Eventually(func() ([]admissionregistrationv1.ValidatingWebhook, error) {
 			err := api.Get(ctx, client.ObjectKey{Name: "manifests.example.org"}, &kept)
 			return kept.Webhooks, client.IgnoreNotFound(err)
 		}).Should(HaveLen(1))

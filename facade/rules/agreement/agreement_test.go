@@ -1,7 +1,7 @@
 package agreement_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -42,9 +42,8 @@ func TestAgreement(t *testing.T) {
 				result := matcher.Match(t.Context(), attributes(r), nil, nil)
 				called := at.calls(t, entry, r)
 				if result.Error != nil || called && !result.Matches || result.Matches && !called && !one.more {
-					text, _ := json.Marshal(r)
 					t.Errorf("filter %q (%s): sent: %t (error: %v); called: %t; %v for %.400s", one.name, entry.Name,
-						result.Matches, result.Error, called, entry.MatchConditions, text)
+						result.Matches, result.Error, called, entry.MatchConditions, fmt.Sprintf("%+v", r))
 				}
 			}
 		}
