@@ -61,7 +61,7 @@ func (a *AdmissionSettings) lead(m ctrl.Manager, o *admission.Options) {
 	case a.Tunnel != nil:
 		o.Tunnel, o.Local, o.Path = a.Tunnel, a.local(), "/"+tunnels.Secret()+o.Path
 	case a.URL != "" && a.DetectCluster:
-		o.Tunnel, o.Local = tunnels.Fixed(a.URL), a.local()
+		o.Tunnel = tunnels.Fixed(a.URL)
 	}
 	if a.DetectCluster {
 		o.Local = a.local()

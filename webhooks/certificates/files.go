@@ -1,15 +1,12 @@
 package certificates
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
-	"os"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // bundleInterval is how often the file of the bundle is read, of which no watcher tells.
@@ -59,16 +56,9 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 		}
 	})
 	go func() { failed <- f.watcher.Start(ctx) }()
-	var last []byte
+	known := announced{told: told}
 	for ctx.Err() == nil {
-		bundle, err := f.given.bundle()
-		switch {
-		case err != nil:
-			logf.FromContext(ctx).Error(err, "Cannot read the CA bundle of webhooks; the former one stays")
-		case !bytes.Equal(bundle, last):
-			last = bundle
-			told(bundle)
-		}
+		known.review(ctx, f.given.bundle)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -92,9 +82,5 @@ func (f Files) bundle() ([]byte, error) {
 	if path == "" {
 		path = f.Certificate
 	}
-	bundle, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the CA bundle of webhooks: %w", err)
-	}
-	return bundle, nil
+	return readBundle(path)
 }

@@ -1,15 +1,10 @@
 package certificates
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"os"
 	"time"
-
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // foreign is a certificate of which only the bundle is known.
@@ -25,16 +20,9 @@ func Foreign(bundle string) (Source, error) {
 
 // Run implements Source.
 func (f foreign) Run(ctx context.Context, told func(bundle []byte)) error {
-	var last []byte
+	known := announced{told: told}
 	for ctx.Err() == nil {
-		bundle, err := f.bundle()
-		switch {
-		case err != nil:
-			logf.FromContext(ctx).Error(err, "Cannot read the CA bundle of webhooks; the former one stays")
-		case !bytes.Equal(bundle, last):
-			last = bundle
-			told(bundle)
-		}
+		known.review(ctx, f.bundle)
 		select {
 		case <-ctx.Done():
 		case <-time.After(bundleInterval):
@@ -48,13 +36,4 @@ func (f foreign) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("the certificate is somebody else's, and nothing but its CA is known")
 }
 
-func (f foreign) bundle() ([]byte, error) {
-	bundle, err := os.ReadFile(f.path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the CA bundle of webhooks: %w", err)
-	}
-	if len(bundle) == 0 {
-		return nil, fmt.Errorf("reading the CA bundle of webhooks: %s is empty", f.path) // it may be written just now
-	}
-	return bundle, nil
-}
+func (f foreign) bundle() ([]byte, error) { return readBundle(f.path) }

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,12 @@ func TestFilesBundle(t *testing.T) {
 	}
 	if _, err := given.Open(); err == nil {
 		t.Error("there is no file of the bundle")
+	}
+	if err := os.WriteFile(ca, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := given.Open(); err == nil || !strings.Contains(err.Error(), ca+" is empty") {
+		t.Errorf("API servers would trust the CAs of their system instead: got the error %v", err)
 	}
 	if err := os.WriteFile(ca, []byte("from the file"), 0o600); err != nil {
 		t.Fatal(err)
