@@ -99,7 +99,7 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 		echo 'skipped, there is no python3 with venv: ./test/interop'; \
 		suites=$$(printf '%s' "$$suites" | sed 's|\./test/interop/\.\.\.||'); \
 	fi; \
-	assets=$$($(CONTROLPLANE) assets); \
+	assets=$$($(CONTROLPLANE) assets $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
 	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) -- $(LIMIT) $(RACE) $$suites; \
 	for suite in $(NESTED_SUITES); do \
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
