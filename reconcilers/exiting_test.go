@@ -3,6 +3,7 @@ package reconcilers_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,4 +90,56 @@ func TestHandlersDuringAPause(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
+}
+
+// Whoever ends a paused operator waits no longer than for another one: what still runs in the grace of the pause has
+// the time of an exit.
+func TestExitInTheGraceOfAPause(t *testing.T) {
+	slow := func(ctx context.Context, _ *handlers.Call) error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Hour):
+		}
+		return context.Cause(ctx)
+	}
+	tests := map[string]struct {
+		reason  string
+		handler *handlers.Handler
+		want    time.Duration
+		cause   error
+	}{
+		"Change": {"the exit has its moment", &handlers.Handler{ID: "h", Reason: cause.Create, Call: slow},
+			2 * time.Second, execution.ErrExiting},
+		"Event": {"as for changes", &handlers.Handler{ID: "h", Family: handlers.Watching, Call: slow},
+			2 * time.Second, execution.ErrExiting},
+		"Tick":   {"it ends at once", timer("h", 5*time.Minute, slow), 0, execution.ErrExiting},
+		"Daemon": {"it was told in the pause", daemon("h", handlers.Background{}, slow), 0, execution.ErrPaused},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, gate := memapi.New(), &reconcilers.Gate{}
+				newPeople(t, server).create("ConfigMap", "c")
+				var ended atomic.Value
+				call := tc.handler.Call
+				tc.handler.Call = func(ctx context.Context, c *handlers.Call) error {
+					ended.Store(call(ctx, c))
+					return nil
+				}
+				stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: 10 * time.Minute},
+					to(t, "configmaps", tc.handler))
+				time.Sleep(10 * time.Second)
+				gate.Set(true)
+				time.Sleep(10 * time.Second)
+				began := time.Now()
+				stop()
+				if took := time.Since(began); took != tc.want {
+					t.Errorf("%s: the exit took %s, want %s", tc.reason, took, tc.want)
+				}
+				if got := ended.Load(); got != tc.cause {
+					t.Errorf("%s: ended by %v, want %v", tc.reason, got, tc.cause)
+				}
+			})
+		})
+	}
 }

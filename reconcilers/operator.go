@@ -129,6 +129,7 @@ func (o *operator) run(ctx context.Context) {
 	if o.options.Beside != nil {
 		background.Go(func() { o.options.Beside(posting) })
 	}
+	o.controllers.Exiting = ctx.Done()
 	background.Go(func() { o.fill(ctx, o.readiness) })
 	o.health.Reach(health.Started)
 	// Whatever pauses the operator: those who decide that may have to know the namespaces.

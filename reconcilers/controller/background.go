@@ -16,7 +16,7 @@ import (
 var _ background.Service = (*Controller)(nil)
 
 // beginBackground lets the background handlers run until the context ends, or what it gives is called, which waits for
-// them.
+// them, and for a shorter time when the operator exits meanwhile.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	settings, resource := c.deps.Settings, c.resource // a copy: the supervisor outlives the controller, and its cache
 	c.background.Begin(background.Settings{
@@ -27,16 +27,22 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		Permission: c.deps.permission(), Forgotten: settings.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.
-	stopped := make(chan struct{})
+	ended, stopped := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		c.background.Stop(stopReason(ctx))
+		select {
+		case <-ended:
+		case <-c.deps.Exiting:
+			c.background.Stop(background.Exiting)
+		}
 	})
 	return func() {
+		c.background.End(stopReason(ctx))
+		close(ended)
 		if !stop() {
 			<-stopped // it must not come after the next beginning
 		}
-		c.background.End(stopReason(ctx))
 	}
 }
 

@@ -61,6 +61,8 @@ type Dependencies struct {
 	Health *health.Health
 	// Resync is requested when a kind is not found where it was.
 	Resync resync.Requester
+	// Exiting is closed when the operator exits, be it paused or not. Nil never is.
+	Exiting <-chan struct{}
 	// Abandoned is closed when nobody waits for the end of handlers any more: their contexts end at once. Nil never is.
 	Abandoned <-chan struct{}
 
