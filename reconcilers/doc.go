@@ -12,8 +12,8 @@
 // (newClaim), and adds the operator to the manager. When that starts, Options.Begin may wait, and change the options;
 // Options.End is called last of all. In between, orchestration.Orchestrator.Run asks
 // discovery.Inquiry.Resolve what each selector means now, again at every resync that the discovery.CRDWatcher or a
-// failing watch requests, and starts and stops controllers accordingly. controller.Run serves one resource: for each
-// namespace a Controller with an informer, a queue and passes.
+// failing watch requests, and starts and stops controllers accordingly. controller.Run serves one resource whenever
+// the Gate is open: for each namespace a Controller with an informer, a queue and passes.
 //
 // # The way of one object
 //

@@ -136,7 +136,7 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 				if took := time.Since(began); took != tc.want {
 					t.Errorf("%s: the exit took %s, want %s", tc.reason, took, tc.want)
 				}
-				if got := ended.Load(); got != tc.cause {
+				if got, _ := ended.Load().(error); !errors.Is(got, tc.cause) {
 					t.Errorf("%s: ended by %v, want %v", tc.reason, got, tc.cause)
 				}
 			})

@@ -12,9 +12,9 @@ import (
 // Gate says whether an operator may act, as another one of a higher priority may object to that. Nil and the zero value
 // are open. Close it before the start of an operator that must not act before it is asked to.
 //
-// While it is closed, nothing is watched, and no handler is called. What runs when it closes may finish within
-// Options.PauseTimeout, and what came of it is written; background handlers are told to stop at once. Without the
-// permission to write, all of it ends at once.
+// While it is closed, no objects are watched, and no handler is called; kinds and namespaces are followed still. What
+// runs when it closes may finish within Options.PauseTimeout, and what came of it is written; background handlers are
+// told to stop at once. Without the permission to write, all of it ends at once.
 type Gate struct {
 	mu     sync.Mutex
 	closed bool
@@ -143,8 +143,8 @@ func (g *Gate) state() (closed bool, changed <-chan struct{}) {
 	return g.closed || g.lapsed, g.changed
 }
 
-// pass runs the function again and again, as long as the gate is open, until the context ends. Its context ends with
-// ErrPaused when the gate is closed.
+// pass runs the function once at each opening of the gate, until the context ends. The function's context ends with
+// ErrPaused when the gate is closed, and the next opening waits for its return.
 func (g *Gate) pass(ctx context.Context, run func(context.Context)) {
 	for ctx.Err() == nil {
 		closed, changed := g.state()
@@ -164,6 +164,6 @@ func (g *Gate) pass(ctx context.Context, run func(context.Context)) {
 			}
 		}()
 		run(running)
-		pause(nil)
+		<-running.Done()
 	}
 }

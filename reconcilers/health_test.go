@@ -209,7 +209,7 @@ func TestReadyWithoutWork(t *testing.T) {
 		m.want("paused", m.ready)
 		gate.Set(false)
 		time.Sleep(time.Minute)
-		m.want("at work again", m.ready, "discovery")
+		m.want("at work again", m.ready, "caches: configmaps: not listed yet: ")
 	})
 }
 

@@ -132,14 +132,19 @@ func (o *operator) run(ctx context.Context) {
 	o.controllers.Exiting = ctx.Done()
 	background.Go(func() { o.fill(ctx, o.readiness) })
 	o.health.Reach(health.Started)
-	// Whatever pauses the operator: those who decide that may have to know the namespaces.
+	// Whatever pauses the operator: those who decide that may have to know the namespaces, and what there is to be
+	// served is known as soon as it goes on.
 	if watch := o.beginScopes(ctx); watch != nil {
 		background.Go(watch)
 	}
-	o.options.Gate.pass(ctx, func(ctx context.Context) {
-		o.beginServing(ctx)
-		o.orchestrator.Run(ctx)
+	o.health.Serve(ctx, o.options.Gate.Open, o.readiness.Waiting)
+	background.Go(func() {
+		o.options.Gate.pass(ctx, func(ctx context.Context) {
+			o.beginServing()
+			o.readiness.Remind(ctx)
+		})
 	})
+	o.orchestrator.Run(ctx)
 }
 
 // fill says when the indices are filled, whoever fills them first.
@@ -149,7 +154,8 @@ func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
 	}
 }
 
-// Run serves one resource in all its namespaces until the context ends, unless it is refused.
+// Run serves one resource in all its namespaces, whenever the gate is open, until the context ends, unless it is
+// refused.
 func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 	release, err := o.claim.acquire(a.Resource)
 	if err == nil {
@@ -161,9 +167,13 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		o.refuse(a.Resource)
 		return
 	}
-	controller.Run(ctx, o.controllers, a.Resource, o.namespacesOf(a.Resource), a.Handlers)
-	cause := context.Cause(ctx)
-	if errors.Is(cause, controller.ErrRestarting) || errors.Is(cause, controller.ErrRemoved) {
+	namespaces := o.namespacesOf(a.Resource)
+	o.options.Gate.pass(ctx, func(ctx context.Context) {
+		o.beginServing()
+		controller.Run(ctx, o.controllers, a.Resource, namespaces, a.Handlers)
+	})
+	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
+		controller.Forget(o.controllers, a.Resource, a.Handlers) // controllers that a pause has ended have not
 		names, _ := o.scopes.live.Current()
 		o.readinessWithout(a.Resource, names)
 	}

@@ -100,6 +100,7 @@ func (x *indexing) run(ctx context.Context) {
 	var filling sync.WaitGroup
 	defer filling.Wait()
 	filling.Go(func() { x.operator.fill(ctx, x.readiness) })
+	filling.Go(func() { x.readiness.Remind(ctx) })
 	if watch := x.operator.beginScopes(ctx); watch != nil {
 		filling.Go(watch)
 	}
@@ -108,21 +109,20 @@ func (x *indexing) run(ctx context.Context) {
 
 // Announce notes which resources are waited for.
 func (x *indexing) Announce(
-	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
+	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.announced, x.assigned, x.unanswered = true, all, unanswered
 	names, _ := s.live.Current()
-	x.announce(ctx, names)
+	x.announce(names)
 }
 
 // announce is for what is assigned, in these namespaces. The lock of the scopes is held.
-func (x *indexing) announce(ctx context.Context, names []string) {
+func (x *indexing) announce(names []string) {
 	if x.announced {
-		filling, unknown := x.operator.options.indexed(x.assigned, x.refused, x.unanswered, names)
-		x.readiness.Begin(ctx, filling, unknown)
+		x.readiness.Begin(x.operator.options.indexed(x.assigned, x.refused, x.unanswered, names))
 	}
 }
 
@@ -140,8 +140,7 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	controller.Index(ctx, x.controllers, a.Resource, x.operator.liveOf(a.Resource), slices.Clone(own))
-	cause := context.Cause(ctx)
-	if errors.Is(cause, controller.ErrRestarting) || errors.Is(cause, controller.ErrRemoved) {
+	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		x.without(a.Resource, false)
 	}
 }

@@ -23,7 +23,8 @@ type scopes struct {
 	client dynamic.Interface
 
 	mu         sync.Mutex // held while the namespaces change, so that nothing runs unannounced
-	announced  bool       // since the operator has begun to serve, or gone on
+	serving    bool       // the gate has been open
+	announced  bool
 	assigned   []orchestration.Assignment
 	unanswered []discovery.Selector
 	refused    map[schema.GroupResource]bool
@@ -86,10 +87,10 @@ func (o *operator) serve(ctx context.Context, names []string) {
 			"vanished", vanished)
 	}
 	if s.announced {
-		o.announce(ctx, names)
+		o.announce(names)
 	}
 	if o.indexing != nil {
-		o.indexing.announce(ctx, names)
+		o.indexing.announce(names)
 	}
 	s.live.Set(names)
 }
@@ -99,29 +100,37 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// beginServing is called when the operator begins to serve, and when it goes on after a pause.
-func (o *operator) beginServing(ctx context.Context) {
-	o.scopes.mu.Lock()
-	defer o.scopes.mu.Unlock()
-	o.scopes.announced = false
-	o.health.Serve(ctx, o.readiness.Waiting)
+// beginServing is called whenever the gate opens, before anything is served. At the first time, handlers begin to wait
+// for the indices of what is there by then: whatever comes in a pause before that is there in time.
+func (o *operator) beginServing() {
+	s := o.scopes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.serving {
+		return
+	}
+	s.serving = true
+	if s.announced {
+		names, _ := s.live.Current()
+		o.announce(names)
+	}
 }
 
 // Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
 // all of it is.
 func (o *operator) Announce(
-	ctx context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
+	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.announced, s.assigned, s.unanswered = true, all, unanswered
 	names, _ := s.live.Current()
-	o.announce(ctx, names)
+	o.announce(names)
 }
 
 // announce is for what is assigned, in these namespaces; nil ones are not known yet. The lock is held.
-func (o *operator) announce(ctx context.Context, names []string) {
+func (o *operator) announce(names []string) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assigned {
 		serving = append(serving, scopesOf(a.Resource, names)...)
@@ -138,8 +147,9 @@ func (o *operator) announce(ctx context.Context, names []string) {
 			o.refuseIn(a.Resource, names)
 		}
 	}
-	filling, indexing := o.options.indexed(o.scopes.assigned, o.scopes.refused, o.scopes.unanswered, names)
-	o.readiness.Begin(ctx, filling, indexing)
+	if o.scopes.serving {
+		o.readiness.Begin(o.options.indexed(o.scopes.assigned, o.scopes.refused, o.scopes.unanswered, names))
+	}
 }
 
 // indexed are the scopes with indices that are filled for what is assigned, and what may mean further ones.

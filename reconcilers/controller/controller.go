@@ -106,6 +106,7 @@ func (c *Controller) beginMemory() {
 // run serves the kind until the context ends. A failure of the kind ends nothing else.
 func (c *Controller) run(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
+	defer c.health.End()
 	for ctx.Err() == nil {
 		err := c.runOnce(ctx)
 		if ctx.Err() != nil {

@@ -50,6 +50,14 @@ func Run(
 	s.follow(ctx, namespaces)
 }
 
+// Forget forgets all objects of a resource that is not served any more, and of which nothing runs.
+func Forget(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
+	s := &scopes{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
+	for _, name := range deps.Memory.Namespaces(r.GroupResource()) {
+		s.abandon(name)
+	}
+}
+
 // follow has each of the namespaces served until the context ends.
 func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
 	defer s.all.Wait()

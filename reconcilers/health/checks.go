@@ -70,10 +70,7 @@ func (h *Health) startup() error {
 // whileServing is the check for as long as the operator should be serving.
 func (h *Health) whileServing(check func() error) func() error {
 	return func() error {
-		h.mu.Lock()
-		serving := h.serving
-		h.mu.Unlock()
-		if serving == nil || serving.Err() != nil {
+		if !h.isServing() {
 			return nil
 		}
 		return check()

@@ -29,7 +29,7 @@ type Health struct {
 	mu         sync.Mutex
 	limits     Limits
 	stage      Stage
-	serving    context.Context //nolint:containedctx // it says whether the operator serves now; nil is not yet
+	serving    func() bool // nil is not yet
 	unfilled   func() []string
 	asked      bool // the API server was asked what is to be served
 	unanswered []string
@@ -79,16 +79,23 @@ func (h *Health) Reach(stage Stage) {
 	h.stage = max(h.stage, stage)
 }
 
-// Serve notes that the operator should be serving from now on, until the context ends: it exits, or is paused. What its
-// handlers wait for are the unfilled scopes, whose indices they need.
-func (h *Health) Serve(ctx context.Context, unfilled func() []string) {
+// Serve notes that the operator should be serving from now on, until the context ends, whenever the function is true:
+// while it is paused, it should not. What its handlers wait for are the unfilled scopes, whose indices they need.
+func (h *Health) Serve(ctx context.Context, open func() bool, unfilled func() []string) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.serving, h.unfilled, h.asked, h.unanswered = ctx, unfilled, false, nil
-	clear(h.scopes)
+	h.serving, h.unfilled = func() bool { return ctx.Err() == nil && open() }, unfilled
+}
+
+// isServing tells whether the operator should be serving now.
+func (h *Health) isServing() bool {
+	h.mu.Lock()
+	serving := h.serving
+	h.mu.Unlock()
+	return serving != nil && serving()
 }
 
 // Announce notes what should be served by now: scopes, by their names. The selectors that the API server has not
@@ -158,8 +165,5 @@ func (h *Health) AtWork(ctx context.Context) bool {
 }
 
 func (h *Health) atWork() bool {
-	h.mu.Lock()
-	serving := h.serving != nil && h.serving.Err() == nil
-	h.mu.Unlock()
-	return serving && !slices.ContainsFunc(h.Ready(), func(c Check) bool { return c.Run() != nil })
+	return h.isServing() && !slices.ContainsFunc(h.Ready(), func(c Check) bool { return c.Run() != nil })
 }

@@ -35,11 +35,13 @@ func want(t *testing.T, reason string, checks []health.Check, texts ...string) {
 // filled has no index that is waited for.
 func filled() []string { return nil }
 
+func open() bool { return true }
+
 // serving is an operator that serves the scopes.
 func serving(ctx context.Context, scopes ...string) *health.Health {
 	h := health.New()
 	h.Reach(health.Started)
-	h.Serve(ctx, filled)
+	h.Serve(ctx, open, filled)
 	h.Announce(scopes, nil)
 	return h
 }
@@ -76,21 +78,44 @@ func TestStages(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	h := health.New()
 	h.Reach(health.Started)
-	h.Serve(t.Context(), filled)
+	h.Serve(t.Context(), open, filled)
 	want(t, "nothing is known", h.Ready(), "discovery: the API server has not answered yet")
 	h.Announce(nil, []string{"pods", "nodes"})
 	want(t, "they are named", h.Ready(), "discovery: the API server has not answered yet for: pods, nodes")
 	h.Announce(nil, nil)
 	want(t, "there is nothing to be served", h.Ready())
-	h.Serve(t.Context(), filled)
-	want(t, "after a pause, all is asked anew", h.Ready(), "discovery: the API server has not answered yet")
+}
+
+// What a pause has ended is listed anew after it; what is served is known from before.
+func TestPauses(t *testing.T) {
+	paused := false
+	h := health.New()
+	h.Reach(health.Started)
+	h.Serve(t.Context(), func() bool { return !paused }, filled)
+	h.Announce([]string{"a"}, nil)
+	h.Scope("a").Synced()
+	want(t, "it is at work", h.Ready())
+	paused = true
+	h.Scope("a").End()
+	h.Announce([]string{"a"}, []string{"nodes"})
+	want(t, "it should do nothing", h.Ready())
+	ctx, stop := context.WithCancel(t.Context())
+	if stop(); h.AtWork(ctx) {
+		t.Error("it is not at work")
+	}
+	h.Announce([]string{"a"}, nil)
+	paused = false
+	want(t, "it goes on", h.Ready(), "caches: a: not listed yet")
+	h.Scope("a").Begin()
+	h.Scope("a").Synced()
+	want(t, "it has listed all", h.Ready())
 }
 
 func TestIndices(t *testing.T) {
 	waiting := []string{"pods", "nodes"}
 	h := health.New()
 	h.Reach(health.Started)
-	h.Serve(t.Context(), func() []string { return waiting })
+	h.Serve(t.Context(), open, func() []string { return waiting })
 	h.Announce(nil, nil)
 	want(t, "handlers wait", h.Ready(),
 		"indices: handlers wait until the indexed resources are listed: pods, nodes")
@@ -153,7 +178,7 @@ func TestWorkers(t *testing.T) {
 func TestNobody(t *testing.T) {
 	var h *health.Health
 	h.Reach(health.Started)
-	h.Serve(t.Context(), filled)
+	h.Serve(t.Context(), open, filled)
 	h.Announce([]string{"a"}, nil)
 	h.Employ(&health.Workers{})()
 	s, way := h.Scope("a"), &http.Client{}

@@ -25,6 +25,9 @@ func (s *Scope) Begin() {
 	s.change(func() { s.refused, s.synced, s.problem, s.lost = false, false, nil, time.Now() })
 }
 
+// End notes that its controller has ended: what it has listed does not count any more.
+func (s *Scope) End() { s.change(func() { s.synced, s.problem = false, nil }) }
+
 // Refuse notes that it is not served, though it was announced: the log says why.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
 

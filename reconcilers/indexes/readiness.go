@@ -9,14 +9,13 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reminderAfter is the wait after which Readiness logs, the first time, which listings handlers wait for.
+// reminderAfter is the wait after which Remind logs, the first time, which listings handlers wait for.
 const reminderAfter = 10 * time.Second
 
 // Readiness lets all handlers wait until the index functions have seen the first listings of the indexed resources. It
 // opens once, and stays open.
 type Readiness struct {
 	mu      sync.Mutex
-	began   bool
 	settled bool     // all kinds to wait for are known
 	kinds   []string // those that were told last, until it is settled
 	unknown []string // what may mean further ones
@@ -31,7 +30,7 @@ func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 // Begin names the kinds to wait for, and the selectors of which it is not known yet what they mean: they are waited
 // for, too. Once there are none of these, later calls only take out kinds that are not served any more: handlers do not
 // wait for kinds that are served later.
-func (r *Readiness) Begin(ctx context.Context, kinds, unknown []string) {
+func (r *Readiness) Begin(kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Clone(r.waiting)
@@ -47,10 +46,6 @@ func (r *Readiness) Begin(ctx context.Context, kinds, unknown []string) {
 		r.kinds, r.unknown, r.settled = kinds, unknown, len(unknown) == 0
 	}
 	r.waitFor(left)
-	if !r.began && (len(left) > 0 || !r.settled) {
-		go r.remind(ctx)
-	}
-	r.began = true
 }
 
 // Done takes out a kind that is indexed, or cannot be. Nil does nothing.
@@ -96,7 +91,8 @@ func (r *Readiness) Wait(ctx context.Context) bool {
 	}
 }
 
-func (r *Readiness) remind(ctx context.Context) {
+// Remind logs now and then what is waited for, until it is open, or the context ends.
+func (r *Readiness) Remind(ctx context.Context) {
 	reminder := time.NewTicker(reminderAfter)
 	defer reminder.Stop()
 	for {
@@ -107,7 +103,9 @@ func (r *Readiness) remind(ctx context.Context) {
 			return
 		case <-reminder.C:
 			reminder.Reset(time.Minute)
-			logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", r.Waiting())
+			if kinds := r.Waiting(); len(kinds) > 0 {
+				logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", kinds)
+			}
 		}
 	}
 }

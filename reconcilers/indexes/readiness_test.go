@@ -23,7 +23,8 @@ func TestReadiness(t *testing.T) {
 		)
 		defer stop()
 		r := indexes.NewReadiness()
-		r.Begin(ctx, []string{"pods", "secrets", "widgets.example.org"}, nil)
+		r.Begin([]string{"pods", "secrets", "widgets.example.org"}, nil)
+		go r.Remind(ctx)
 		r.Done("pods")
 		r.Done("nobody waits for this")
 		time.Sleep(9 * time.Second)
@@ -44,7 +45,7 @@ func TestReadiness(t *testing.T) {
 		waited := make(chan bool, 2)
 		go func() { waited <- r.Wait(ctx) }()
 		synctest.Wait()
-		r.Begin(ctx, []string{"secrets"}, nil) // a later round has no widgets any more
+		r.Begin([]string{"secrets"}, nil) // a later round has no widgets any more
 		synctest.Wait()
 		if len(waited) != 0 {
 			t.Error("the secrets are not there yet")
@@ -90,7 +91,7 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			r := indexes.NewReadiness()
 			for _, round := range tc.rounds {
-				r.Begin(ctx, round.kinds, round.unknown)
+				r.Begin(round.kinds, round.unknown)
 				r.Done(round.done)
 			}
 			stop()
@@ -104,7 +105,7 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 func TestReadinessEndsWithTheContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r := indexes.NewReadiness()
-	r.Begin(ctx, []string{"pods"}, nil)
+	r.Begin([]string{"pods"}, nil)
 	stop()
 	if r.Wait(ctx) {
 		t.Error("nothing is ready")

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// NewOnce makes an Orchestrator that finds out once in each Run what the selectors mean, and has controllers run for
-// that until the end. Kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
+// NewOnce makes an Orchestrator that finds out once what the selectors mean, and has controllers run for that until the
+// end. Kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
 func NewOnce(registrations []Registration, server discovery.Getter, runner Runner) *Orchestrator {
 	o := New(registrations, server, runner, nil)
 	o.once = true

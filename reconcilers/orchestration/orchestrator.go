@@ -92,9 +92,9 @@ func writing(registrations []Registration) map[discovery.Selector]bool {
 func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
 
 // Run keeps controllers running for what the selectors mean until the context ends, and returns when the last handler
-// has returned.
+// has returned. It is called once.
 func (o *Orchestrator) Run(ctx context.Context) {
-	defer o.waitForEnd()
+	defer o.running.Wait()
 	if o.once {
 		o.resolveOnce(ctx)
 		<-ctx.Done()
@@ -128,13 +128,6 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		case <-interval.C:
 		}
 	}
-}
-
-// waitForEnd waits for the last handler, and forgets what ran: the next Run resolves all selectors anew.
-func (o *Orchestrator) waitForEnd() {
-	o.running.Wait()
-	clear(o.controllers)
-	clear(o.resolutions)
 }
 
 // resync resolves selectors, and adjusts the controllers to the result. While the API server does not answer, selectors

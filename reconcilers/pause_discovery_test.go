@@ -1,0 +1,176 @@
+package reconcilers_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// inquiries counts the requests for documents of discovery.
+type inquiries struct {
+	http.RoundTripper
+
+	count atomic.Int64
+}
+
+func (i *inquiries) RoundTrip(r *http.Request) (*http.Response, error) {
+	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) <= 3 && parts[len(parts)-1] != "comets" {
+		i.count.Add(1)
+	}
+	return i.RoundTripper.RoundTrip(r)
+}
+
+// comets are those who install and remove their kind, and make one.
+type comets struct{ people }
+
+func (c comets) install() {
+	c.t.Helper()
+	if err := c.Create(c.t.Context(), definition()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c comets) uninstall() {
+	c.t.Helper()
+	if err := c.Delete(c.t.Context(), definition()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c comets) appear(version, name string) {
+	c.t.Helper()
+	if err := c.Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "sky.example.org/" + version, "kind": "Comet",
+		"metadata": map[string]any{"name": name, "namespace": "default"},
+	}}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// renew serves another version instead of the first one.
+func (c comets) renew() {
+	c.t.Helper()
+	crd := definition()
+	if err := c.Get(c.t.Context(), types.NamespacedName{Name: crd.GetName()}, crd); err != nil {
+		c.t.Fatal(err)
+	}
+	crd.Object["spec"].(map[string]any)["versions"] = []any{map[string]any{
+		"name": "v2", "served": true, "storage": true,
+	}}
+	if err := c.Update(c.t.Context(), crd); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Kinds come and go in a pause, too: what is there is known when it ends.
+func TestKindsThatComeAndGoInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		sky := comets{newPeople(t, server)}
+		watches := &watched{RoundTripper: server, plural: "comets"}
+		asked, gate := &inquiries{RoundTripper: watches}, &reconcilers.Gate{}
+		gate.Set(true)
+		var calls, forgotten atomic.Int64
+		index, filling := byName()
+		m := examine(t, asked)
+		stop := operateIn(t, m, reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgotten.Add(1) }},
+			to(t, "category=sky", filling), to(t, "category=sky", &handlers.Handler{ID: "e", Family: handlers.Watching,
+				Call: func(context.Context, *handlers.Call) error {
+					calls.Add(1)
+					return nil
+				}})) // which writes nothing: clients ask for documents of their own
+		defer stop()
+		want := func(when string, handled, indexed, open int64) {
+			t.Helper()
+			synctest.Wait()
+			m.want(when, m.ready)
+			if calls.Load() != handled || int64(index.Len()) != indexed || watches.open.Load() != open {
+				t.Errorf("%s: %d calls, %d in the index, %d watches; want %d, %d, %d", when, calls.Load(), index.Len(),
+					watches.open.Load(), handled, indexed, open)
+			}
+		}
+		sky.install()
+		sky.appear("v1", "halley")
+		time.Sleep(time.Minute)
+		want("paused from the start", 0, 0, 0)
+		before := asked.count.Load()
+		gate.Set(false)
+		time.Sleep(time.Second)
+		want("it was found before", 1, 1, 1)
+		if n := asked.count.Load() - before; n != 0 {
+			t.Errorf("%d documents of discovery were read at the end of the pause", n)
+		}
+		gate.Set(true)
+		time.Sleep(time.Minute)
+		want("paused again", 1, 1, 0)
+		sky.uninstall()
+		time.Sleep(time.Minute)
+		want("its kind is gone, and forgotten", 1, 0, 0)
+		if forgotten.Load() != 1 {
+			t.Errorf("%d objects were forgotten, want 1", forgotten.Load())
+		}
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		want("there is nothing to be served", 1, 0, 0)
+		sky.install()
+		sky.appear("v1", "halley")
+		time.Sleep(time.Minute)
+		want("its kind is back", 2, 1, 1)
+	})
+}
+
+// Whatever comes in a pause is waited for when the operator begins, and so is another version of it.
+func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		sky := comets{newPeople(t, server)}
+		gate := &reconcilers.Gate{}
+		gate.Set(true)
+		index, filling := byName()
+		var mu sync.Mutex
+		var noted []string
+		found := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(noted) }
+		stop := operateAll(t, delaying(server, "comets", steady(10*time.Second)), reconcilers.Options{Gate: gate},
+			to(t, "category=sky", filling), to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+				Call: func(context.Context, *handlers.Call) error {
+					mu.Lock()
+					defer mu.Unlock()
+					noted = append(noted, keysOf(index))
+					return nil
+				}}))
+		defer stop()
+		time.Sleep(time.Minute)
+		sky.install()
+		sky.appear("v1", "halley")
+		sky.create("ConfigMap", "c")
+		time.Sleep(time.Minute)
+		gate.Set(false)
+		time.Sleep(time.Second)
+		gate.Set(true)
+		time.Sleep(time.Second)
+		sky.renew()
+		time.Sleep(time.Minute)
+		if got := found(); len(got) != 0 {
+			t.Errorf("before it is listed: %q", got)
+		}
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		if got := found(); !slices.Equal(got, []string{"halley"}) {
+			t.Errorf("found %q", got)
+		}
+	})
+}
