@@ -3,6 +3,7 @@ package changes_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -65,6 +66,19 @@ func TestInterference(t *testing.T) {
 				w.wantWrites("all", "main 404")
 				w.want("gone", true, p.gone)
 				w.want("errors", []error(nil), p.errs)
+			}},
+		"GoneAndShown": {"a cache that is behind may show it once more: nobody is called for what is past",
+			func(w *world) {
+				p := w.start(onCreate("a", does(w.delete)))
+				body := w.stored()
+				_, _ = p.over(body)
+				metadata := body["metadata"].(map[string]any)
+				metadata["resourceVersion"] = strconv.Itoa(versionOf(body) + 1)
+				if next, err := p.over(body); err != nil || !next.Gone {
+					w.t.Errorf("want an object that is gone, got %v, error %v", next.Gone, err)
+				}
+				w.wantCalls("all", "0s create a")
+				w.want("reads", 1, w.reads)
 			}},
 		"GoneTellsHandler": {"the running handler learns that its object is gone", func(w *world) {
 			var told error

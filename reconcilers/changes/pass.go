@@ -50,6 +50,9 @@ func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *M
 	for range rounds {
 		verdict, err := p.containedRound(ctx)
 		if err != nil || verdict != startOver || p.object.gone {
+			if p.object.gone { // should the cache show it once more, the API server is asked first
+				*memory = Memory{uncertain: true}
+			}
 			p.logLongDelays(ctx)
 			return p.next(), err
 		}

@@ -20,7 +20,7 @@ type Object struct {
 
 	written  map[string]any // our own last write, until the cache has it
 	released bool           // we let it go: what the cache still shows of it is past
-	gone     string         // the version, as cached, of which the server said that there is no such object
+	gone     string         // the newest version known when the server said that there is no such object
 	blocked  string         // what was said last about malformed memory
 	panicked string         // what was said last about a panic
 }
@@ -42,16 +42,15 @@ func (o *Object) Newest(cached *unstructured.Unstructured) map[string]any {
 // Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
 // maybe another state, or nil.
 func (o *Object) Proceed(cached *unstructured.Unstructured, next changes.Next, latest *unstructured.Unstructured) {
-	if next.Gone {
-		*o = Object{gone: cached.GetResourceVersion()}
-		return
-	}
-	o.released = next.Released
 	if next.Written != nil {
 		o.written = next.Written
 	}
-	if latest != nil && latest.GetUID() == cached.GetUID() {
-		o.catchUp(latest)
+	if latest == nil || latest.GetUID() != cached.GetUID() {
+		latest = cached
+	}
+	o.released = next.Released
+	if newest := o.Newest(latest); next.Gone {
+		*o = Object{Changes: o.Changes, gone: patching.VersionOf(newest)}
 	}
 }
 
@@ -64,9 +63,11 @@ func (o *Object) Wrote(body map[string]any, released bool) {
 	o.released = o.released || released
 }
 
-// Past tells whether the cache is behind the end of the object: we removed its last finalizer, or it was not found.
+// Past tells whether the cache is behind the end of the object: we removed its last finalizer, or it was not found. The
+// cache may be behind our own writes by then, and get them before it gets the end.
 func (o *Object) Past(cached *unstructured.Unstructured) bool {
-	return o.released || o.gone != "" && o.gone == cached.GetResourceVersion()
+	has := cached.GetResourceVersion()
+	return o.released || o.gone != "" && (has == o.gone || patching.Newer(o.gone, has))
 }
 
 // catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one

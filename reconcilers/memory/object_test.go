@@ -69,6 +69,40 @@ func TestProceedWithoutTheObject(t *testing.T) {
 	}
 }
 
+// What we wrote before the end comes to the cache before the end does. Only a version that is none of ours may mean
+// that the API server was wrong.
+func TestPast(t *testing.T) {
+	body := func(version string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}},
+		}
+	}
+	tests := map[string]struct {
+		reason  string
+		written map[string]any
+		now     *unstructured.Unstructured
+		cached  string
+		want    bool
+	}{
+		"Same":       {"the cache has not moved", nil, body("5"), "5", true},
+		"OwnWrite":   {"we wrote before the end", body("7").Object, body("5"), "7", true},
+		"ForeignOne": {"somebody else did, and the cache knew of it by then", nil, body("8"), "8", true},
+		"Between":    {"it was past when we wrote", body("7").Object, body("5"), "6", true},
+		"Later":      {"the API server has it after all", body("7").Object, body("5"), "9", false},
+		"NoNumber":   {"nobody knows", nil, body("5"), "x", false},
+		"Forgotten":  {"the cache has nothing any more", body("7").Object, nil, "6", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &memory.Object{}
+			o.Proceed(body("5"), changes.Next{Gone: true, Written: tc.written}, tc.now)
+			if got := o.Past(body(tc.cached)); got != tc.want {
+				t.Errorf("%s: past is %v", tc.reason, got)
+			}
+		})
+	}
+}
+
 // A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object
 // by then.
 func TestProceedBesideTheCache(t *testing.T) {

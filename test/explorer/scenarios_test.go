@@ -212,14 +212,20 @@ var scenarios = map[string]scenario{
 		},
 		deleted: true, ensures: true, lasting: lasting,
 	},
-	"children-and-recreate": {
+	"children-and-recreate":                recreated(2250 * time.Millisecond), // between a and b
+	"children-and-recreate-after-the-last": recreated(2400 * time.Millisecond), // as the handler returns
+}
+
+// recreated is an object with slow children, which is deleted that long after its creation, and made again at once.
+func recreated(after time.Duration) scenario {
+	return scenario{
 		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(2*time.Second)) },
 		steps: []step{
-			{after: time.Second, do: create("ab")}, {after: 2250 * time.Millisecond, do: remove}, // between a and b
+			{after: time.Second, do: create("ab")}, {after: after, do: remove},
 			{after: 10 * time.Millisecond, do: create("bc")}, {after: 10 * time.Second, do: collect},
 			{after: 20 * time.Second, do: edit("cd")}, {after: 10 * time.Second, do: collect},
 		},
 		carriers: []string{"a"}, ensures: true, lasting: lasting,
 		through: func(next http.RoundTripper) http.RoundTripper { return slow{next} },
-	},
+	}
 }
