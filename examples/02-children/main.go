@@ -1,0 +1,102 @@
+// Command 02-children makes other objects of its own: a config map for every item, which come and go with the items,
+// and a pod, which is made once.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
+)
+
+type Change = kopf.Change[kopf.Dynamic]
+
+// ofExample is on all pods of examples.
+const ofExample = "example.kopf.dev/worker"
+
+func main() {
+	op := kopf.New("children.kopf.dev")
+	register(op)
+	kopf.Main(op)
+}
+
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
+	examples.On("items", kopf.CreateUpdateResume(), items)
+	examples.OnCreate("worker", worker)
+
+	kopf.For(op, &corev1.Pod{}).MatchingLabels(ofExample).OnEvent("report", report)
+}
+
+// items says what there is to be, and nothing of how it came so: what is missing is made, what differs is changed, and
+// what was declared for an item that is not there any more is deleted.
+func items(ctx context.Context, c *Change) error {
+	wanted := kopf.AtOr(c.Object, "spec.items", []string(nil))
+	children := make([]*corev1.ConfigMap, 0, len(wanted))
+	for i, item := range wanted {
+		child := &corev1.ConfigMap{Data: map[string]string{"item": item, "place": fmt.Sprint(i + 1)}}
+		child.Name = c.Object.GetName() + "-" + item
+		children = append(children, child)
+	}
+	if err := c.Ensure(ctx, children); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Every item has its config map", "items", len(wanted))
+	return nil
+}
+
+// worker makes a pod by hand, as what is made of it cannot be changed later. The pod has the very name of its owner: if
+// the handler is called again, it is there already, and no second one is made.
+func worker(ctx context.Context, c *Change) error {
+	duration, err := time.ParseDuration(kopf.AtOr(c.Object, "spec.duration", "1m"))
+	if err != nil {
+		return kopf.Permanentf("spec.duration is no duration: %w", err)
+	}
+	pod := sleeper(duration)
+	if err := hierarchies.Adopt(c.Object, pod, hierarchies.Strict()); err != nil {
+		return err
+	}
+	if err := c.Client.Create(ctx, pod); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("The worker is there", "pod", pod.Name)
+	c.SetResult(map[string]any{"pod": pod.Name})
+	return nil
+}
+
+func sleeper(duration time.Duration) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{ofExample: "yes"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "busybox", Command: []string{"sleep", fmt.Sprint(duration.Seconds())},
+			}},
+		},
+	}
+}
+
+// report is about the pod, and writes to its owner.
+func report(ctx context.Context, e *kopf.Event[*corev1.Pod]) error {
+	owner := metav1.GetControllerOf(e.Object)
+	if owner == nil || e.Type == kopf.EventDeleted {
+		return nil
+	}
+	parent := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
+	parent.Namespace, parent.Name = e.Object.Namespace, owner.Name
+	phase := fmt.Appendf(nil, `{"status":{"phase":%q}}`, e.Object.Status.Phase)
+	err := e.Client.Patch(ctx, parent, client.RawPatch(types.MergePatchType, phase))
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("The worker goes on", "phase", e.Object.Status.Phase)
+	return nil
+}
