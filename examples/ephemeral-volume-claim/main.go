@@ -1,0 +1,108 @@
+// Command ephemeral-volume-claim keeps a volume claim for each object of a kind of its own: of its size, with its
+// labels, and for as long as the object is there and pods use it.
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// Change is one of an EphemeralVolumeClaim, which has no Go type.
+type Change = kopf.Change[kopf.Dynamic]
+
+func main() {
+	op := kopf.New("evc.kopf.dev")
+	register(op)
+	kopf.Main(op)
+}
+
+func register(op *kopf.Operator) {
+	owners := kopf.ForResource(op, "ephemeralvolumeclaims.kopf.dev")
+	owners.OnCreate("claim", claim)
+	owners.OnUpdate("resize", resize, kopf.InField("spec.size"))
+	owners.OnUpdate("relabel", relabel, kopf.InField("metadata.labels"))
+	owners.OnDelete("release", release)
+
+	claims := kopf.For(op, &corev1.PersistentVolumeClaim{})
+	claims.When(isOwned).OnEvent("report", report)
+	claims.When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
+}
+
+// claim makes the volume claim, and what it returns stays in the status for the other handlers.
+func claim(ctx context.Context, c *Change) error {
+	size, err := sizeOf(c.Object)
+	if err != nil {
+		return err
+	}
+	child := &corev1.PersistentVolumeClaim{}
+	child.Name = c.Object.GetName()
+	child.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	child.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: size}
+	if class := kopf.AtOr(c.Object, "spec.storageClassName", ""); class != "" {
+		child.Spec.StorageClassName = ptr.To(class)
+	}
+	if err := c.Adopt(child); err != nil {
+		return err
+	}
+	if err := c.Client.Create(ctx, child); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Claimed a volume", "claim", child.Name, "size", size.String())
+	c.SetResult(child.Name)
+	return nil
+}
+
+// resize is called when the size has changed, and for nothing else.
+func resize(ctx context.Context, c *Change) error {
+	size, err := sizeOf(c.Object)
+	if err != nil {
+		return err
+	}
+	before, err := sizeOf(c.Old)
+	if err == nil && size.Cmp(before) < 0 {
+		c.Warn("ShrinkingRefused", "The volume keeps its "+before.String())
+		return kopf.Permanentf("a volume of %s cannot shrink to %s", before.String(), size.String())
+	}
+	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
+		child.Spec.Resources.Requests[corev1.ResourceStorage] = size
+		log.FromContext(ctx).Info("Resized", "claim", child.Name, "size", size.String())
+	})
+}
+
+// relabel passes on what was added, changed and removed. All other labels of the claim are those of other people.
+func relabel(ctx context.Context, c *Change) error {
+	before, after := kopf.Field[map[string]string](c)
+	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
+		for key := range ptr.Deref(before, nil) {
+			delete(child.Labels, key)
+		}
+		for key, value := range ptr.Deref(after, nil) {
+			metav1.SetMetaDataLabel(&child.ObjectMeta, key, value)
+		}
+		log.FromContext(ctx).Info("Relabelled", "claim", child.Name, "labels", child.Labels)
+	})
+}
+
+// change writes to the claim what the function changes in it.
+func change(ctx context.Context, c *Change, edit func(child *corev1.PersistentVolumeClaim)) error {
+	name, err := kopf.Result[string](c, "claim")
+	if err != nil {
+		return kopf.Temporary(err, time.Second)
+	}
+	child := &corev1.PersistentVolumeClaim{}
+	key := client.ObjectKey{Namespace: c.Object.GetNamespace(), Name: name}
+	if err := c.Client.Get(ctx, key, child); err != nil {
+		return err
+	}
+	before := child.DeepCopy()
+	edit(child)
+	return c.Client.Patch(ctx, child, client.MergeFrom(before))
+}
