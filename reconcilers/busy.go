@@ -8,9 +8,11 @@ func (g *Gate) Enter() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.open() {
-		return false
-	}
+	return g.open() && g.begin()
+}
+
+// begin counts a beginning. The caller holds the lock.
+func (g *Gate) begin() bool {
 	if g.busy == 0 {
 		g.idle = nil
 	}

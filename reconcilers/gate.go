@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
@@ -25,11 +24,10 @@ type Gate struct {
 	permission context.Context //nolint:containedctx // only its end is of interest, and why
 	withdraw   context.CancelCauseFunc
 	changed    chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
+	number     int           // counts that
 	busy       int
 	idle       chan struct{} // is closed while busy is zero; nil while nobody waits for that
 }
-
-var _ background.Gate = (*Gate)(nil)
 
 // Set closes the gate, or opens it again. When it returns, nothing begins that the gate forbids.
 func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
@@ -80,6 +78,7 @@ func (g *Gate) change(apply func()) {
 }
 
 func (g *Gate) tell() {
+	g.number++
 	if g.changed != nil {
 		close(g.changed)
 		g.changed = nil
@@ -130,25 +129,25 @@ func (g *Gate) Open() bool {
 // open is true neither after the end of the permission nor before that is told. The caller holds the lock.
 func (g *Gate) open() bool { return !g.closed && !g.lapsed && !over(g.until) }
 
-// state tells whether the gate is closed, and gives what is closed itself when that has changed.
-func (g *Gate) state() (closed bool, changed <-chan struct{}) {
+// state gives the present opening, false if the gate is closed, and what is closed itself when that has changed.
+func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	if g == nil {
-		return false, nil
+		return opening{}, true, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
-	return g.closed || g.lapsed, g.changed
+	return opening{g, g.number}, !g.closed && !g.lapsed, g.changed
 }
 
 // pass runs the function once at each opening of the gate, until the context ends. The function's context ends with
 // ErrPaused when the gate is closed, and the next opening waits for its return.
-func (g *Gate) pass(ctx context.Context, run func(context.Context)) {
+func (g *Gate) pass(ctx context.Context, run func(context.Context, opening)) {
 	for ctx.Err() == nil {
-		closed, changed := g.state()
-		if closed {
+		now, open, changed := g.state()
+		if !open {
 			select {
 			case <-ctx.Done():
 			case <-changed:
@@ -163,7 +162,7 @@ func (g *Gate) pass(ctx context.Context, run func(context.Context)) {
 				pause(execution.ErrPaused)
 			}
 		}()
-		run(running)
+		run(running, now)
 		<-running.Done()
 	}
 }

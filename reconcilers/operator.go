@@ -29,7 +29,6 @@ type operator struct {
 	log          logr.Logger
 	claim        *claim
 	poster       *posting.Poster
-	readiness    *indexes.Readiness
 	health       *health.Health
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
@@ -130,18 +129,18 @@ func (o *operator) run(ctx context.Context) {
 		background.Go(func() { o.options.Beside(posting) })
 	}
 	o.controllers.Exiting = ctx.Done()
-	background.Go(func() { o.fill(ctx, o.readiness) })
 	o.health.Reach(health.Started)
 	// Whatever pauses the operator: those who decide that may have to know the namespaces, and what there is to be
 	// served is known as soon as it goes on.
 	if watch := o.beginScopes(ctx); watch != nil {
 		background.Go(watch)
 	}
-	o.health.Serve(ctx, o.options.Gate.Open, o.readiness.Waiting)
+	o.health.Serve(ctx, o.options.Gate.Open, o.scopes.waiting)
 	background.Go(func() {
-		o.options.Gate.pass(ctx, func(ctx context.Context) {
-			o.beginServing()
-			o.readiness.Remind(ctx)
+		o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
+			readiness := o.turn(now).Readiness
+			readiness.Remind(ctx)
+			o.fill(ctx, readiness)
 		})
 	})
 	o.orchestrator.Run(ctx)
@@ -168,14 +167,12 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	namespaces := o.namespacesOf(a.Resource)
-	o.options.Gate.pass(ctx, func(ctx context.Context) {
-		o.beginServing()
-		controller.Run(ctx, o.controllers, a.Resource, namespaces, a.Handlers)
+	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
+		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)
 	})
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		controller.Forget(o.controllers, a.Resource, a.Handlers) // controllers that a pause has ended have not
-		names, _ := o.scopes.live.Current()
-		o.readinessWithout(a.Resource, names)
+		o.removed(a.Resource)
 	}
 }
 

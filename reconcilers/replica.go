@@ -83,7 +83,7 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	x.controllers = &controller.Dependencies{
 		Settings: o.controllers.Settings, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
-		Readiness: x.readiness, Resync: x.orchestrator, Abandoned: o.controllers.Abandoned,
+		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned,
 	}
 	return x
 }
@@ -139,7 +139,8 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		x.without(a.Resource, true)
 		return
 	}
-	controller.Index(ctx, x.controllers, a.Resource, x.operator.liveOf(a.Resource), slices.Clone(own))
+	namespaces := x.operator.liveOf(a.Resource)
+	controller.Index(ctx, x.controllers, x.readiness, a.Resource, namespaces, slices.Clone(own))
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		x.without(a.Resource, false)
 	}

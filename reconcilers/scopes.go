@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -22,8 +23,9 @@ type scopes struct {
 	live   *namespaces.Live
 	client dynamic.Interface
 
-	mu         sync.Mutex // held while the namespaces change, so that nothing runs unannounced
-	serving    bool       // the gate has been open
+	mu         sync.Mutex         // held while the namespaces change, so that nothing runs unannounced
+	opening    int                // the number of the last one of the gate
+	readiness  *indexes.Readiness // of that; nil before the first
 	announced  bool
 	assigned   []orchestration.Assignment
 	unanswered []discovery.Selector
@@ -100,20 +102,44 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// beginServing is called whenever the gate opens, before anything is served. At the first time, handlers begin to wait
-// for the indices of what is there by then: whatever comes in a pause before that is there in time.
-func (o *operator) beginServing() {
+// turn gives what handlers wait for in an opening of the gate. Whoever serves asks for it before it begins; with the
+// first one, all handlers wait, anew in each opening, for the indices of what is there by then.
+func (o *operator) turn(now opening) controller.Turn {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.serving {
-		return
+	turn := controller.Turn{Readiness: indexes.NewReadiness()}
+	if o.options.Gate != nil {
+		turn.Gate = now
 	}
-	s.serving = true
-	if s.announced {
+	switch {
+	case s.readiness == nil || now.number > s.opening:
+		s.readiness, s.opening = turn.Readiness, now.number
 		names, _ := s.live.Current()
-		o.announce(names)
+		s.awaitIndices(o.options, names)
+	case now.number == s.opening:
+		turn.Readiness = s.readiness
+	default: // it is over, and never ready
 	}
+	return turn
+}
+
+// awaitIndices has handlers wait for the indices of what is announced, in these namespaces, if anything is served yet.
+// The lock is held.
+func (s *scopes) awaitIndices(o Options, names []string) {
+	if s.readiness != nil && s.announced {
+		s.readiness.Begin(o.indexed(s.assigned, s.refused, s.unanswered, names))
+	}
+}
+
+// waiting are the scopes whose indices are waited for.
+func (s *scopes) waiting() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readiness == nil {
+		return nil
+	}
+	return s.readiness.Waiting()
 }
 
 // Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
@@ -147,9 +173,7 @@ func (o *operator) announce(names []string) {
 			o.refuseIn(a.Resource, names)
 		}
 	}
-	if o.scopes.serving {
-		o.readiness.Begin(o.options.indexed(o.scopes.assigned, o.scopes.refused, o.scopes.unanswered, names))
-	}
+	o.scopes.awaitIndices(o.options, names)
 }
 
 // indexed are the scopes with indices that are filled for what is assigned, and what may mean further ones.
@@ -180,7 +204,7 @@ func (o *operator) refuse(r discovery.Resource) {
 	o.scopes.refused[r.GroupResource()] = true
 	names, _ := o.scopes.live.Current()
 	o.refuseIn(r, names)
-	o.readinessWithout(r, names)
+	o.scopes.without(r)
 }
 
 func (o *operator) refuseIn(r discovery.Resource, names []string) {
@@ -189,10 +213,18 @@ func (o *operator) refuseIn(r discovery.Resource, names []string) {
 	}
 }
 
-// readinessWithout is for a resource that is not served, or not any more: handlers must not wait for its indices.
-func (o *operator) readinessWithout(r discovery.Resource, names []string) {
+// removed is for a resource that is not served any more.
+func (o *operator) removed(r discovery.Resource) {
+	o.scopes.mu.Lock()
+	defer o.scopes.mu.Unlock()
+	o.scopes.without(r)
+}
+
+// without is for a resource that is not served: handlers must not wait for its indices. The lock is held.
+func (s *scopes) without(r discovery.Resource) {
+	names, _ := s.live.Current()
 	for _, scope := range scopesOf(r, names) {
-		o.readiness.Done(scope)
+		s.readiness.Done(scope)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -85,8 +84,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	}
 	own := &operator{
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
-		readiness: indexes.NewReadiness(), health: state, scopes: newScopes(o, lookout),
-		beginning: make(chan struct{}, 1),
+		health: state, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	own.poster.DefaultNamespace = o.DefaultNamespace
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
@@ -95,11 +93,11 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: metrics,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		Events:  o.posterFor(own.poster), Memory: newMemory(o), Readiness: own.readiness, Health: own.health,
+		Events:  o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
 		Resync: own.orchestrator, Abandoned: f.Down(),
 	}
 	if o.Gate != nil {
-		own.controllers.Gate, own.controllers.Permission = o.Gate, o.Gate.Permission
+		own.controllers.Permission = o.Gate.Permission
 		f.Limit(o.Gate.mayWrite)
 	}
 	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {

@@ -23,7 +23,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		Resource: &resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
-		PauseTimeout: settings.PauseTimeout, Gate: c.deps.Gate, LeaveFinalizers: settings.LeaveFinalizers,
+		PauseTimeout: settings.PauseTimeout, Gate: c.turn.Gate, LeaveFinalizers: settings.LeaveFinalizers,
 		Permission: c.deps.permission(), Forgotten: settings.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.

@@ -47,6 +47,7 @@ type store interface {
 // Controller handles the objects of one resource in one scope, with a cache and a queue of its own.
 type Controller struct {
 	deps     *Dependencies
+	turn     Turn
 	resource discovery.Resource
 	scope    memory.Scope
 	health   *health.Scope
@@ -71,17 +72,17 @@ type Controller struct {
 }
 
 func newController(
-	deps *Dependencies, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
+	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
 ) *Controller {
 	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
 	kept := deps.Memory.Of(scope)
 	families := adapters.ByFamily(own)
 	c := &Controller{
-		deps: deps, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
+		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
 		workers: w, objects: kept.Objects, background: kept.Background,
-		events:  newEventHandling(deps, r, families.Watching, w.occupation),
-		changes: newChanges(deps, r, own, w.occupation),
+		events:  newEventHandling(deps, turn, r, families.Watching, w.occupation),
+		changes: newChanges(deps, turn, r, own, w.occupation),
 	}
 	c.changes.Resource, c.changes.Cache = &c.resource, c
 	if c.events != nil {

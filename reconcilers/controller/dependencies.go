@@ -16,12 +16,10 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -50,13 +48,9 @@ type Dependencies struct {
 	Events handlers.Poster
 	// Memory outlives the controllers.
 	Memory *memory.Registry
-	// Gate says whether anything may begin; nil is always.
-	Gate background.Gate
 	// Permission gives what ends when nothing may be written any more, as others may handle the objects: the contexts
 	// of handlers end at once then. Nil is never.
 	Permission func() context.Context
-	// Readiness holds the handlers back until the indices are filled; nil does not.
-	Readiness *indexes.Readiness
 	// Health is told how the controllers are; nil is not.
 	Health *health.Health
 	// Resync is requested when a kind is not found where it was.
@@ -116,14 +110,6 @@ type Settings struct {
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)
-}
-
-// open tells whether anything may begin; nil is always.
-func (d *Dependencies) open() func() bool {
-	if d.Gate == nil {
-		return nil
-	}
-	return d.Gate.Open
 }
 
 // permission ends with that to write.

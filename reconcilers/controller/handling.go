@@ -20,11 +20,11 @@ import (
 
 // newChanges is how the changes of the objects of one kind are handled.
 func newChanges(
-	deps *Dependencies, r discovery.Resource, own []*adapters.Handler, place execution.Place,
+	deps *Dependencies, turn Turn, r discovery.Resource, own []*adapters.Handler, place execution.Place,
 ) *changes.Handling {
 	s := deps.Settings
 	return &changes.Handling{
-		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: deps.open(), Lens: s.lens(r, own),
+		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
 		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
@@ -85,14 +85,14 @@ type eventHandling struct {
 
 // newEventHandling is nil if there are no handlers of events.
 func newEventHandling(
-	deps *Dependencies, r discovery.Resource, watching []*adapters.Handler, place execution.Place,
+	deps *Dependencies, turn Turn, r discovery.Resource, watching []*adapters.Handler, place execution.Place,
 ) *eventHandling {
 	if len(watching) == 0 {
 		return nil
 	}
 	return &eventHandling{
 		handling: events.Handling{
-			Handlers: watching, Place: place, Open: deps.open(), Events: deps.Events, Writer: deps.writerFor(r),
+			Handlers: watching, Place: place, Open: turn.open(), Events: deps.Events, Writer: deps.writerFor(r),
 			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout,
 		},
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.Kind),

@@ -165,7 +165,7 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	for _, h := range own {
 		all = append(all, adapters.New(h, nil))
 	}
-	w.controller = newController(deps, widgets, "", all, newWorkers(deps, widgets))
+	w.controller = newController(deps, Turn{}, widgets, "", all, newWorkers(deps, widgets))
 	w.controller.store = w.cache
 	w.create("u1")
 	w.deliver()

@@ -14,17 +14,20 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
 // Index keeps the indices of a resource filled, in all the namespaces, as they come and go, while no controller of the
-// same memory does, until the context ends. It calls the index functions, and writes nothing: any replica may do so.
+// same memory does, until the context ends. It tells the readiness what is filled. It calls the index functions, and
+// writes nothing: any replica may do so.
 func Index(
-	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces Namespaces, own []*adapters.Handler,
+	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
+	own []*adapters.Handler,
 ) {
 	s := &scopes{
-		deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r), indexing: true,
-		running: map[string]scope{},
+		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, workers: newWorkers(deps, r),
+		indexing: true, running: map[string]scope{},
 	}
 	s.follow(ctx, namespaces)
 }

@@ -29,7 +29,7 @@ var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 // controller-runtime waits for is the next turn, with its place, and nothing else.
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
 	from := c.queue.Load()
-	if !c.deps.Readiness.Wait(ctx) || !c.enter() {
+	if !c.turn.Readiness.Wait(ctx) || !c.enter() {
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
@@ -43,11 +43,11 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 }
 
 // enter counts the beginning of a pass, which a closed gate forbids. All is listed anew when it opens.
-func (c *Controller) enter() bool { return c.deps.Gate == nil || c.deps.Gate.Enter() }
+func (c *Controller) enter() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
 func (c *Controller) leave() {
-	if c.deps.Gate != nil {
-		c.deps.Gate.Leave()
+	if c.turn.Gate != nil {
+		c.turn.Gate.Leave()
 	}
 }
 

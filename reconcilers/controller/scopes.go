@@ -7,8 +7,10 @@ import (
 	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
@@ -21,9 +23,26 @@ type Namespaces interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
+// Turn is the time in which controllers may act, from the beginning of that to the next pause.
+type Turn struct {
+	// Gate says whether anything may begin in it; nil is always.
+	Gate background.Gate
+	// Readiness holds the handlers back until the indices are filled; nil does not.
+	Readiness *indexes.Readiness
+}
+
+// open tells whether anything may begin; nil is always.
+func (t Turn) open() func() bool {
+	if t.Gate == nil {
+		return nil
+	}
+	return t.Gate.Open
+}
+
 // scopes are the controllers of one resource, one for each namespace.
 type scopes struct {
 	deps     *Dependencies
+	turn     Turn
 	resource discovery.Resource
 	handlers []*adapters.Handler
 	workers  *workers
@@ -42,11 +61,14 @@ type scope struct {
 // Run handles the objects of a resource in all the namespaces, as they come and go, until the context ends. It returns
 // when the last handler has returned.
 func Run(
-	ctx context.Context, deps *Dependencies, r discovery.Resource, namespaces Namespaces, own []*adapters.Handler,
+	ctx context.Context, deps *Dependencies, turn Turn, r discovery.Resource, namespaces Namespaces,
+	own []*adapters.Handler,
 ) {
 	w := newWorkers(deps, r)
 	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
-	s := &scopes{deps: deps, resource: r, handlers: own, workers: w, running: map[string]scope{}}
+	s := &scopes{
+		deps: deps, turn: turn, resource: r, handlers: own, workers: w, running: map[string]scope{},
+	}
 	s.follow(ctx, namespaces)
 }
 
@@ -107,7 +129,7 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		if before != nil {
 			<-before
 		}
-		c := newController(s.deps, s.resource, name, s.handlers, s.workers)
+		c := s.controller(name)
 		if s.indexing {
 			c.index(ctx)
 			return
@@ -120,9 +142,13 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 	})
 }
 
+func (s *scopes) controller(name string) *Controller {
+	return newController(s.deps, s.turn, s.resource, name, s.handlers, s.workers)
+}
+
 // abandon forgets all that is known of a namespace.
 func (s *scopes) abandon(name string) {
-	c := newController(s.deps, s.resource, name, s.handlers, s.workers)
+	c := s.controller(name)
 	c.beginMemory()
 	c.forgetAll()
 	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})

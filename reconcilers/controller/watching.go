@@ -121,7 +121,7 @@ func (c *Controller) forgetAll() {
 }
 
 // indicesFilled removes the scope from those that handlers wait for.
-func (c *Controller) indicesFilled() { c.deps.Readiness.Done(c.scope.String()) }
+func (c *Controller) indicesFilled() { c.turn.Readiness.Done(c.scope.String()) }
 
 // giveUpIndices lets handlers run without the indices of a kind that only a change on the cluster can make listable.
 func (c *Controller) giveUpIndices(err error) {

@@ -74,7 +74,7 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 func TestExitBeforeHandlersMayBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
-		w.controller.deps.Readiness = indexes.NewReadiness()
+		w.controller.turn.Readiness = indexes.NewReadiness()
 		stop := w.served(t)
 		w.controller.queue.Load().Add(request)
 		time.Sleep(time.Hour)

@@ -1,0 +1,84 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// finding are handlers of three families that note what they find in an index, and when.
+type finding struct {
+	index *indexes.Index
+	began time.Time
+
+	mu    sync.Mutex
+	found []string
+}
+
+func (f *finding) call(_ context.Context, c *handlers.Call) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.found = append(f.found, fmt.Sprintf("%s after %s: %s", c.Handler.ID, time.Since(f.began).Round(time.Second),
+		keysOf(f.index)))
+	return nil
+}
+
+// since gives what was noted, sorted, and begins anew.
+func (f *finding) since() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := f.found
+	slices.Sort(found)
+	f.began, f.found = time.Now(), nil
+	return found
+}
+
+// After each pause, handlers wait until all indices are filled anew, as at the start: what they find is neither of the
+// past nor a part of what there is.
+func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("Secret", "s0")
+		p.create("ConfigMap", "c0")
+		index, filling := byName()
+		gate := &reconcilers.Gate{}
+		f := &finding{index: index, began: time.Now()}
+		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)), reconcilers.Options{Gate: gate},
+			to(t, "secrets", filling),
+			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: f.call}),
+			to(t, "configmaps", &handlers.Handler{ID: "daemon", Family: handlers.Spawning, Call: f.call,
+				Background: &handlers.Background{Daemon: true}}))
+		defer stop()
+		time.Sleep(time.Minute)
+		want := []string{"change after 20s: s0", "daemon after 20s: s0"}
+		if got := f.since(); !slices.Equal(got, want) {
+			t.Errorf("at the start: found %q, want %q", got, want)
+		}
+		for n := 1; n <= 3; n++ {
+			gate.Set(true)
+			time.Sleep(time.Second)
+			p.remove("Secret", fmt.Sprint("s", n-1))
+			p.create("Secret", fmt.Sprint("s", n))
+			p.create("ConfigMap", fmt.Sprint("c", n))
+			time.Sleep(time.Minute)
+			f.since()
+			gate.Set(false)
+			time.Sleep(time.Minute)
+			want := []string{fmt.Sprintf("change after 20s: s%d", n), fmt.Sprintf("daemon after 20s: s%d", n)}
+			if got := f.since(); !slices.Equal(got, want) {
+				t.Errorf("after pause %d: found %q, want %q", n, got, want)
+			}
+		}
+	})
+}
