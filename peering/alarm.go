@@ -15,10 +15,11 @@ func (m *Membership) setAlarm(now time.Time) {
 	}
 	if m.standing == known {
 		earlier(m.until)
+		earlier(m.joined.Add(settling))
 		earlier(m.joined.Add(m.member.Wait))
 	}
 	if m.closed {
-		for _, record := range m.sightings.records() {
+		for _, record := range m.sightings.records(now) {
 			earlier(record.Expires())
 		}
 	}

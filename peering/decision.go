@@ -36,7 +36,7 @@ func (m *Membership) decide(now time.Time) {
 
 // judge judges what was heard last.
 func (m *Membership) judge(now time.Time) {
-	m.verdict = Judge(m.member.Self, m.sightings.records(), now)
+	m.verdict = Judge(m.member.Self, m.sightings.records(now), now)
 }
 
 // enter is for a record that is there. Who has acted without one stops if a peer has done so, too.
@@ -94,6 +94,9 @@ func (m *Membership) begin(now time.Time) {
 		m.opening = true
 		if m.standing == known && m.told == 0 {
 			m.nudge()
+			return
+		}
+		if m.standing == known && now.Before(m.joined.Add(settling)) {
 			return
 		}
 		if peers := m.awaited(now); len(peers) > 0 {

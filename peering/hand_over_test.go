@@ -77,7 +77,7 @@ func TestLostOperators(t *testing.T) {
 					time.Sleep(peering.DefaultLifetime + 10*time.Second)
 					w.want("it is lost", "low")
 					if high.cutOff(false); !dies {
-						time.Sleep(10 * time.Second)
+						time.Sleep(15 * time.Second) // a request that nobody answers takes 10
 						w.want("it is back", "high")
 					}
 				})

@@ -9,6 +9,9 @@ import (
 const (
 	// repeat is how long after a keep-alive without an answer the next one follows.
 	repeat = time.Second
+	// settling is how long a record is there before its operator begins: operators whose records were removed just then
+	// have written them again by the end of it.
+	settling = time.Second
 	// departure is how long the removal of the record may take.
 	departure = 5 * time.Second
 )
@@ -29,8 +32,11 @@ func KopfJitter() time.Duration {
 //     and say so. Those that cannot say so are given the Wait.
 //   - The gate closes 2 seconds before the record ends for others, and never before half of its lifetime, counted from
 //     when the last record was sent that the API server has confirmed. This end is told to the gate beforehand.
-//   - The record is removed when nothing is running any more. What does not end within a lifetime is not waited for;
-//     then the record is left to end by itself.
+//   - When nothing is running any more, the record says so, and is removed. What does not end within a lifetime is not
+//     waited for; then the record is left to end by itself.
+//   - A record that is removed by somebody else is written again, at once, but once a second at most. The others believe
+//     what it said, as long as it was to last, for its operator may be alive. Who has not seen it begins a second after
+//     its own record is there, and not before.
 func (m *Membership) KeepAlive(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := m.renew(ctx); err != nil && !placeless(err) {
@@ -92,7 +98,7 @@ func (m *Membership) toWrite() (due time.Duration, idle <-chan struct{}) {
 	case !m.member.ours():
 		return later, nil
 	case m.missing:
-		return repeat, nil
+		return max(atOnce, time.Until(m.restored.Add(repeat))), nil
 	case m.standing != known:
 		return later, nil
 	case m.opening || !m.closed:
@@ -132,9 +138,22 @@ func (m *Membership) depart(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, departure)
 	defer cancel()
-	if err := m.Leave(ctx); err != nil && !placeless(err) {
+	err := m.farewell(ctx)
+	if err == nil {
+		err = m.Leave(ctx)
+	}
+	if err != nil && !placeless(err) {
 		m.logger(ctx).Error(err, "Failed to remove the peering record")
 	}
+}
+
+// farewell has the record say that the operator is at rest. For if it says anything else when it is removed, the others
+// do not believe that. What it said last may not be known: the answer may be lost.
+func (m *Membership) farewell(ctx context.Context) error {
+	if !m.member.ours() {
+		return nil
+	}
+	return m.Touch(ctx)
 }
 
 // quit closes the gate, and waits for what is running. It is false if there is no record to be removed.

@@ -77,6 +77,7 @@ type Membership struct {
 	acting    bool        // it acts without a record
 	missing   bool        // the record is not as it was written
 	told      int         // how busy the record says to be
+	restored  time.Time   // when it was written last because it was missing
 	joined    time.Time   // since when the record is there, without a break
 	until     time.Time   // when the record counts as lost; zero is unknown
 	alarm     *time.Timer // for what happens by time alone
@@ -100,8 +101,8 @@ func (m Member) Join(object Object, gate Gate) *Membership {
 	waits := m.ours() && !m.Acting
 	joined := &Membership{
 		member: m, object: object, gate: gate, writing: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		news: make(chan struct{}, 1), sightings: sightings{skew: m.Skew}, said: map[string]string{},
-		log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
+		news: make(chan struct{}, 1), said: map[string]string{},
+		sightings: sightings{own: m.Self.Identity, skew: m.Skew}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
 	}
 	if waits {
 		gate.Set(true)

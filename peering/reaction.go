@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // Run keeps the record alive and reacts to what it hears, until the context ends; then it removes the record.
@@ -84,15 +86,26 @@ func (m *Membership) heed(ctx context.Context, object map[string]any) bool {
 	m.log = logf.FromContext(ctx).WithValues("peering", m.member.Name)
 	version, _ := metadata["resourceVersion"].(string)
 	if older(version, m.version) {
+		if m.sightings.recollect(records, version) {
+			m.decide(now)
+		}
 		return false
 	}
 	m.version = version
 	m.complain(err)
-	m.sightings.note(records, now)
+	m.mourn(m.sightings.note(records, version, now))
 	m.recall(records)
 	m.judge(now)
 	m.decide(now)
 	return true
+}
+
+// mourn tells of records that somebody else has removed.
+func (m *Membership) mourn(gone []string) {
+	if len(gone) > 0 && m.member.ours() && !m.left {
+		logging.Warn(m.log, "Records of peers were removed while they acted; they are believed as long as they were to last",
+			"peers", gone)
+	}
 }
 
 // older tells whether a version comes before another one, as far as they can be compared.

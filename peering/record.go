@@ -47,6 +47,9 @@ func (r Record) Expires() time.Time {
 // atRest tells whether the record says that its operator does nothing.
 func (r Record) atRest() bool { return r.Busy != nil && *r.Busy == 0 }
 
+// acts tells whether the record is one of ours that says that its operator does something.
+func (r Record) acts() bool { return r.Runtime != "" && r.Busy != nil && *r.Busy > 0 }
+
 // same tells whether it is the same record, seen again.
 func (r Record) same(other Record) bool {
 	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&

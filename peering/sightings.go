@@ -1,6 +1,9 @@
 package peering
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // DefaultSkew is how far clocks may differ, unless a member says otherwise.
 const DefaultSkew = 2 * time.Minute
@@ -8,35 +11,70 @@ const DefaultSkew = 2 * time.Minute
 // sightings are the records that a member has seen, with the time on its own clock when each of them was new. For they
 // have the times of the clocks of others, which may be wrong.
 type sightings struct {
+	own  string // the identity whose record never is gone
 	skew time.Duration
 	all  map[string]sighting
 }
 
 type sighting struct {
-	record Record
-	at     time.Time
+	record  Record
+	at      time.Time
+	version string // of the object that had it last
+	gone    bool   // newer objects do not have it
 }
 
-// note takes the place of what was seen before.
-func (s *sightings) note(records map[string]Record, now time.Time) {
+// note takes the place of what was seen before. Of ours, one that acts says so no more before it removes its record. So
+// if a record is gone that has not, somebody else has removed it, and its operator may well be alive: it is believed
+// until it would have ended. It gives the identities of these that are new.
+func (s *sightings) note(records map[string]Record, version string, now time.Time) (gone []string) {
 	kept := make(map[string]sighting, len(records))
 	for identity, record := range records {
 		before, known := s.all[identity]
 		if !known || !before.record.same(record) {
-			before = sighting{record, now}
+			before = sighting{record: record, at: now}
 		}
+		before.version, before.gone = version, false
+		kept[identity] = before
+	}
+	for identity, before := range s.all {
+		_, there := records[identity]
+		if there || identity == s.own || !before.record.acts() || !s.death(before).After(now) {
+			continue
+		}
+		if !before.gone {
+			gone = append(gone, identity)
+		}
+		before.gone = true
 		kept[identity] = before
 	}
 	s.all = kept
+	slices.Sort(gone)
+	return gone
 }
 
-// records are those seen last, with the times when they are good no more by what is known here.
-func (s *sightings) records() map[string]Record {
+// recollect takes an object that comes too late, as it was overtaken by the answer to a write. It may have what a record
+// said that is gone by now. It is true if that makes a difference.
+func (s *sightings) recollect(records map[string]Record, version string) (different bool) {
+	for identity, one := range s.all {
+		record, there := records[identity]
+		if one.gone && there && !record.acts() && older(one.version, version) {
+			delete(s.all, identity)
+			different = true
+		}
+	}
+	return different
+}
+
+// records are those seen last, with the times when they are good no more by what is known here. Of those that are gone,
+// they are those that are still good.
+func (s *sightings) records(now time.Time) map[string]Record {
 	known := make(map[string]Record, len(s.all))
 	for identity, one := range s.all {
 		record := one.record
 		record.dies = s.death(one)
-		known[identity] = record
+		if !one.gone || record.dies.After(now) {
+			known[identity] = record
+		}
 	}
 	return known
 }

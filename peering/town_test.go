@@ -22,7 +22,8 @@ type town struct {
 	mu     sync.Mutex
 	all    []*resident
 	log    []string
-	acting time.Time // when somebody acted last
+	acting time.Time        // when somebody acted last
+	states []map[string]any // of the object, as writers have left it
 }
 
 func newTown(t *testing.T) *town {
@@ -85,25 +86,31 @@ func (r *resident) live(ctx context.Context) {
 		r.town.t.Error(err)
 		return
 	}
-	membership := r.member.Join(skewed{r.town.bench.existing(api, "", "default"), r.clock}, r)
+	membership := r.member.Join(skewed{r.town.bench.existing(api, "", "default"), r.clock, r.town}, r)
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { membership.Run(ctx) })
-	parts.Go(func() {
-		for ctx.Err() == nil {
-			time.Sleep(300 * time.Millisecond)
-			if r.hears() {
-				object := r.town.bench.server.Object(r.town.bench.resource, "", "default")
-				membership.Hear(ctx, shifted(object, -r.clock))
-			}
-		}
-	})
+	parts.Go(func() { r.watch(ctx, membership) })
 	parts.Go(func() {
 		for ctx.Err() == nil {
 			r.attempt()
 			time.Sleep(200 * time.Millisecond)
 		}
 	})
+}
+
+// watch has the operator hear of the object late, and of each of its states, like a watch; and of how it is.
+func (r *resident) watch(ctx context.Context, membership *peering.Membership) {
+	for heard := r.town.history(); ctx.Err() == nil; time.Sleep(300 * time.Millisecond) {
+		if !r.hears() {
+			continue
+		}
+		all := r.town.history()
+		for _, object := range append(all[len(heard):], r.town.object()) {
+			membership.Hear(ctx, shifted(object, -r.clock))
+		}
+		heard = all
+	}
 }
 
 func (r *resident) hears() bool {
@@ -239,45 +246,4 @@ func (w *town) end() {
 	for _, r := range w.all {
 		<-r.done
 	}
-}
-
-// skewed is an object as somebody sees it whose clock is ahead.
-type skewed struct {
-	peering.Object
-
-	ahead time.Duration
-}
-
-func (s skewed) PatchStatus(
-	ctx context.Context, status map[string]any, resourceVersion string,
-) (map[string]any, error) {
-	object, err := s.Object.PatchStatus(ctx, shift(status, s.ahead), resourceVersion)
-	if err != nil {
-		return nil, err
-	}
-	return shifted(object, -s.ahead), nil
-}
-
-func shifted(object map[string]any, by time.Duration) map[string]any {
-	status, _ := object["status"].(map[string]any)
-	return map[string]any{"metadata": object["metadata"], "status": shift(status, by)}
-}
-
-func shift(status map[string]any, by time.Duration) map[string]any {
-	moved := map[string]any{}
-	for identity, one := range status {
-		record, ok := one.(map[string]any)
-		if !ok {
-			moved[identity] = one
-			continue
-		}
-		fields := map[string]any{}
-		for key, value := range record {
-			fields[key] = value
-		}
-		at, _ := time.Parse(time.RFC3339Nano, fields["lastseen"].(string))
-		fields["lastseen"] = at.Add(by).Format("2006-01-02T15:04:05.999999-07:00")
-		moved[identity] = fields
-	}
-	return moved
 }

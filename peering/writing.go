@@ -41,6 +41,9 @@ func (m *Membership) present(now time.Time) Record {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.missing {
+		m.restored = now
+	}
 	busy := m.attempts()
 	if m.opening || !m.closed {
 		busy++
@@ -74,7 +77,7 @@ func placeless(err error) bool {
 		apierrors.IsInvalid(err) || errors.Is(err, errDropped)
 }
 
-// Leave removes the record of the operator.
+// Leave removes the record of the operator, whatever it says.
 func (m *Membership) Leave(ctx context.Context) error {
 	_, err := m.write(ctx, nil)
 	return err

@@ -1,0 +1,92 @@
+package peering_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+)
+
+// A record that somebody else removes does not make its operator harmless: it is written again soon, and until then the
+// others believe what it said: D-peering-gone.
+func TestRemovedRecord(t *testing.T) {
+	t.Parallel()
+	for _, removed := range []string{"high", "low"} {
+		t.Run(removed, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newTown(t)
+				defer w.end()
+				low := w.settle("low", 1, 0)
+				low.takeLong(30 * time.Second)
+				time.Sleep(10 * time.Second)
+				high := w.settle("high", 2, 0)
+				acting := "low" // runs until 30 s, when the other one comes
+				if removed == "high" {
+					time.Sleep(30 * time.Second)
+					high.takeLong(30 * time.Second)
+					time.Sleep(5 * time.Second)
+					w.want("it is at rest", "high")
+					acting = "high"
+				}
+				for range 20 { // the town looks that nobody else begins
+					w.remove(acting)
+					time.Sleep(700 * time.Millisecond)
+				}
+				time.Sleep(500 * time.Millisecond)
+				if !w.has(acting) {
+					t.Errorf("the record is not written again")
+				}
+				time.Sleep(25 * time.Second)
+				w.want("nobody removes anything", "high")
+			})
+		})
+	}
+}
+
+// An operator that is cut off cannot write its record again. The next one, be it of a higher priority or a lower one,
+// waits as long as the record was to last, and not longer, whatever the clocks say: D-peering-gone.
+func TestRemovedRecordOfLostOperator(t *testing.T) {
+	t.Parallel()
+	for _, clock := range []time.Duration{-100 * time.Second, 0, time.Minute} {
+		for _, priority := range []int{1, 3} {
+			t.Run(fmt.Sprint(clock, priority), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := newTown(t)
+					defer w.end()
+					lost := w.settle("lost", 2, clock)
+					time.Sleep(3 * time.Minute)
+					lost.cutOff(true)
+					w.settle("next", priority, 0)
+					time.Sleep(2 * time.Second)
+					w.remove("lost")
+					time.Sleep(30 * time.Second)
+					w.want("it may still act", "lost")
+					time.Sleep(peering.DefaultLifetime - 30*time.Second + 5*time.Second)
+					w.want("its record would have ended", "next")
+				})
+			})
+		}
+	}
+}
+
+// A record that says that its operator is at rest may be removed by anybody: nobody waits for it.
+func TestRemovedRecordAtRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		defer w.end()
+		high := w.settle("high", 3, 0)
+		w.settle("low", 1, 0)
+		idle := w.settle("idle", 2, 0)
+		time.Sleep(10 * time.Second)
+		idle.cutOff(true)
+		w.remove("idle")
+		high.leave()
+		time.Sleep(time.Second)
+		w.want("the record is removed", "low")
+	})
+}
