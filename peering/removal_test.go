@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // A record that somebody else removes does not make its operator harmless: it is written again soon, and until then the
@@ -88,5 +89,50 @@ func TestRemovedRecordAtRest(t *testing.T) {
 		high.leave()
 		time.Sleep(time.Second)
 		w.want("the record is removed", "low")
+	})
+}
+
+// The answer to a write may overtake the events before it. What a record said last counts nevertheless: who leaves says
+// that it is at rest. What it said before does not.
+func TestRemovedRecordOvertaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		defer w.end()
+		var gate gate
+		api, err := memapi.NewClient(w.bench.server.Connect(), w.bench.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := w.bench.existing(api, "", "default")
+		low := peering.Member{
+			Self: peering.Self{Identity: "low", Priority: 1, Elects: true}, Name: "default", Runtime: "x",
+		}.Join(object, &gate)
+		if err := low.Touch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		put := func(lifetime time.Duration, busy int) map[string]any {
+			t.Helper()
+			state, err := object.Put(t.Context(), "high", peering.Record{
+				Priority: 2, Lifetime: lifetime, LastSeen: time.Now(), Runtime: "x", Busy: &busy,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return state
+		}
+		before, acting, resting, removed := put(time.Minute, 0), put(time.Minute, 1), put(time.Minute, 0), put(0, 0)
+		for i, one := range []struct {
+			state  map[string]any
+			closed bool
+		}{{acting, true}, {removed, true}, {before, true}, {resting, false}} {
+			low.Hear(t.Context(), one.state)
+			if time.Sleep(2 * time.Second); gate.closed.Load() != one.closed {
+				t.Errorf("after state %d, the gate is closed: %t", i, !one.closed)
+			}
+		}
+		if err := low.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
