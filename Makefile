@@ -8,6 +8,7 @@ BENCHTIME  ?= 1s
 STORMS     ?= 500
 COURSES    ?= all
 CHAOS      ?= 5m
+LIFETIME   ?= 15s
 SEED       ?=
 TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
@@ -52,8 +53,8 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s SEED=%s TIMEOUT=%s PACKAGES=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)'
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -152,10 +153,10 @@ explore: gotest ## Kill an operator at every point of every scenario, beside eve
 	@COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
 
 .PHONY: chaos
-chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf among them; SEED repeats a history.
+chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf among them; LIFETIME of records; SEED repeats it.
 	$(call say,five operators and what happens to them; the first time waits for binaries and for Python packages)
 	@set -e; assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME=15s CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
+	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
 	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
 
 .PHONY: deafness

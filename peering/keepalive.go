@@ -34,9 +34,9 @@ func KopfJitter() time.Duration {
 //     when the last record was sent that the API server has confirmed. This end is told to the gate beforehand.
 //   - When nothing is running any more, the record says so, and is removed. What does not end within a lifetime is not
 //     waited for; then the record is left to end by itself.
-//   - A record that is removed by somebody else is written again, at once, but once a second at most. The others believe
-//     what it said, as long as it was to last, for its operator may be alive. Who has not seen it begins a second after
-//     its own record is there, and not before.
+//   - A record that is removed by somebody else is written again at once, but soon no more than once a second. The others
+//     believe what it said, as long as it was to last, for its operator may be alive. Who has not seen it begins a second
+//     after its own record is there, and not before.
 func (m *Membership) KeepAlive(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := m.renew(ctx); err != nil && !placeless(err) {
@@ -90,7 +90,7 @@ const (
 )
 
 // toWrite tells how soon the record has to be written. If that is later, it gives what to wait for, too, where that is
-// the end of attempts. Whoever removes the record again and again is not followed faster than it makes sense.
+// the end of attempts.
 func (m *Membership) toWrite() (due time.Duration, idle <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +98,7 @@ func (m *Membership) toWrite() (due time.Duration, idle <-chan struct{}) {
 	case !m.member.ours():
 		return later, nil
 	case m.missing:
-		return max(atOnce, time.Until(m.restored.Add(repeat))), nil
+		return max(atOnce, time.Until(m.restored.Add(m.haste))), nil
 	case m.standing != known:
 		return later, nil
 	case m.opening || !m.closed:

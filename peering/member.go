@@ -73,14 +73,15 @@ type Membership struct {
 	version   string // of the object that was seen last
 	standing  standing
 	closed    bool
-	opening   bool        // it means to open the gate
-	acting    bool        // it acts without a record
-	missing   bool        // the record is not as it was written
-	told      int         // how busy the record says to be
-	restored  time.Time   // when it was written last because it was missing
-	joined    time.Time   // since when the record is there, without a break
-	until     time.Time   // when the record counts as lost; zero is unknown
-	alarm     *time.Timer // for what happens by time alone
+	opening   bool          // it means to open the gate
+	acting    bool          // it acts without a record
+	missing   bool          // the record is not as it was written
+	told      int           // how busy the record says to be
+	restored  time.Time     // when it was written last because it was missing
+	haste     time.Duration // how soon after that it is written once more
+	joined    time.Time     // since when the record is there, without a break
+	until     time.Time     // when the record counts as lost; zero is unknown
+	alarm     *time.Timer   // for what happens by time alone
 	left      bool
 	said      map[string]string
 }

@@ -42,7 +42,7 @@ func (m *Membership) present(now time.Time) Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.missing {
-		m.restored = now
+		m.restore(now)
 	}
 	busy := m.attempts()
 	if m.opening || !m.closed {
@@ -50,6 +50,15 @@ func (m *Membership) present(now time.Time) Record {
 	}
 	record.Busy = &busy
 	return record
+}
+
+// restore notes that the record is written because it was missing. Kopf removes it several times, as it goes through its
+// events; whoever removes it again and again is not followed faster than it makes sense.
+func (m *Membership) restore(now time.Time) {
+	if now.After(m.restored.Add(10 * repeat)) {
+		m.haste = repeat / 32
+	}
+	m.restored, m.haste = now, min(2*m.haste, repeat)
 }
 
 func (m *Membership) attempts() int {

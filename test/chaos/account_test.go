@@ -134,9 +134,15 @@ func (a *account) late() (count int) {
 	return count
 }
 
-// silences are the times when nobody has begun anything for longer than the limit, and nothing has happened to anybody:
-// without the time when the test itself could not run.
-func (a *account) silences(limit time.Duration) (all []string) {
+// silence is a time when nobody has begun anything, and nothing has happened to anybody: without the time when the test
+// itself could not run.
+type silence struct {
+	after  event
+	lasted time.Duration
+}
+
+// silences are those that are longer than the limit, and the longest one of all.
+func (a *account) silences(limit time.Duration) (all []silence, longest time.Duration) {
 	var last event
 	still := time.Duration(0)
 	for _, e := range a.events {
@@ -144,21 +150,24 @@ func (a *account) silences(limit time.Duration) (all []string) {
 		case e.Kind == "stall" && e.By == test:
 			still += e.Lasted
 		case e.Kind == "begin" || slices.Contains(disturbances, e.Kind):
-			if quiet := e.at - last.at - still; quiet > limit && last.Kind != "" {
-				all = append(all, fmt.Sprintf("nobody has acted for %s after: %s", quiet, last))
+			if quiet := e.at - last.at - still; last.Kind != "" {
+				longest = max(longest, quiet)
+				if quiet > limit {
+					all = append(all, silence{last, quiet})
+				}
 			}
 			last, still = e, 0
 		}
 	}
-	return all
+	return all, longest
 }
 
 // repeats are calls for a change that was handled already, while nothing has happened to anybody in between.
-func (a *account) repeats() (all []string) {
+func (a *account) repeats(counts func(first, second *call) bool) (all []string) {
 	for i, second := range a.calls {
 		for _, first := range a.calls[:i] {
 			same := first.about.Object == second.about.Object && first.about.Change == second.about.Change
-			if same && first.how == done && !a.disturbed(first.began-5*unfair, second.began) {
+			if same && first.how == done && counts(first, second) && !a.disturbed(first.began-5*unfair, second.began) {
 				all = append(all, fmt.Sprintf("%s repeats %s", second.about.Call, first.about.Call))
 			}
 		}

@@ -180,15 +180,17 @@ func (g *game) judge(a *account, counts func(first, second *call) bool) {
 			break
 		}
 	}
-	for _, silence := range a.silences(g.lifetime + 10*time.Second) {
-		g.t.Error(silence)
+	silences, longest := a.silences(g.lifetime + 10*time.Second)
+	for _, s := range silences {
+		g.t.Errorf("nobody has acted for %s after: %s", s.lasted, s.after)
 	}
-	repeats := a.repeats()
+	repeats := a.repeats(counts)
 	if len(repeats) > 0 {
 		g.t.Errorf("handled again, and nothing had happened: %s", strings.Join(repeats, "; "))
 	}
 	if g.t.Failed() {
 		g.t.Logf("the history ends so:\n%s", g.tail())
 	}
-	g.t.Logf("%s; overlaps %v, late writes %d", a.figures(g.changes), verdicts, a.late())
+	g.t.Logf("%s; overlaps %v, late writes %d; %d calls; the longest time without anybody acting: %s",
+		a.figures(g.changes), verdicts, a.late(), len(a.calls), longest.Round(time.Millisecond))
 }

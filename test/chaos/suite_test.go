@@ -25,7 +25,7 @@ const (
 var (
 	config     *rest.Config
 	kubeconfig string
-	api        client.Client
+	api        client.WithWatch
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func connect(environment *envtest.Environment) (err error) {
 		return err
 	}
 	config.QPS = -1
-	if api, err = client.New(config, client.Options{}); err != nil {
+	if api, err = client.NewWithWatch(config, client.Options{}); err != nil {
 		return err
 	}
 	user, err := environment.AddUser(envtest.User{Name: "chaos", Groups: []string{"system:masters"}}, nil)

@@ -1,0 +1,100 @@
+package chaos_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// reason is why an operator of Kopf acts beside another operator.
+type reason struct {
+	name  string
+	holds func(a *account, o overlap) bool
+}
+
+// moment is how long Kopf takes to notice something, and to begin what was waiting for it.
+const moment = 3 * time.Second
+
+// reasons are tried in this order. docs/peering.md tells of them; what has none is a failure.
+var reasons = []reason{
+	{"an operator of ours was frozen, and wrote nothing afterwards", func(a *account, o overlap) bool {
+		return o.verdict == harmless && slices.ContainsFunc(o.calls(), func(c *call) bool {
+			return !isKopf(c) && a.stood(c, c.began)
+		})
+	}},
+	{"Kopf was frozen or cut off, and went on", func(a *account, o overlap) bool {
+		return slices.ContainsFunc(o.kopfs(), a.deaf)
+	}},
+	{"Kopf began as a frozen peer had removed the record of who acted", func(a *account, o overlap) bool {
+		return slices.ContainsFunc(o.kopfs(), func(c *call) bool {
+			return a.happened("", c.began-moment, c.began, func(e event) bool {
+				return e.Kind == removed && e.By != c.about.By
+			})
+		})
+	}},
+	{"Kopf finished its queues after it had paused", func(a *account, o overlap) bool {
+		return slices.ContainsFunc(o.kopfs(), a.pausing)
+	}},
+	{"Kopf began while handlers of others still ran", func(a *account, o overlap) bool {
+		return isKopf(o.second) && a.happened(o.first.about.By, o.second.began-moment, o.first.ended+moment, yields)
+	}},
+	{"a handler of Kopf still ran after the wait", func(a *account, o overlap) bool {
+		return isKopf(o.first) && a.happened(o.first.about.By, o.first.began, o.second.began, yields)
+	}},
+}
+
+// yields is what an operator says, or suffers, when it must let others act.
+func yields(e event) bool {
+	return e.Kind == leave || e.Kind == "log" && strings.Contains(e.Text, "Pausing operations")
+}
+
+// why is the first reason that holds.
+func (a *account) why(o overlap) string {
+	for _, r := range reasons {
+		if r.holds(a, o) {
+			return r.name
+		}
+	}
+	return ""
+}
+
+func (o overlap) calls() []*call { return []*call{o.first, o.second} }
+
+func (o overlap) kopfs() []*call {
+	return slices.DeleteFunc(o.calls(), func(c *call) bool { return !isKopf(c) })
+}
+
+// pausing tells whether an operator of Kopf began a call although it had said that it pauses.
+func (a *account) pausing(c *call) (paused bool) {
+	for _, e := range a.events {
+		if e.By == c.about.By && e.Kind == "log" && e.at < c.began {
+			paused = yields(e) || paused && !strings.Contains(e.Text, "Resuming operations")
+		}
+	}
+	return paused
+}
+
+// deaf tells whether a call was made, or went on, while its operator could not know of its peers.
+func (a *account) deaf(c *call) bool {
+	since := time.Duration(-1)
+	for _, e := range a.events {
+		switch {
+		case e.By != c.about.By:
+		case slices.Contains([]string{freeze, hold, cut}, e.Kind):
+			since = e.at
+		case (e.Kind == "thawed" || e.Kind == "healed") && since >= 0:
+			if since <= c.ended && e.at+moment >= c.began {
+				return true
+			}
+			since = -1
+		}
+	}
+	return since >= 0 && since <= c.ended
+}
+
+// happened tells whether there was such an event in that time, of this operator or of any.
+func (a *account) happened(by string, from, to time.Duration, such func(event) bool) bool {
+	return slices.ContainsFunc(a.events, func(e event) bool {
+		return (by == "" || e.By == by) && e.at >= from && e.at <= to && such(e)
+	})
+}
