@@ -34,9 +34,9 @@ func KopfJitter() time.Duration {
 //     when the last record was sent that the API server has confirmed. This end is told to the gate beforehand.
 //   - When nothing is running any more, the record says so, and is removed. What does not end within a lifetime is not
 //     waited for; then the record is left to end by itself.
-//   - A record that is removed by somebody else is written again at once, but soon no more than once a second. The others
-//     believe what it said, as long as it was to last, for its operator may be alive. Who has not seen it begins a second
-//     after its own record is there, and not before.
+//   - A record that is removed by somebody else is written again at once, but soon no more than once a second. The
+//     others believe what it said, as long as it was to last, for its operator may be alive. Who has not seen it
+//     begins a second after its own record is there, and not before.
 func (m *Membership) KeepAlive(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := m.renew(ctx); err != nil && !placeless(err) {

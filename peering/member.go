@@ -102,8 +102,8 @@ func (m Member) Join(object Object, gate Gate) *Membership {
 	waits := m.ours() && !m.Acting
 	joined := &Membership{
 		member: m, object: object, gate: gate, writing: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		news: make(chan struct{}, 1), said: map[string]string{},
-		sightings: sightings{own: m.Self.Identity, skew: m.Skew}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
+		news: make(chan struct{}, 1), sightings: sightings{own: m.Self.Identity, skew: m.Skew},
+		said: map[string]string{}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
 	}
 	if waits {
 		gate.Set(true)

@@ -103,7 +103,7 @@ func (m *Membership) heed(ctx context.Context, object map[string]any) bool {
 // mourn tells of records that somebody else has removed.
 func (m *Membership) mourn(gone []string) {
 	if len(gone) > 0 && m.member.ours() && !m.left {
-		logging.Warn(m.log, "Records of peers were removed while they acted; they are believed as long as they were to last",
+		logging.Warn(m.log, "Records of peers were removed while they acted; they are believed nevertheless",
 			"peers", gone)
 	}
 }

@@ -52,8 +52,8 @@ func (s *sightings) note(records map[string]Record, version string, now time.Tim
 	return gone
 }
 
-// recollect takes an object that comes too late, as it was overtaken by the answer to a write. It may have what a record
-// said that is gone by now. It is true if that makes a difference.
+// recollect takes an object that comes too late, as it was overtaken by the answer to a write. It may have what a
+// record said that is gone by now. It is true if that makes a difference.
 func (s *sightings) recollect(records map[string]Record, version string) (different bool) {
 	for identity, one := range s.all {
 		record, there := records[identity]

@@ -52,8 +52,8 @@ func (m *Membership) present(now time.Time) Record {
 	return record
 }
 
-// restore notes that the record is written because it was missing. Kopf removes it several times, as it goes through its
-// events; whoever removes it again and again is not followed faster than it makes sense.
+// restore notes that the record is written because it was missing. Kopf removes it several times, as it goes through
+// its events; whoever removes it again and again is not followed faster than it makes sense.
 func (m *Membership) restore(now time.Time) {
 	if now.After(m.restored.Add(10 * repeat)) {
 		m.haste = repeat / 32

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/genuine"
 )
 
-// Three operators of ours and two of Kopf: no two of ours act at once. Where one of Kopf acts beside another operator, it
-// is counted by the reason, and fails only without one: docs/peering.md explains them.
+// Three operators of ours and two of Kopf: no two of ours act at once. Where one of Kopf acts beside another operator,
+// it is counted by the reason, and fails only without one: docs/peering.md explains them.
 func TestWithKopf(t *testing.T) {
 	if os.Getenv("CHAOS_KOPF") == "" {
 		t.Skip("CHAOS_KOPF is not set: make chaos sets it")
