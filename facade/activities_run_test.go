@@ -67,6 +67,11 @@ func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func
 	if err != nil {
 		t.Fatal(err)
 	}
+	return embedded(t, m)
+}
+
+// embedded starts what stands in a manager.
+func embedded(t *testing.T, m ctrl.Manager) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
 	done := make(chan struct{})

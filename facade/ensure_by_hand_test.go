@@ -1,0 +1,86 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// handwritten is what people write who have controller-runtime alone: the children are applied, those of before
+// deleted, and the status tells which there are.
+type handwritten struct{ client.Client }
+
+// runByHand runs it until it is stopped.
+func (h household) runByHand(way *memapi.Connection) (stop func() error) {
+	h.t.Helper()
+	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
+		Scheme: newScheme(h.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err == nil {
+		err = ctrl.NewControllerManagedBy(m).For(newHouse()).Complete(handwritten{m.GetClient()})
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return embedded(h.t, m)
+}
+
+func newHouse() kopf.Dynamic {
+	house := &unstructured.Unstructured{}
+	house.SetGroupVersionKind(schema.GroupVersionKind{Group: "test.example.org", Version: "v1", Kind: "House"})
+	return house
+}
+
+// Reconcile has no error of its own to tell.
+func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+	house := newHouse()
+	if err := b.Get(ctx, r.NamespacedName, house); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	var names []string
+	for _, one := range rooms(house) {
+		child, _ := one.(kopf.Dynamic)
+		child.SetNamespace(house.GetNamespace())
+		if err := controllerutil.SetControllerReference(house, child, b.Scheme()); err != nil {
+			return ctrl.Result{}, err
+		}
+		applied := client.ApplyConfigurationFromUnstructured(child)
+		if err := b.Apply(ctx, applied, client.FieldOwner("by-hand"), client.ForceOwnership); err != nil {
+			return ctrl.Result{}, err
+		}
+		names = append(names, child.GetName())
+	}
+	before := kopf.AtOr(house, "status.rooms", []string(nil))
+	for _, name := range before {
+		if !slices.Contains(names, name) {
+			gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+			gone.SetNamespace(house.GetNamespace())
+			gone.SetName(name)
+			if err := b.Delete(ctx, gone); client.IgnoreNotFound(err) != nil {
+				return ctrl.Result{}, err
+			}
+		}
+	}
+	if slices.Equal(before, names) {
+		return ctrl.Result{}, nil
+	}
+	patch := client.MergeFrom(house.DeepCopy())
+	if err := kopf.SetAt(house, "status.rooms", names); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, b.Status().Patch(ctx, house, patch)
+}

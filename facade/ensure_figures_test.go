@@ -1,0 +1,172 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// figures are what an operator costs whose objects have three children each.
+type figures struct {
+	created, restarted map[string]float64 // requests for one parent, by what they are
+	heap               float64            // KiB for one parent, after a restart
+}
+
+// TestEnsureFigures tells what children cost, beside the same written on controller-runtime by hand. ENSURE_PARENTS are
+// how many parents there are.
+func TestEnsureFigures(t *testing.T) {
+	parents := 10
+	if asked := os.Getenv("ENSURE_PARENTS"); asked != "" {
+		var err error
+		if parents, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var resumed, idle, byHand figures
+	inHousehold(t, func(h household) {
+		resumed = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+			s.On("ensure", kopf.CreateUpdateResume(), ensure)
+		}))
+	})
+	inHousehold(t, func(h household) {
+		idle = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+			s.On("ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, ensure)
+			s.OnDelete("leave", func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
+		}))
+	})
+	inHousehold(t, func(h household) { byHand = h.measure(parents, h.runByHand) })
+	told := []figures{resumed, idle, byHand}
+	for i, what := range []string{"ensured, for restarts as well", "ensured, with a finalizer", "by hand"} {
+		t.Logf("%d parents, %s: %v, after a restart %v and %.1f KiB for each",
+			parents, what, told[i].created, told[i].restarted, told[i].heap)
+	}
+	for what, c := range map[string]struct{ want, got map[string]float64 }{
+		"a creation": {
+			map[string]float64{"get configmaps": 3, "patch configmaps": 3, "patch houses": 2}, resumed.created,
+		},
+		"a creation, with a finalizer": {
+			map[string]float64{"get configmaps": 3, "patch configmaps": 3, "patch houses": 3}, idle.created,
+		},
+		"a restart with the handler":    {map[string]float64{"patch configmaps": 3}, resumed.restarted},
+		"a restart without the handler": {map[string]float64{}, idle.restarted},
+	} {
+		if d := cmp.Diff(c.want, c.got); d != "" {
+			t.Errorf("requests for each parent at %s, -want, +got:\n%s", what, d)
+		}
+	}
+	if parents >= 1000 && resumed.heap > 2*byHand.heap {
+		t.Errorf("a parent takes %.1f KiB, and %.1f KiB by hand", resumed.heap, byHand.heap)
+	}
+}
+
+// runEnsuring runs an operator, again and again.
+func (h household) runEnsuring(
+	register func(s kopf.Selection[kopf.Dynamic]),
+) func(way *memapi.Connection) (stop func() error) {
+	return func(way *memapi.Connection) (stop func() error) {
+		op := kopf.New("test.example.org")
+		register(kopf.ForResource(op, "test.example.org/v1", "houses"))
+		return embed(h.t, way, op)
+	}
+}
+
+// measure makes parents under an operator, and starts it again; then nothing may have changed.
+func (h household) measure(parents int, start func(way *memapi.Connection) (stop func() error)) (f figures) {
+	h.t.Helper()
+	way := h.api.Connect()
+	stop := start(way)
+	h.settle()
+	way.Drain()
+	for n := range parents {
+		name := fmt.Sprint("home-", n)
+		house := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "test.example.org/v1", "kind": "House",
+			"metadata": map[string]any{"name": name, "namespace": "default"},
+			"spec":     map[string]any{"rooms": []any{name + "-a=1", name + "-b=2", name + "-c=3"}},
+		}}
+		if err := h.people.Create(h.t.Context(), house); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.settle()
+	f.created = perParent(way.Drain(), parents)
+	h.stop(stop)
+	before := h.versions(parents)
+	if len(before) != 4*parents {
+		h.t.Fatalf("%d parents and children are there, of %d", len(before), 4*parents)
+	}
+
+	heap := liveHeap()
+	way = h.api.Connect()
+	stop = start(way)
+	h.settle()
+	f.restarted = perParent(way.Drain(), parents)
+	f.heap = (liveHeap() - heap) / float64(parents)
+	h.stop(stop)
+	if after := h.versions(parents); !maps.Equal(before, after) {
+		h.t.Error("the restart has changed objects")
+	}
+	return f
+}
+
+func (h household) stop(stop func() error) {
+	h.t.Helper()
+	if err := stop(); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// versions are those of all parents and children.
+func (h household) versions(parents int) map[string]string {
+	all := map[string]string{}
+	for n := range parents {
+		name := fmt.Sprint("home-", n)
+		if house := h.api.Object(houses, "default", name); house != nil {
+			all[name] = (&unstructured.Unstructured{Object: house}).GetResourceVersion()
+		}
+		for _, room := range []string{"-a", "-b", "-c"} {
+			if child := h.room("default", name+room); child != nil {
+				all[name+room] = child.GetResourceVersion()
+			}
+		}
+	}
+	return all
+}
+
+// perParent counts requests that are for one object, and not for all, or for nobody.
+func perParent(requests []memapi.Request, parents int) map[string]float64 {
+	counts := map[string]float64{}
+	for _, r := range requests {
+		if r.Verb == "list" || r.Verb == "watch" || r.Resource.Plural == "events" {
+			continue
+		}
+		what := r.Verb + " " + r.Resource.Plural
+		if r.Subresource != "" {
+			what += "/" + r.Subresource
+		}
+		counts[what]++
+	}
+	for what := range counts {
+		counts[what] /= float64(parents)
+	}
+	return counts
+}
+
+// liveHeap is in KiB.
+func liveHeap() float64 {
+	runtime.GC()
+	runtime.GC() // what was kept for finalizers and pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / 1024
+}
