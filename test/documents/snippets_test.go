@@ -15,7 +15,7 @@ var imported = []string{
 	`corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
-	`v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"`,
+	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
 	`kopf "github.com/kopf-runtime/kopf-runtime/facade"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/diff"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/diffbase"`,

@@ -66,8 +66,11 @@ func play(ctx context.Context, folder string, steps []step) {
 	if crds := filepath.Join(folder, "crd.yaml"); exists(crds) {
 		install(crds)
 	}
-	program, ns := build(folder), namespace(ctx)
-	session := run(program, nil, "-n", ns)
+	program, ns, env := build(folder), namespace(ctx), []string(nil)
+	if exists(filepath.Join(folder, "kustomization.yaml")) {
+		env = deploy(ctx, folder)
+	}
+	session := run(program, env, "-n", ns)
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.patch)
@@ -79,7 +82,7 @@ func play(ctx context.Context, folder string, steps []step) {
 			merge(ctx, obj, s.patch)
 		case "restart":
 			Eventually(session.Terminate()).Should(gexec.Exit(0))
-			session, from = run(program, nil, "-n", ns), 0
+			session, from = run(program, env, "-n", ns), 0
 		case "stop":
 			Eventually(session.Terminate()).Should(gexec.Exit(0))
 		case "delete":
@@ -101,6 +104,18 @@ func play(ctx context.Context, folder string, steps []step) {
 		}
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
+}
+
+// deploy applies all that an example has for a cluster, and gives its operator the rights of the service account there.
+func deploy(ctx context.Context, folder string) (env []string) {
+	GinkgoHelper()
+	out, err := exec.CommandContext(
+		ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply", "--kubeconfig", kubeconfigPath(),
+		"--server-side", "--force-conflicts", "-k", folder,
+	).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	account := "system:serviceaccount:" + filepath.Base(folder) + "-system:operator"
+	return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
 }
 
 // around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
@@ -101,7 +101,11 @@ func (p provisioner) remove(ctx context.Context, c *Change) error {
 	return nil
 }
 
+// destroy is called again, by its policy, as long as the server is busy.
 func (p provisioner) destroy(ctx context.Context, c *Change) error {
+	if err := p.machines.Destroy(ctx, nameOf(c)); err != nil {
+		return err
+	}
 	log.FromContext(ctx).Info("Destroyed", "host", c.Object.Status.Host)
-	return p.machines.Destroy(ctx, nameOf(c))
+	return nil
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 

@@ -1,4 +1,4 @@
-// Command databases runs databases on servers of its own: it makes and removes them, upgrades them step by step, keeps
+// Command database runs databases on servers of its own: it makes and removes them, upgrades them step by step, keeps
 // their users, takes backups and watches their replicas.
 package main
 
@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
@@ -19,17 +19,18 @@ type (
 	Handling = kopf.Handling[*v1.Database]
 )
 
-// Short, so that there is something to see: think of a day and an hour.
+// Short, so that there is something to see: think of a day, an hour and a minute.
 const (
 	backupInterval = 10 * time.Second
 	backupIdle     = 3 * time.Second
+	repairInterval = 1 * time.Second
 )
 
 // patient is the policy of all that asks the servers for something: they are busy now and then, but not for ever.
 var patient = kopf.Policy(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
 
 func main() {
-	op := kopf.New("databases.kopf.dev", kopf.Settings{
+	op := kopf.New("database.kopf.dev", kopf.Settings{
 		AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
 		Background:  kopf.BackgroundSettings{MaxConcurrentTicks: 5}, // backups at once
 	})
@@ -54,7 +55,8 @@ func register(op *kopf.Operator, servers *fleet) {
 
 	a := accountant{servers}
 	alive.OnField("users", "spec.users", a.update)
-	dbs.On("connection", kopf.CreateUpdateResume(), a.connection, patient)
+	hosted.Timer("repair", repairInterval, a.repair, patient)
+	dbs.On("children", kopf.CreateUpdateResume(), children, patient)
 
 	w := watchman{servers, servers}
 	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), patient)

@@ -35,6 +35,7 @@ type (
 	}
 	// roles are who may connect.
 	roles interface {
+		List(ctx context.Context, name string) (users []string, err error)
 		Grant(ctx context.Context, name, user string) error
 		Revoke(ctx context.Context, name, user string) error
 	}
@@ -46,6 +47,7 @@ type (
 
 var (
 	errNoServer     = errors.New("there is no such server")
+	errBusy         = errors.New("the server is busy")
 	errIncompatible = errors.New("the data cannot be migrated")
 )
 
@@ -92,9 +94,15 @@ func (f *fleet) Follow(_ context.Context, name string, replica int32) error {
 	return f.on(name, func(s *server) error { s.replicas = max(s.replicas, replica); return nil })
 }
 
+// Destroy ends connections first, and tells how many there were.
 func (f *fleet) Destroy(_ context.Context, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if s := f.servers[name]; s != nil && s.connections > 0 {
+		left := s.connections
+		s.connections = 0
+		return fmt.Errorf("%s: %d connections: %w", name, left, errBusy)
+	}
 	delete(f.servers, name)
 	return nil
 }
@@ -132,14 +140,20 @@ func (f *fleet) Migrate(_ context.Context, name string) error {
 	})
 }
 
-// Restart leaves replicas behind for a while.
+// Restart leaves replicas behind for a while, and forgets the last of the users.
 func (f *fleet) Restart(_ context.Context, name string) (running string, err error) {
 	err = f.on(name, func(s *server) error {
 		s.running, s.lag = s.installed, 2*time.Second
+		s.users = s.users[:max(0, len(s.users)-1)]
 		running = s.running
 		return nil
 	})
 	return running, err
+}
+
+func (f *fleet) List(_ context.Context, name string) (users []string, err error) {
+	err = f.on(name, func(s *server) error { users = slices.Clone(s.users); return nil })
+	return users, err
 }
 
 func (f *fleet) Grant(_ context.Context, name, user string) error {

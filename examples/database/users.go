@@ -2,20 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	v1 "github.com/kopf-runtime/kopf-runtime/examples/databases/api/v1"
+	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// accountant says who may connect, and how.
+// accountant says who may connect.
 type accountant struct{ roles roles }
 
 // update has a sub-handler for each user that is to be added or removed: one that fails does not keep the others
@@ -62,24 +57,30 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// connection keeps a Secret for those who connect. It goes with the database, as that owns it.
-func (a accountant) connection(ctx context.Context, c *Change) error {
-	if err := provisioned(c); err != nil {
-		return err
-	}
-	db := c.Object
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: db.Name + "-connection"}}
-	what, err := controllerutil.CreateOrUpdate(ctx, c.Client, secret, func() error {
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{"password": []byte(rand.Text())}
-		}
-		secret.Data["host"] = []byte(db.Status.Host)
-		secret.Data["users"] = []byte(strings.Join(db.Spec.Users, ","))
-		return controllerutil.SetControllerReference(db, secret, c.Client.Scheme())
-	})
+// repair sets right what others have done to the servers: nobody tells the operator of that, so it looks. What is to be
+// changed only now is for update.
+func (a accountant) repair(ctx context.Context, r *Run) error {
+	db, name := r.Current(), nameOf(r)
+	there, err := a.roles.List(ctx, name)
 	if err != nil {
 		return err
 	}
-	log.FromContext(ctx).Info("The secret for connections is there", "secret", secret.Name, "was", what)
+	for _, user := range without(db.Status.Users, there) {
+		if !slices.Contains(db.Spec.Users, user) {
+			continue
+		}
+		if err := a.roles.Grant(ctx, name, user); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("A user was shut out, and may connect again", "user", user)
+		r.Warn("DriftRepaired", "The server did not know "+user+" any more")
+	}
+	for _, user := range without(there, slices.Concat(db.Status.Users, db.Spec.Users)) {
+		if err := a.roles.Revoke(ctx, name, user); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("A stranger may not connect any more", "user", user)
+		r.Warn("DriftRepaired", "The server did let in "+user)
+	}
 	return nil
 }
