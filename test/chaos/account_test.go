@@ -167,12 +167,20 @@ func (a *account) repeats(counts func(first, second *call) bool) (all []string) 
 	for i, second := range a.calls {
 		for _, first := range a.calls[:i] {
 			same := first.about.Object == second.about.Object && first.about.Change == second.about.Change
-			if same && first.how == done && counts(first, second) && !a.disturbed(first.began-5*unfair, second.began) {
+			same = same && first.how == done && counts(first, second) && !a.undone(first, second)
+			if same && !a.disturbed(first.began-5*unfair, second.began) {
 				all = append(all, fmt.Sprintf("%s repeats %s", second.about.Call, first.about.Call))
 			}
 		}
 	}
 	return all
+}
+
+// undone tells whether an operator of Kopf has handled the object meanwhile: it may put down an older state as handled.
+func (a *account) undone(first, second *call) bool {
+	return slices.ContainsFunc(a.calls, func(c *call) bool {
+		return isKopf(c) && c.about.Object == first.about.Object && c.ended > first.began && c.began < second.began
+	})
 }
 
 func (a *account) disturbed(from, to time.Duration) bool {

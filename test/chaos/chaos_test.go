@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -147,11 +148,15 @@ func (g *game) wait(complaint string, until func() bool) {
 func (g *game) tail() string {
 	all := g.ledger.history()
 	all = slices.DeleteFunc(all, func(e event) bool { return e.By == test })
-	lines := ""
-	for _, e := range all[max(0, len(all)-60):] {
-		lines += e.String() + "\n"
+	return lines(all[max(0, len(all)-60):])
+}
+
+func lines(events []event) string {
+	var text strings.Builder
+	for _, e := range events {
+		text.WriteString(e.String() + "\n")
 	}
-	return lines
+	return text.String()
 }
 
 // marks are those that handlers have made, by what the API server says.
@@ -187,6 +192,9 @@ func (g *game) judge(a *account, counts func(first, second *call) bool) {
 	repeats := a.repeats(counts)
 	if len(repeats) > 0 {
 		g.t.Errorf("handled again, and nothing had happened: %s", strings.Join(repeats, "; "))
+	}
+	if file := os.Getenv("CHAOS_HISTORY"); file != "" {
+		g.must(os.WriteFile(file, []byte(lines(g.ledger.history())), 0o600))
 	}
 	if g.t.Failed() {
 		g.t.Logf("the history ends so:\n%s", g.tail())
