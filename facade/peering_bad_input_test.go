@@ -17,6 +17,11 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 		record[key] = value
 		return map[string]any{"him": record}
 	}
+	lasting := func(seconds int64) map[string]any {
+		return map[string]any{"him": map[string]any{
+			"priority": int64(9), "lifetime": seconds, "lastseen": "2000-01-01T00:00:00Z", // when virtual time begins
+		}}
+	}
 	for name, c := range map[string]struct {
 		reason    string
 		status    any
@@ -30,6 +35,19 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 		"future":   {"a peer of Kopf is believed", peer("priority", int64(9)), false, nil, false},
 		"low": {"it would pause for us, whenever it is",
 			peer("priority", int64(-1)), false, nil, true},
+		"list":     {"there are no records in it", []any{peer("priority", int64(9))}, true, nil, true},
+		"null":     {"nobody is in it", map[string]any{"him": nil}, true, nil, true},
+		"time":     {"nobody knows until when it is good", peer("lastseen", "yesterday"), true, nil, true},
+		"no time":  {"a peer of Kopf without a time is there now", peer("lastseen", nil), true, nil, true},
+		"lifetime": {"nobody knows until when it is good", peer("lifetime", "long"), true, nil, true},
+		"over":     {"it is good for no time", lasting(0), true, nil, true},
+		"negative": {"it is good for no time", lasting(-1), true, nil, true},
+		"for ever": {"it is good for a century", lasting(1 << 62), true, nil, false},
+		"own":      {"it is written anew", map[string]any{"me": "here"}, true, nil, true},
+		"no kind": {"it may come", nil, true, func(server *memapi.Server) {
+			server.Discard(peerings, "", "shared")
+			server.Remove(peerings.Group, peerings.Plural)
+		}, false},
 		"no object": {"it may come", nil, true, func(server *memapi.Server) {
 			server.Discard(peerings, "", "shared")
 		}, false},
@@ -51,6 +69,7 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 				if s.acted() != c.acts {
 					t.Errorf("%s: it acts: %t", c.reason, s.acted())
 				}
+				s.server.Install(peerings)
 				put(nil)
 				time.Sleep(2 * time.Minute)
 				if s.want("me create 1"); s.records()["me"] == nil {

@@ -73,6 +73,15 @@ var programs = map[string]func(op *kopf.Operator){
 			}))
 		})
 	},
+	"waits for peers": func(op *kopf.Operator) {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+			s.Settings.Peering.Name, s.Settings.Peering.Mandatory = "a", true
+			return nil
+		})
+		op.WithManager(func(m ctrl.Manager) error {
+			return m.Add(manager.RunnableFunc(func(context.Context) error { here(); return nil }))
+		})
+	},
 	"login hangs": func(op *kopf.Operator) { op.OnLogin("a", hangingLogin) },
 	"cleanup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)
@@ -266,6 +275,9 @@ func TestProcesses(t *testing.T) {
 		"startup": {
 			reason: "what comes after it contacts the cluster", program: "serves", signals: 1, asks: true, served: true,
 			want: []string{"started\nset up\nhere"},
+		},
+		"waiting for peers": {
+			reason: "nothing is wrong with it", program: "waits for peers", signals: 1, asks: true,
 		},
 		"cleanup": {
 			reason: "it is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,

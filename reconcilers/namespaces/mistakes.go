@@ -11,7 +11,10 @@ import (
 // Check tells what is wrong with a pattern that [Parse] takes: it could match no namespace, or not all that its author
 // had in mind.
 func Check(text string) error {
-	if !strings.ContainsAny(text, "!*?,[") {
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("%q is the name of no namespace; to serve the whole cluster, name none at all", text)
+	}
+	if !strings.ContainsAny(text, "!*?,[]") {
 		if problems := validation.IsDNS1123Label(text); len(problems) > 0 {
 			return fmt.Errorf("%q is not the name of a namespace: %s", text, problems[0])
 		}

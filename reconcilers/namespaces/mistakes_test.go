@@ -11,7 +11,9 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":              `"" is not the name of a namespace`,
+		"":              `"" is the name of no namespace`,
+		" ":             `" " is the name of no namespace`,
+		"a]":            `']' is in no name`,
 		"Team_A":        `"Team_A" is not the name of a namespace`,
 		"a b":           `"a b" is not the name of a namespace`,
 		"a,b":           `"a,b" does not match what "b" does`,

@@ -1,6 +1,7 @@
 package mistakes_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -58,7 +59,11 @@ func TestMistakes(t *testing.T) {
 
 	section(&table, "On the command line: the program ends, with the exit code 2 or 1")
 	for _, one := range commands {
-		row(one.name, "operator "+strings.Join(one.args, " "), execute(t, one.args))
+		shown := "operator"
+		for _, word := range one.args {
+			shown += " " + stdcmp.Or(word, "''")
+		}
+		row(one.name, shown, execute(t, one.args))
 	}
 
 	if count < 40 {

@@ -29,6 +29,15 @@ var settings = []setting{
 	{"A namespace that cannot be", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Namespaces: []string{"team_a"}})
 	}},
+	{"No namespace, for all of them", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Namespaces: []string{""}})
+	}},
+	{"Namespaces with a comma between them", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Namespaces: []string{"demo, test"}})
+	}},
+	{"A bracket that is not closed", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Namespaces: []string{"demo-[ab"}})
+	}},
 	{"A finalizer without a domain", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Persistence: kopf.PersistenceSettings{Finalizer: "mine"}})
 	}},

@@ -79,6 +79,7 @@ func New(p Program) *cobra.Command {
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
 		versionCommand(p),
 	)
+	refineCommandsOfCobra(root)
 	return root
 }
 

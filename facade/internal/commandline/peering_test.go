@@ -62,7 +62,11 @@ func TestWrongFlags(t *testing.T) {
 		"module": {"there is no Python", "-m a.b", "-m (--module): the handlers are in this program already"},
 		"files": {"there is no Python",
 			"run a.py", `unknown argument "a.py": the handlers are in this program already`},
-		"version": {"it has no arguments", "version 1", `unknown command or argument "1"`},
+		"shell":           {"it is no success", "completion xsh", `unknown shell "xsh": it is one of bash, fish,`},
+		"shell and more":  {"it has no arguments", "completion bash more", `unknown command or argument "more"`},
+		"flag of a shell": {"there is none", "completion bash --more", "unknown flag: --more"},
+		"topic":           {"there is no help", "help rum", `unknown command "rum"`},
+		"version":         {"it has no arguments", "version 1", `unknown command or argument "1"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
