@@ -15,6 +15,7 @@ type Handling[T client.Object] interface {
 	Patcher[T]
 	Results
 	EventPoster
+	Reporter
 	Adopter
 }
 
@@ -52,6 +53,14 @@ type EventPoster interface {
 	Warn(reason, message string)
 	// Event posts one of any type.
 	Event(eventType, reason, message string)
+}
+
+// Reporter posts Kubernetes events about errors, and about other objects.
+type Reporter interface {
+	// Exception posts one of the type Error: see [Change.Exception].
+	Exception(reason, message string, err error)
+	// About is for events about others: see [Change.About].
+	About(objects ...any) Events
 }
 
 // Adopter makes children of the object.

@@ -81,6 +81,7 @@ type Settings struct {
 func AsKopf() Settings {
 	return Settings{
 		Peering: PeeringSettings{KopfRules: true},
+		Posting: PostingSettings{ReportingComponent: "kopf", Plain: true},
 		Persistence: PersistenceSettings{
 			Finalizer: keys.KopfPrefix + "/KopfFinalizerMarker", AnnotationPrefix: keys.KopfPrefix,
 			TrustCopies: true, KopfFormats: true,
@@ -98,24 +99,6 @@ type ProcessSettings struct {
 	// those that do not return are abandoned after 5 seconds. A manager that a project makes has a limit of its own:
 	// its GracefulShutdownTimeout is for all that ends with it. [Never] is no limit. Default: 30 seconds.
 	CleanupTimeout time.Duration
-}
-
-// PostingSettings are those of Kubernetes events. Kopf: settings.posting.
-type PostingSettings struct {
-	// Disabled posts no Kubernetes events at all: [Change.Event] and the like do nothing. Kopf: enabled, the inverse.
-	Disabled bool
-	// Loggers posts the log lines of handlers as Kubernetes events. Not served yet. Kopf: loggers.
-	Loggers bool
-	// Level is that of the log lines which are posted, and of those above it. Not served yet. Kopf: level.
-	Level slog.Level
-	// ReportingComponent is the source of the events; today, it is the operator's name. Not served yet. Kopf:
-	// reporting_component.
-	ReportingComponent string
-	// ReportingInstance is the instance of the source; today, it is "dev". Not served yet. Kopf: reporting_instance.
-	ReportingInstance string
-	// EventNamePrefix begins the names of the events; today, it is "kopf-event-". Not served yet. Kopf:
-	// event_name_prefix.
-	EventNamePrefix string
 }
 
 // ScanningSettings are those of the search for kinds and namespaces. Kopf: settings.scanning.

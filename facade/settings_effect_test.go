@@ -3,6 +3,7 @@ package facade_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,8 @@ type lived struct {
 	lines []string        // of the log
 	calls []time.Duration // since the creation
 	posts []string        // of Kubernetes events
+
+	events []string // these, whole
 }
 
 func (l *lived) add(line string) {
@@ -54,6 +57,10 @@ func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Wi
 	server.Delete(served, "ns", "w1")
 	time.Sleep(time.Hour)
 	seen.posts = posted(t, server)
+	for _, event := range eventsOf(t, server) {
+		seen.events = append(seen.events, fmt.Sprintf("%d %s %s %s %s %s: %s", event.Count, event.GenerateName,
+			event.Source.Component, event.ReportingInstance, event.Type, event.Reason, event.Message))
+	}
 	return seen
 }
 

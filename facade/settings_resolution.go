@@ -39,7 +39,7 @@ func (s Settings) clone() Settings {
 func resolveSettings(operator string, given Settings) (s settings, problems []error) {
 	s.values = given.clone()
 	problems = slices.Concat(
-		s.values.checkServed(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
+		s.values.Posting.check(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
 		s.values.resolveDelays(), s.values.Admission.check(), s.values.Peering.resolve(operator),
 	)
 	if s.values.Admission.FinalizerOnCreate && s.values.Persistence.KopfFormats {

@@ -126,6 +126,7 @@ func (s *Settings) resolveNumbers() (problems []error) {
 	}{
 		{"Queueing.WorkerLimit", &s.Queueing.WorkerLimit, reconcilers.DefaultWorkers},
 		{"Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0},
+		{"Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond},
 		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, background.DefaultTicks},
 	} {
 		switch {
@@ -154,25 +155,4 @@ func checkLifecycle(l Lifecycle) error {
 	return fmt.Errorf(
 		"%d: there is no such lifecycle: it is one of kopf.InOrder, ASAP, OneByOne, AllAtOnce, Randomized, Shuffled", l,
 	)
-}
-
-// checkServed refuses what is set but has no effect yet: nobody is to rely on it.
-func (s *Settings) checkServed() (problems []error) {
-	for _, to := range []struct {
-		name string
-		set  bool
-	}{
-		{"Posting.Loggers", s.Posting.Loggers},
-		{"Posting.Level", s.Posting.Level != 0},
-		{"Posting.ReportingComponent", s.Posting.ReportingComponent != ""},
-		{"Posting.ReportingInstance", s.Posting.ReportingInstance != ""},
-		{"Posting.EventNamePrefix", s.Posting.EventNamePrefix != ""},
-	} {
-		if to.set {
-			problems = append(problems, fmt.Errorf(
-				"%s: it is not served yet, so it would have no effect: leave it out", to.name,
-			))
-		}
-	}
-	return problems
 }

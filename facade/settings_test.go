@@ -36,6 +36,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
 	o.CancelPolling, o.InstantExit = time.Minute, 10*time.Millisecond
 	o.Watching.ReconnectBackoff, o.Watching.InactivityTimeout = 100*time.Millisecond, 70*time.Second
+	o.Posting.PerSecond = 10
 	o.ExitTimeout, o.PauseTimeout, o.StuckTimeout = 2*time.Second, 30*time.Second, 10*time.Minute
 	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
@@ -66,6 +67,7 @@ func TestSettings(t *testing.T) {
 				Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
 				Diffbase: diffbase.Annotations{Prefix: "kopf.zalando.org"},
 				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true,
+				Posting: reconcilers.Posting{Component: "kopf", Plain: true},
 			})},
 		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
 			with(func(o *reconcilers.Options) {
@@ -212,8 +214,8 @@ func TestWrongNumbers(t *testing.T) {
 			return fmt.Sprint(err)
 		}
 		switch {
-		case field.Kind() != reflect.Int && field.Kind() != reflect.Int64, isUnserved(t, name),
-			name == "Peering.Priority":
+		case field.Kind() != reflect.Int && field.Kind() != reflect.Int64, name == "Peering.Priority",
+			name == "Posting.Level":
 			continue
 		case field.Type() == reflect.TypeFor[time.Duration]():
 			for value, want := range map[time.Duration]string{

@@ -199,7 +199,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),
-		StuckTimeout: s.values.Queueing.StuckTimeout, DefaultNamespace: op.defaultNamespace, Fence: op.fence,
+		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
 		Dependents: op.dependents(),
 	}
 }

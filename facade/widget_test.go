@@ -2,6 +2,7 @@ package facade_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -138,6 +139,10 @@ type recorder []event
 func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, message string) {
 	*r = append(*r, event{(&unstructured.Unstructured{Object: body}).GetName(), kind, reason, message})
 }
+
+func (*recorder) Takes(slog.Level) bool { return true }
+
+func (*recorder) Logger(log logr.Logger, _ map[string]any, _ ...any) logr.Logger { return log }
 
 // call calls the only handler of the operator as the engine would, and returns the finished attempt.
 func call(

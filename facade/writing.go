@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -120,23 +118,4 @@ func (c *Change[T]) Flush(ctx context.Context) error {
 		return fmt.Errorf("flushing object %s by handler %q: %w", c.name(), c.ID, err)
 	}
 	return nil
-}
-
-// Info posts a Kubernetes event of the type Normal about the object. See Event. Kopf: info.
-func (c *Change[T]) Info(reason, message string) { c.Event("Normal", reason, message) }
-
-// Warn posts a Kubernetes event of the type Warning about the object. See Event. Kopf: warn.
-func (c *Change[T]) Warn(reason, message string) { c.Event("Warning", reason, message) }
-
-// Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
-// camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
-// nor fails: an event that cannot be posted is a line in the log. That of an object without a namespace goes to the one
-// of the kubeconfig's context, of the pod, or of [ConnectionInfo].DefaultNamespace, else to "default"; in a manager of
-// the project, always to "default". Kopf: event.
-func (c *Change[T]) Event(eventType, reason, message string) {
-	if c.call.Events == nil {
-		c.do(func() error { return errOnlyReading })
-		return
-	}
-	c.call.Events.Post(logf.IntoContext(context.Background(), c.log), c.call.Cause.Body, eventType, reason, message)
 }

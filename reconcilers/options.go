@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
@@ -31,6 +32,9 @@ import (
 // DefaultWorkers is how many objects of one kind are handled at once. Handlers may sleep, so there are plenty.
 const DefaultWorkers = 100
 
+// DefaultEventsPerSecond is how many Kubernetes events are posted in the long run.
+const DefaultEventsPerSecond = posting.DefaultPerSecond
+
 // Registration is one handler for the resources that a selector means.
 type Registration struct {
 	Selector discovery.Selector
@@ -39,6 +43,9 @@ type Registration struct {
 
 // Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
 type Digests = controller.Digests
+
+// Posting says how Kubernetes events are posted.
+type Posting = posting.Options
 
 // Fence tells when the manager does not wait for the operator any more, and refuses requests from then on.
 type Fence = fence.Fence
@@ -144,9 +151,8 @@ type Options struct {
 	ObeyRetryAfter bool
 	// NoPosting posts no Kubernetes events: handlers may, but nothing comes of it.
 	NoPosting bool
-	// DefaultNamespace is where Kubernetes events about objects without a namespace go, asked for each of them; nil, or
-	// an empty answer, is "default".
-	DefaultNamespace func() string
+	// Posting says how Kubernetes events are posted; without a component, it is Name.
+	Posting Posting
 	// Begin is called first of all, where and when the operator runs, before anything is watched. It gives the options
 	// that count from then on; an error ends the manager. Nil is for options that do not change.
 	Begin func(ctx context.Context) (Options, error)
@@ -197,6 +203,14 @@ func (o Options) pauseTimeout() time.Duration {
 }
 
 func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }
+
+// newPoster is what posts Kubernetes events.
+func (o Options) newPoster(client posting.Client, metrics *adapters.Metrics) *posting.Poster {
+	how := o.Posting
+	how.Component = cmp.Or(how.Component, o.Name)
+	how.Count = func(outcome posting.Outcome) { metrics.Posted(string(outcome)) }
+	return posting.New(client, how)
+}
 
 // posterFor is what handlers post to.
 func (o Options) posterFor(poster *posting.Poster) handlers.Poster {

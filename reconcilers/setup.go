@@ -18,7 +18,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -83,10 +82,9 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		}
 	}
 	own := &operator{
-		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: posting.New(direct, o.Name),
+		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, metrics),
 		health: state, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
-	own.poster.DefaultNamespace = o.DefaultNamespace
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)
 	own.controllers = &controller.Dependencies{

@@ -20,12 +20,23 @@ func Logging(next Reconciler) Reconciler {
 		log, named := logr.Discard(), ctx
 		contained(ctx, func() { log = withNames(logf.FromContext(ctx), a) })
 		if log.GetSink() != nil {
-			named = logf.IntoContext(ctx, log)
+			named = logf.IntoContext(ctx, posted(log, a))
+			log = posted(log, a, "handler", a.Call.Handler.ID)
 		}
 		result, err := next.Reconcile(named, a)
 		contained(ctx, func() { logOutcome(ctx, log, a) })
 		return result, err
 	})
+}
+
+// posted is a logger of which the lines are Kubernetes events, too, if the operator wants that, and for handlers that
+// are not called for each and every event.
+func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
+	family := a.Call.Handler.Family
+	if a.Call.Events == nil || family != handlers.Changing && family != handlers.Spawning {
+		return log
+	}
+	return a.Call.Events.Logger(log, a.Call.Cause.Body, told...)
 }
 
 // logOutcome logs what came of the call.

@@ -24,6 +24,7 @@ type Metrics struct {
 	dropped  *prometheus.CounterVec
 	occupied *prometheus.GaugeVec
 	waiting  *prometheus.GaugeVec
+	posted   *prometheus.CounterVec
 }
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.
@@ -78,12 +79,12 @@ func NewMetrics(operator string, registry prometheus.Registerer) (*Metrics, erro
 		return nil, err
 	}
 	m.attempts, m.seconds, m.dropped = attempts, seconds, dropped
-	return m, m.registerPlaces(registry)
+	return m, m.registerOthers(registry)
 }
 
-// registerPlaces registers, or finds, kopf_active_workers{operator,kind,handler} and
-// kopf_workqueue_depth{operator,kind}.
-func (m *Metrics) registerPlaces(registry prometheus.Registerer) (err error) {
+// registerOthers registers, or finds, kopf_active_workers{operator,kind,handler}, kopf_workqueue_depth{operator,kind}
+// and kopf_posted_events_total{operator,outcome}.
+func (m *Metrics) registerOthers(registry prometheus.Registerer) (err error) {
 	m.occupied, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kopf_active_workers",
 		Help: "Workers that are busy with a handler now: as many as the objects it is running for.",
@@ -94,6 +95,12 @@ func (m *Metrics) registerPlaces(registry prometheus.Registerer) (err error) {
 	m.waiting, err = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kopf_workqueue_depth", Help: "Objects that wait for a worker.",
 	}, []string{"operator", "kind"}))
+	if err != nil {
+		return err
+	}
+	m.posted, err = register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kopf_posted_events_total", Help: "Kubernetes events that handlers have posted, by what came of them.",
+	}, []string{"operator", "outcome"}))
 	return err
 }
 
@@ -118,6 +125,13 @@ func (m *Metrics) Dropped(kind string) func() {
 		return func() {}
 	}
 	return m.dropped.WithLabelValues(m.operator, kind).Inc
+}
+
+// Posted counts a Kubernetes event by what came of it.
+func (m *Metrics) Posted(outcome string) {
+	if m != nil && m.posted != nil {
+		m.posted.WithLabelValues(m.operator, outcome).Inc()
+	}
 }
 
 // Occupied gives what counts the places of a kind that a handler holds.

@@ -158,7 +158,7 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
 			Workers: 100, ErrorDelays: memory.DefaultErrorDelays,
 		},
-		Log: w.log(), Events: posting.New(nil, prefix), Memory: &memory.Registry{},
+		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
 		Writer: patching.Writer{Client: w.api, Guarded: true, Fold: true},
 	}
 	var all []*adapters.Handler

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -49,6 +51,11 @@ type Live interface {
 // Poster posts Kubernetes events about an object.
 type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
+	// Takes tells whether events of the level are posted; those of Post have none.
+	Takes(level slog.Level) bool
+	// Logger gives a logger of which the lines are posted, too, if lines are. Their events say told besides: keys and
+	// values that the log knows already.
+	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 
 // Call is one call of one function.

@@ -46,8 +46,8 @@ var settings = []setting{
 		return kopf.New("demo.example.org",
 			kopf.Settings{Persistence: kopf.PersistenceSettings{ProgressStorage: readOnly}})
 	}},
-	{"A setting of what is not served yet", func() *kopf.Operator {
-		return kopf.New("demo.example.org", kopf.Settings{Posting: kopf.PostingSettings{Loggers: true}})
+	{"A prefix of names that are none", func() *kopf.Operator {
+		return kopf.New("demo.example.org", kopf.Settings{Posting: kopf.PostingSettings{EventNamePrefix: "Demo_"}})
 	}},
 	{"Webhooks that nobody can call", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "auto.kopf.dev"}})

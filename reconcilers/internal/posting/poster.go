@@ -3,12 +3,16 @@ package posting
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,27 +25,41 @@ const backlog = 1000
 // drainTimeout limits how long the exit of the operator takes to post the events that still wait.
 const drainTimeout = 2 * time.Second
 
-// These values are the same in all events of Kopf; users may select events by them.
-const (
-	namePrefix = "kopf-event-"
-	action     = "Action?"
-	instance   = "dev"
-)
-
-// Creator is the part of a client that posts events.
-type Creator interface {
+// Client is the part of a client that posts events.
+type Client interface {
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+}
+
+// Options are how events are posted. The zero value is Kopf's, but that there is no component.
+type Options struct {
+	// Component is the source of the events.
+	Component string
+	// Instance is the instance of the source; empty is [DefaultInstance].
+	Instance string
+	// NamePrefix begins the names of the events; empty is [DefaultNamePrefix].
+	NamePrefix string
+	// Level is that of events which have one, and of log lines: those below it are not posted.
+	Level slog.Level
+	// Loggers posts the log lines of handlers, too.
+	Loggers bool
+	// Plain posts each event by itself: identical ones are not counted in one, and there are no limits.
+	Plain bool
+	// PerSecond is how many requests there are in the long run; 0 is [DefaultPerSecond].
+	PerSecond float32
+	// DefaultNamespace is where events about objects without a namespace go, asked for each when it is posted. Nil, or
+	// an empty answer, is "default".
+	DefaultNamespace func() string
+	// Count is called for each event with what came of it; nil is not.
+	Count func(Outcome)
 }
 
 // Poster posts events in the background. It is a Runnable of a manager; events wait until Start runs.
 type Poster struct {
-	// DefaultNamespace is where events about objects without a namespace go, asked for each when it is posted. Nil, or
-	// an empty answer, is "default". It is set before Start.
-	DefaultNamespace func() string
-
-	client    Creator
-	component string
-	queue     chan *post
+	options Options
+	client  Client
+	limits  *limits // nil if there are none
+	queue   chan *post
 }
 
 // post is an event that waits.
@@ -49,25 +67,36 @@ type post struct {
 	event *corev1.Event
 	// namespace is the object's: the event of an object without one is in another.
 	namespace string
+	// observed is set once the event has been counted.
+	observed *record.EventCorrelateResult
 }
 
-// New makes a poster, which names the component as the source of its events.
-func New(client Creator, component string) *Poster {
-	return &Poster{client: client, component: component, queue: make(chan *post, backlog)}
+// New makes a poster.
+func New(client Client, o Options) *Poster {
+	o.Instance, o.NamePrefix = cmp.Or(o.Instance, DefaultInstance), cmp.Or(o.NamePrefix, DefaultNamePrefix)
+	p := &Poster{options: o, client: client, queue: make(chan *post, backlog)}
+	if !o.Plain {
+		p.limits = newLimits(cmp.Or(o.PerSecond, DefaultPerSecond))
+	}
+	return p
 }
+
+// Takes tells whether events of the level are posted.
+func (p *Poster) Takes(level slog.Level) bool { return level >= p.options.Level }
 
 // Post queues an event about the object. The type is Normal, Warning, or any other text. Post drops events about
 // events.
 func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
 	about := &unstructured.Unstructured{Object: body}
-	event := p.event(about, eventType, reason, message)
+	event := p.options.event(about, eventType, reason, message)
 	if event == nil {
 		return
 	}
 	select {
-	case p.queue <- &post{event, about.GetNamespace()}:
+	case p.queue <- &post{event: event, namespace: about.GetNamespace()}:
 	default:
-		logging.Warn(logf.FromContext(ctx), "Dropped a Kubernetes event: too many wait to be posted",
+		p.count(Dropped)
+		logging.Warn(unposted(logf.FromContext(ctx)), "Dropped a Kubernetes event: too many wait to be posted",
 			"event", reason, "note", message)
 	}
 }
@@ -78,6 +107,12 @@ type Silent struct{}
 // Post drops the event, as it is meant to.
 func (Silent) Post(context.Context, map[string]any, string, string, string) {}
 
+// Takes is false.
+func (Silent) Takes(slog.Level) bool { return false }
+
+// Logger gives the logger as it is.
+func (Silent) Logger(log logr.Logger, _ map[string]any, _ ...any) logr.Logger { return log }
+
 // Start posts events until the context ends, and then drains the queue.
 func (p *Poster) Start(ctx context.Context) error {
 	for {
@@ -87,12 +122,12 @@ func (p *Poster) Start(ctx context.Context) error {
 			return nil
 		case next := <-p.queue:
 			about := next.about(ctx)
-			err := p.create(about, next.event)
+			err := p.send(about, next)
 			if err != nil && ctx.Err() != nil {
 				p.drain(ctx, next)
 				return nil
 			}
-			next.logFailure(about, err)
+			p.conclude(about, next, err)
 		}
 	}
 }
@@ -114,24 +149,39 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 			}
 		}
 		about := next.about(ctx)
-		next.logFailure(about, p.create(about, next.event))
+		err := p.send(about, next)
+		p.conclude(about, next, err)
+		if errors.Is(err, errLimited) {
+			break
+		}
 	}
 	if left := len(p.queue); left > 0 {
+		for range left {
+			p.count(Dropped)
+		}
 		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
 			"count", left)
 	}
 }
 
-// create posts one event. Those about objects without a namespace get one, and say it of these, too.
-func (p *Poster) create(ctx context.Context, event *corev1.Event) error {
+// send posts one event. Those about objects without a namespace get one, and say it of these, too.
+func (p *Poster) send(ctx context.Context, next *post) error {
+	event := next.event
 	if event.Namespace == "" {
 		event.Namespace = metav1.NamespaceDefault
-		if p.DefaultNamespace != nil {
-			event.Namespace = cmp.Or(p.DefaultNamespace(), metav1.NamespaceDefault)
+		if p.options.DefaultNamespace != nil {
+			event.Namespace = cmp.Or(p.options.DefaultNamespace(), metav1.NamespaceDefault)
 		}
 		event.InvolvedObject.Namespace = event.Namespace
 	}
-	return p.client.Create(ctx, event)
+	if p.limits != nil {
+		return p.sendLimited(ctx, next)
+	}
+	err := p.client.Create(ctx, event)
+	if err == nil {
+		p.count(Posted)
+	}
+	return err
 }
 
 // about has the object in all lines, also in those about the request.
@@ -142,38 +192,17 @@ func (p *post) about(ctx context.Context) context.Context {
 	return logf.IntoContext(ctx, log)
 }
 
-func (p *post) logFailure(ctx context.Context, err error) {
+// conclude tells of an event that is lost.
+func (p *Poster) conclude(ctx context.Context, next *post, err error) {
 	if err != nil {
+		p.count(Failed)
 		logging.Warn(logf.FromContext(ctx), "Failed to post a Kubernetes event; dropping it",
-			"event", p.event.Reason, "note", p.event.Message, "error", err.Error())
+			"event", next.event.Reason, "note", next.event.Message, "error", err.Error())
 	}
 }
 
-func (p *Poster) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {
-	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
-		return nil
+func (p *Poster) count(what Outcome) {
+	if p.options.Count != nil {
+		p.options.Count(what)
 	}
-	now := time.Now()
-	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: about.GetNamespace(), GenerateName: namePrefix},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: about.GetNamespace(),
-			Name: about.GetName(), UID: about.GetUID(),
-		},
-		Type: eventType, Reason: reason, Message: shorten(message), Action: action,
-		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
-		Source:              corev1.EventSource{Component: p.component},
-		ReportingController: p.component, ReportingInstance: instance,
-	}
-}
-
-// shorten cuts the middle out of a message that is longer than the API takes: the beginning says what happened, the
-// end often why. Lengths are in code points.
-func shorten(message string) string {
-	const limit, head, tail = 1024, 511, 510
-	runes := []rune(message)
-	if len(runes) <= limit {
-		return message
-	}
-	return string(runes[:head]) + "..." + string(runes[len(runes)-tail:])
 }

@@ -6,89 +6,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
-
-type object = map[string]any
-
-var _ handlers.Poster = (*posting.Poster)(nil)
-
-// server is an API server that takes events, unless it is told otherwise.
-type server struct {
-	mu     sync.Mutex
-	events []*corev1.Event
-	create func(ctx context.Context) error
-}
-
-func (s *server) Create(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
-	if s.create != nil {
-		if err := s.create(ctx); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, obj.(*corev1.Event))
-	return nil
-}
-
-func (s *server) messages() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []string
-	for _, event := range s.events {
-		all = append(all, event.Message)
-	}
-	return all
-}
-
-// logging gives a context that collects what is logged.
-func logging(ctx context.Context) (context.Context, func() []string) {
-	var mu sync.Mutex
-	var lines []string
-	log := funcr.NewJSON(func(
-		line string,
-	) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, line)
-	}, funcr.Options{})
-	return logf.IntoContext(ctx, log), func() []string { mu.Lock(); defer mu.Unlock(); return lines }
-}
-
-// start runs the poster until the test says so.
-func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- poster.Start(ctx) }()
-	return func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the end of the context is no error: %v", err)
-		}
-	}
-}
-
-func example() object {
-	return object{
-		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
-		"metadata": object{"name": "kex1", "namespace": "ns1", "uid": "uid1"},
-	}
-}
 
 func TestPostDrops(t *testing.T) {
 	tests := map[string]struct {
@@ -117,7 +44,7 @@ func TestPostDrops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
-				poster := posting.New(s, "op")
+				poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 				poster.Post(t.Context(), tc.about, corev1.EventTypeNormal, "R", "m")
 				defer start(t.Context(), t, poster)()
 				synctest.Wait()
@@ -132,7 +59,7 @@ func TestPostDrops(t *testing.T) {
 func TestPostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		ctx, lines := logging(t.Context())
 		for i := range 1500 {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "Flood", fmt.Sprintf("message %d", i))
@@ -164,7 +91,7 @@ func TestPostOverflow(t *testing.T) {
 func TestPostNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		ctx, lines := logging(t.Context())
 		stop := start(ctx, t, poster)
 		for range 1001 {
@@ -184,7 +111,7 @@ func TestPostNeverBlocks(t *testing.T) {
 func TestPostOnExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for i := range 10 {
@@ -202,7 +129,7 @@ func TestPostFailures(t *testing.T) {
 		fails := errors.New("events is forbidden")
 		s := &server{}
 		s.create = func(context.Context) error { defer func() { fails = nil }(); return fails }
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		ctx, lines := logging(t.Context())
 		poster.Post(ctx, example(), corev1.EventTypeWarning, "First", "one")
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "Second", "two")
@@ -226,7 +153,7 @@ func TestPostFailures(t *testing.T) {
 func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { return errors.New("events is forbidden") }}
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		ctx, lines := logging(t.Context())
 		about := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "n1", "uid": "uid1"}}
 		poster.Post(ctx, about, corev1.EventTypeWarning, "First", "one")
@@ -272,7 +199,7 @@ func TestPost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
-				poster := posting.New(s, "op")
+				poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 				happened := time.Now()
 				poster.Post(t.Context(), tc.about, tc.kind, "Reason", "message")
 				time.Sleep(time.Hour)
@@ -280,7 +207,7 @@ func TestPost(t *testing.T) {
 				synctest.Wait()
 				want := []*corev1.Event{{
 					ObjectMeta: metav1.ObjectMeta{
-						Namespace: tc.namespace, GenerateName: "kopf-event-",
+						Namespace: tc.namespace, GenerateName: "kopf-event-", Name: "kopf-event-0",
 					}, InvolvedObject: tc.object,
 					Type: tc.kind, Reason: "Reason", Message: "message", Action: "Action?", Source: corev1.EventSource{
 						Component: "op",
@@ -303,8 +230,9 @@ func TestPost(t *testing.T) {
 func TestPostWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, namespace := &server{}, ""
-		poster := posting.New(s, "op")
-		poster.DefaultNamespace = func() string { return namespace }
+		poster := posting.New(s, posting.Options{
+			Component: "op", Plain: true, DefaultNamespace: func() string { return namespace },
+		})
 		about := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "ns1"}}
 		post := func() {
 			for _, about := range []object{about, example()} {
@@ -356,7 +284,7 @@ func TestPostShortensMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
-				poster := posting.New(s, "op")
+				poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 				poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", tc.message)
 				defer start(t.Context(), t, poster)()
 				synctest.Wait()
@@ -371,7 +299,7 @@ func TestPostShortensMessages(t *testing.T) {
 func TestPostKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { time.Sleep(time.Second); return nil }}
-		poster := posting.New(s, "op")
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 		stop := start(t.Context(), t, poster)
 		var want []string
 		for i := range 20 {
@@ -389,7 +317,7 @@ func TestPostKeepsOrder(t *testing.T) {
 
 func TestPostKeepsTheObject(t *testing.T) {
 	body := example()
-	posting.New(&server{}, "op").Post(t.Context(), body, corev1.EventTypeNormal, "R", "m")
+	posting.New(&server{}, posting.Options{Component: "op"}).Post(t.Context(), body, corev1.EventTypeNormal, "R", "m")
 	if d := cmp.Diff(example(), body); d != "" {
 		t.Errorf("bodies are shared: -want, +got:\n%s", d)
 	}

@@ -1,0 +1,242 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// levelled takes events of a level and above, about the objects as they are given.
+type levelled struct {
+	recorder
+	level slog.Level
+	posts []any
+}
+
+func (l *levelled) Takes(level slog.Level) bool { return level >= l.level }
+
+func (l *levelled) Post(_ context.Context, body map[string]any, kind, reason, message string) {
+	ref, metadata := map[string]any{}, vectors.Fields(body).Mapping("metadata")
+	for _, key := range []string{"apiVersion", "kind"} {
+		if body[key] != nil {
+			ref[key] = body[key]
+		}
+	}
+	for _, key := range []string{"namespace", "name", "uid"} {
+		if metadata[key] != nil {
+			ref[key] = metadata[key]
+		}
+	}
+	l.posts = append(l.posts, map[string]any{"ref": ref, "type": kind, "reason": reason, "message": message})
+}
+
+// CustomError is an error that is called by its type.
+type CustomError struct{ text string }
+
+func (e *CustomError) Error() string { return e.text }
+
+func TestVectorsEventCalls(t *testing.T) {
+	vectors.Run(t, "k8s_event_call", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		vectors.Known(t, input, "exc", "fn", "kwargs", "objs", "raised", "settings")
+		said := vectors.Fields{}
+		if input["kwargs"] != nil {
+			said = vectors.Known(t, input["kwargs"], "message", "reason", "type")
+		}
+		poster := &levelled{level: levelOf(t, input)}
+		op := one(func(_ context.Context, c *Change) error {
+			about, reason, message := c.About(input["objs"]), said.Text("reason", ""), said.Text("message", "")
+			switch input["fn"] {
+			case "info":
+				about.Info(reason, message)
+			case "warn":
+				about.Warn(reason, message)
+			case "event":
+				about.Event(said.Text("type", ""), reason, message)
+			case "exception":
+				about.Exception(reason, message, raised(t, input))
+			default:
+				t.Fatalf("there is no function %v", input["fn"])
+			}
+			return nil
+		})
+		a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
+			if a.Call.Events = poster; input.Mapping("settings")["posting.enabled"] == false {
+				a.Call.Events = &levelled{level: 100}
+			}
+		})
+		got := map[string]any{"events": poster.posts}
+		if d := cmp.Diff(want.Value, vectors.Normal(got, nil), cmpopts.EquateEmpty()); d != "" || a.Outcome.Err != nil {
+			t.Errorf("error %v; -want, +got:\n%s", a.Outcome.Err, d)
+		}
+	})
+}
+
+// levelOf is the level of a case: Python's are from 10 for DEBUG to 50 for CRITICAL.
+func levelOf(t *testing.T, input vectors.Fields) slog.Level {
+	t.Helper()
+	if input["settings"] == nil {
+		return slog.LevelInfo
+	}
+	settings := vectors.Known(t, input["settings"], "posting.enabled", "posting.level", "posting.loggers")
+	if level := vectors.Number(t, settings, "posting.level"); level != nil {
+		return slog.Level((*level - 20) / 10 * 4)
+	}
+	return slog.LevelInfo
+}
+
+// raised is the error that is given, or in Kopf being handled.
+func raised(t *testing.T, input vectors.Fields) error {
+	t.Helper()
+	for _, key := range []string{"exc", "raised"} {
+		if input[key] == nil {
+			continue
+		}
+		raise := vectors.Known(t, input[key], "raise", "message")
+		switch text := raise.Text("message", ""); raise["raise"] {
+		case "permanent":
+			return kopf.Permanent(errors.New(text))
+		case "temporary":
+			return kopf.Temporary(errors.New(text), 0)
+		default:
+			return &CustomError{text}
+		}
+	}
+	return nil
+}
+
+func TestReasonsOfErrors(t *testing.T) {
+	missing := apierrors.NewNotFound(corev1.Resource("pods"), "p")
+	for want, err := range map[string]error{
+		"NotFound": fmt.Errorf("reading the pod: %w", missing), "PathError": &fs.PathError{Err: fs.ErrNotExist},
+		"Error": fmt.Errorf("creating: %w", errors.New("boo")), "CustomError": fmt.Errorf("x: %w", &CustomError{"boo"}),
+		"PermanentError": kopf.Permanent(missing), "TemporaryError": kopf.Temporary(missing, 0), "Own": nil,
+	} {
+		poster := &levelled{}
+		op := one(func(_ context.Context, c *Change) error {
+			if err == nil {
+				c.Exception("Own", "no error", nil)
+			} else {
+				c.Exception("", "", err)
+			}
+			return nil
+		})
+		call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = poster })
+		got := vectors.Known(t, poster.posts[0], "ref", "type", "reason", "message")
+		if len(poster.posts) != 1 || got["reason"] != want || got["type"] != "Error" {
+			t.Errorf("%v is called %q: got %v", err, want, poster.posts)
+		}
+	}
+}
+
+// Which objects an event is about is as it is with children.
+func TestEventsAboutOthers(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns2", Name: "p", UID: "uid-p"}}
+	tests := map[string]struct {
+		reason string
+		about  []any
+		want   []any
+		err    string
+	}{
+		"Typed": {
+			reason: "the scheme knows the kind", about: []any{pod, []*corev1.Pod{pod}},
+			want: []any{"v1 Pod ns2 p uid-p", "v1 Pod ns2 p uid-p"},
+		},
+		"Text":    {reason: "names are no objects", about: []any{"p"}, err: "string"},
+		"Nothing": {reason: "there is nothing to tell of", about: []any{nil}, err: "no object"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			poster := &levelled{}
+			op := one(func(_ context.Context, c *Change) error {
+				c.About(tc.about...).Info("R", "m")
+				return nil
+			})
+			kopf.Connect(op, fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build())
+			a := call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = poster })
+			var got []any
+			for _, post := range poster.posts {
+				ref := vectors.Known(t, post, "ref", "type", "reason", "message").Mapping("ref")
+				got = append(got, fmt.Sprintf("%v %v %v %v %v",
+					ref["apiVersion"], ref["kind"], ref["namespace"], ref["name"], ref["uid"]))
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			failed := a.Outcome.Err != nil && strings.Contains(a.Outcome.Err.Error(), tc.err)
+			if (tc.err != "") != failed {
+				t.Errorf("%s: got the error %v", tc.reason, a.Outcome.Err)
+			}
+		})
+	}
+}
+
+// D-events-counted, D-events-disabled, K-log-events: how the settings of a whole operator count.
+func TestPostingSettings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		want     []string
+	}{
+		"Default": {
+			reason: "identical events are one, log lines are none",
+			want:   []string{"3 kopf-event- test.example.org dev Warning Again: as before"},
+		},
+		"Disabled": {
+			reason:   "nothing at all, warnings included",
+			settings: kopf.Settings{Posting: kopf.PostingSettings{Disabled: true}},
+		},
+		"Plain": {
+			reason: "each by itself, with the names that are wished",
+			settings: kopf.Settings{Posting: kopf.PostingSettings{
+				Plain: true, EventNamePrefix: "own-", ReportingInstance: "i", ReportingComponent: "c",
+			}},
+			want: []string{
+				"0 own- c i Warning Again: as before", "0 own- c i Warning Again: as before",
+				"0 own- c i Warning Again: as before",
+			},
+		},
+		"Level": {
+			reason: "the lines of errors only", settings: kopf.Settings{Posting: kopf.PostingSettings{
+				Loggers: true, Level: slog.LevelError,
+			}},
+			want: []string{
+				"2 kopf-event- test.example.org dev Error Logging: Handler failed temporarily; retrying: once more " +
+					"(handler=fn, after=1s)",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seen := live(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
+					widgets.OnCreate("fn", func(_ context.Context, c *Change) error {
+						if c.Warn("Again", "as before"); c.Retry < 2 {
+							return kopf.Temporaryf(time.Second, "once more")
+						}
+						return nil
+					})
+				})
+				if d := cmp.Diff(tc.want, seen.events); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package posting_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+)
+
+// outcomes are what came of events.
+type outcomes struct {
+	mu     sync.Mutex
+	counts map[posting.Outcome]int
+}
+
+func (o *outcomes) count(what posting.Outcome) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.counts == nil {
+		o.counts = map[posting.Outcome]int{}
+	}
+	o.counts[what]++
+}
+
+func (o *outcomes) all() map[posting.Outcome]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.counts)
+}
+
+// limited is a poster with limits, and what came of its events.
+func limited(t *testing.T, s *server) (*posting.Poster, *outcomes) {
+	t.Helper()
+	seen := &outcomes{}
+	poster := posting.New(s, posting.Options{Component: "op", Count: seen.count})
+	t.Cleanup(start(t.Context(), t, poster))
+	return poster, seen
+}
+
+func named(name string) object {
+	about := example()
+	about["metadata"] = object{"name": name, "namespace": "ns1", "uid": "uid-" + name}
+	return about
+}
+
+func TestIdenticalEventsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster, seen := limited(t, s)
+		for range 3 {
+			for _, message := range []string{"one", "other"} {
+				poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", message)
+				poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", message)
+			}
+			poster.Post(t.Context(), example(), "Error", "R", "one")
+			time.Sleep(time.Minute)
+		}
+		got := map[string]int32{}
+		for _, event := range s.all() {
+			got[event.InvolvedObject.Name+" "+event.Type+" "+event.Message] = event.Count
+			if took := event.LastTimestamp.Sub(event.FirstTimestamp.Time); took != 2*time.Minute {
+				t.Errorf("the times are those of the first and of the last: got %s between them", took)
+			}
+		}
+		want := map[string]int32{
+			"kex1 Normal one": 3, "kex1 Normal other": 3, "kex2 Normal one": 3, "kex2 Normal other": 3,
+			"kex1 Error one": 3,
+		}
+		if d := cmp.Diff(want, got); d != "" || len(s.all()) != len(want) {
+			t.Errorf("others of the object, the message or the type are others: -want, +got:\n%s", d)
+		}
+		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 5, posting.Counted: 10}, seen.all()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// Different messages are never folded into one, but there are only so many.
+func TestEventsOfOneObjectAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster, seen := limited(t, s)
+		for i := range 60 {
+			poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", fmt.Sprint("message ", i))
+		}
+		poster.Post(t.Context(), example(), corev1.EventTypeWarning, "R", "of another type")
+		poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", "of another object")
+		synctest.Wait()
+		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 27, posting.Limited: 35}, seen.all()); d != "" {
+			t.Errorf("those of others are not limited: -want, +got:\n%s", d)
+		}
+		time.Sleep(10 * time.Minute)
+		for i := range 60 {
+			poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", fmt.Sprint("late ", i))
+		}
+		synctest.Wait()
+		if got := len(s.messages()); got != 37 {
+			t.Errorf("there is one more in each minute: got %d, want 37", got)
+		}
+	})
+}
+
+// What an event was not posted for is not lost: the next one that is posted counts it.
+func TestLimitedEventsAreCountedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster, seen := limited(t, s)
+		post := func() { poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", "m") }
+		for range 100 {
+			post()
+		}
+		time.Sleep(time.Hour)
+		post()
+		synctest.Wait()
+		if got := s.all(); len(got) != 1 || got[0].Count != 101 || seen.all()[posting.Limited] != 75 {
+			t.Errorf("got %v, and %v", got, seen.all())
+		}
+	})
+}
+
+func TestAllEventsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		poster, _ := limited(t, s)
+		for i := range 500 {
+			poster.Post(t.Context(), named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		if got := len(s.messages()); got != 200 {
+			t.Errorf("a hundred at once and ten in a second: got %d", got)
+		}
+		time.Sleep(time.Minute)
+		if got := len(s.messages()); got != 500 {
+			t.Errorf("the others are posted later: got %d", got)
+		}
+	})
+}
+
+func TestCountingGoesWrong(t *testing.T) {
+	resource := corev1.Resource("events")
+	tests := map[string]struct {
+		reason string
+		err    error
+		events int
+		lines  int
+		want   map[posting.Outcome]int
+	}{
+		"Expired": {
+			reason: "the API server keeps events for an hour", err: apierrors.NewNotFound(resource, "e"), events: 3,
+			want: map[posting.Outcome]int{posting.Posted: 3},
+		},
+		"Forbidden": {
+			reason: "operators that come from Kopf may create events only",
+			err:    apierrors.NewForbidden(resource, "e", nil), events: 3, lines: 1,
+			want: map[posting.Outcome]int{posting.Posted: 3},
+		},
+		"Other": {
+			reason: "what goes wrong is told", err: errors.New("no route"), events: 1, lines: 2,
+			want: map[posting.Outcome]int{posting.Posted: 1, posting.Failed: 2},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, lines := logging(t.Context())
+				s, seen := &server{patch: func(context.Context) error { return tc.err }}, &outcomes{}
+				poster := posting.New(s, posting.Options{Count: seen.count})
+				defer start(ctx, t, poster)()
+				for range 3 {
+					poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
+				}
+				synctest.Wait()
+				events := len(s.all())
+				if events != tc.events || len(lines()) != tc.lines || !maps.Equal(seen.all(), tc.want) {
+					t.Errorf("%s: got %d events, %v, %q", tc.reason, events, seen.all(), lines())
+				}
+			})
+		})
+	}
+}
+
+// An operator that exits has little time.
+func TestLimitsAtTheExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, seen := &server{}, &outcomes{}
+		poster := posting.New(s, posting.Options{Count: seen.count})
+		ctx, lines := logging(t.Context())
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		for i := range 500 {
+			poster.Post(ctx, named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+		}
+		start(ctx, t, poster)()
+		got := seen.all()
+		lost := got[posting.Failed] + got[posting.Dropped]
+		if got[posting.Posted] != 120 || lost != 380 || len(lines()) == 0 {
+			t.Errorf("a hundred at once and ten in each of two seconds: got %v and %d lines", got, len(lines()))
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package posting
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+)
+
+// sink hands lines on to the log as they are, and has events made of them. It knows of log/slog because logr alone has
+// no warnings.
+type sink struct {
+	inner logr.LogSink
+	lines *lines
+}
+
+var (
+	_ logr.CallDepthLogSink = (*sink)(nil)
+	_ logr.SlogSink         = (*sink)(nil)
+)
+
+// Init does nothing: the inner sink has been initialised.
+func (*sink) Init(logr.RuntimeInfo) {}
+
+// Enabled tells whether somebody takes lines of this verbosity.
+func (s *sink) Enabled(verbosity int) bool {
+	return s.inner.Enabled(verbosity) || s.lines.poster.Takes(levelOf(verbosity))
+}
+
+// Info implements logr.LogSink.
+func (s *sink) Info(verbosity int, message string, keysAndValues ...any) {
+	if s.inner.Enabled(verbosity) {
+		s.inner.Info(verbosity, message, keysAndValues...)
+	}
+	s.lines.post(levelOf(verbosity), message, nil, keysAndValues...)
+}
+
+// Error implements logr.LogSink.
+func (s *sink) Error(err error, message string, keysAndValues ...any) {
+	s.inner.Error(err, message, keysAndValues...)
+	s.lines.post(slog.LevelError, message, err, keysAndValues...)
+}
+
+// WithValues implements logr.LogSink.
+func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
+	return &sink{s.inner.WithValues(keysAndValues...), s.lines}
+}
+
+// WithName implements logr.LogSink.
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.inner.WithName(name), s.lines} }
+
+// WithCallDepth implements logr.CallDepthLogSink.
+func (s *sink) WithCallDepth(depth int) logr.LogSink {
+	if deep, ok := s.inner.(logr.CallDepthLogSink); ok {
+		return &sink{deep.WithCallDepth(depth), s.lines}
+	}
+	return s
+}
+
+// Handle implements logr.SlogSink.
+func (s *sink) Handle(ctx context.Context, record slog.Record) error {
+	var keysAndValues []any
+	record.Attrs(func(a slog.Attr) bool {
+		keysAndValues = append(keysAndValues, a.Key, a.Value.Resolve().Any())
+		return true
+	})
+	s.lines.post(record.Level, record.Message, nil, keysAndValues...)
+	if handler := s.handler(); handler.Enabled(ctx, record.Level) {
+		return handler.Handle(ctx, record)
+	}
+	return nil
+}
+
+// WithAttrs implements logr.SlogSink.
+func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
+	return &sink{logr.FromSlogHandler(s.handler().WithAttrs(attrs)).GetSink(), s.lines}
+}
+
+// WithGroup implements logr.SlogSink.
+func (s *sink) WithGroup(name string) logr.SlogSink {
+	return &sink{logr.FromSlogHandler(s.handler().WithGroup(name)).GetSink(), s.lines}
+}
+
+func (s *sink) handler() slog.Handler { return logr.ToSlogHandler(logr.Logger{}.WithSink(s.inner)) }
+
+// levelOf is the level of a verbosity: all that are said only when asked for are of the level Debug.
+func levelOf(verbosity int) slog.Level {
+	if verbosity > 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
