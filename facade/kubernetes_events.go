@@ -160,7 +160,7 @@ func wordFor(err error) string {
 		return "PermanentError"
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		status, ok := err.(apierrors.APIStatus) //nolint:errorlint // each in turn
+		status, ok := err.(apierrors.APIStatus)
 		if ok && status.Status().Reason != "" {
 			return string(status.Status().Reason)
 		}

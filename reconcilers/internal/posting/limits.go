@@ -33,15 +33,15 @@ const (
 type Outcome string
 
 const (
-	// Posted: there is a new event.
+	// Posted is that there is a new event.
 	Posted Outcome = "posted"
-	// Counted: there is an identical event, which has counted this one.
+	// Counted is that there is an identical event, which has counted this one.
 	Counted Outcome = "counted"
-	// Limited: there were too many events about the object. The next one that is identical counts this one, too.
+	// Limited is that there were too many events about the object. The next one that is identical counts this one, too.
 	Limited Outcome = "limited"
-	// Dropped: there were too many events in all, or the operator has exited before.
+	// Dropped is that there were too many events in all, or the operator has exited before.
 	Dropped Outcome = "dropped"
-	// Failed: the API server has refused it.
+	// Failed is that the API server has refused it.
 	Failed Outcome = "failed"
 )
 
