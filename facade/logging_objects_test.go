@@ -134,6 +134,7 @@ func TestEachLineSaysItsObject(t *testing.T) {
 			"Handling",
 			"Handling a part",
 			"Index function failed; keeping the entries of the object",
+			"Not posting a Kubernetes event: there were many about the object",
 			"Request to the API server failed; repeating it",
 			"Running",
 			"Seen",

@@ -142,8 +142,6 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 
 func (*recorder) Takes(slog.Level) bool { return true }
 
-func (*recorder) Logger(log logr.Logger, _ map[string]any, _ ...any) logr.Logger { return log }
-
 // call calls the only handler of the operator as the engine would, and returns the finished attempt.
 func call(
 	t *testing.T, op *kopf.Operator, body, old map[string]any, tune ...func(*execution.Attempt),

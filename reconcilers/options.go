@@ -217,6 +217,9 @@ func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
 	if o.NoPosting {
 		return posting.Silent{}
 	}
+	if o.Posting.Loggers {
+		return posting.LinePoster{Poster: poster}
+	}
 	return poster
 }
 

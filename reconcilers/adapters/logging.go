@@ -32,11 +32,12 @@ func Logging(next Reconciler) Reconciler {
 // posted is a logger of which the lines are Kubernetes events, too, if the operator wants that, and for handlers that
 // are not called for each and every event.
 func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
+	poster, lines := a.Call.Events.(handlers.LinePoster)
 	family := a.Call.Handler.Family
-	if a.Call.Events == nil || family != handlers.Changing && family != handlers.Spawning {
+	if !lines || family != handlers.Changing && family != handlers.Spawning {
 		return log
 	}
-	return a.Call.Events.Logger(log, a.Call.Cause.Body, told...)
+	return poster.Logger(log, a.Call.Cause.Body, told...)
 }
 
 // logOutcome logs what came of the call.

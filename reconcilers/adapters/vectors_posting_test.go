@@ -140,5 +140,8 @@ func posterOf(t *testing.T, input vectors.Fields, server posting.Client) (handle
 	if settings["posting.enabled"] == false {
 		return posting.Silent{}, poster
 	}
+	if o.Loggers {
+		return posting.LinePoster{Poster: poster}, poster
+	}
 	return poster, poster
 }

@@ -53,8 +53,13 @@ type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
 	// Takes tells whether events of the level are posted; those of Post have none.
 	Takes(level slog.Level) bool
-	// Logger gives a logger of which the lines are posted, too, if lines are. Their events say told besides: keys and
-	// values that the log knows already.
+}
+
+// LinePoster is a [Poster] that posts the lines of logs, too.
+type LinePoster interface {
+	Poster
+	// Logger gives a logger of which the lines are posted as well. Their events say told besides: keys and values that
+	// the log knows already.
 	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 

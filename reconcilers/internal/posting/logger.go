@@ -12,19 +12,34 @@ import (
 // lineReason is the reason of events that are lines of a log.
 const lineReason = "Logging"
 
-// Logger gives a logger of which the lines are posted as events about the object, too, if they are to be. Their message
+// LinePoster is a poster that posts the lines of logs, too. It is another type because it stands in the way of each
+// call of a handler.
+type LinePoster struct {
+	// Poster is what posts.
+	Poster *Poster
+}
+
+// Post implements handlers.Poster.
+func (p LinePoster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
+	p.Poster.Post(ctx, body, eventType, reason, message)
+}
+
+// Takes implements handlers.Poster.
+func (p LinePoster) Takes(level slog.Level) bool { return p.Poster.Takes(level) }
+
+// Logger gives a logger of which the lines are posted as events about the object, too. Their message
 // is that of the line, its error, and the keys and values of the call and of told, of which the log knows already. The
 // type is Debug, Normal, Warning, Error or Fatal, by the level.
-func (p *Poster) Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger {
+func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger {
 	log = unposted(log)
-	if !p.options.Loggers || log.GetSink() == nil {
+	if log.GetSink() == nil {
 		return log
 	}
 	inner := log.GetSink()
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
 		inner = deep.WithCallDepth(1)
 	}
-	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p, body: body, told: told}})
+	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, told: told}})
 }
 
 // unposted is the logger with the same lines, of which none is posted.

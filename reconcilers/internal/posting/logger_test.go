@@ -14,8 +14,14 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	levels "github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+var (
+	_ handlers.Poster     = (*posting.Poster)(nil)
+	_ handlers.LinePoster = posting.LinePoster{}
 )
 
 // told are the events that are posted of what a function logs.
@@ -25,7 +31,7 @@ func told(t *testing.T, o posting.Options, inner logr.Logger, log func(logr.Logg
 		s := &server{}
 		poster := posting.New(s, o)
 		defer start(t.Context(), t, poster)()
-		log(poster.Logger(inner, example(), "handler", "fn"))
+		log(posting.LinePoster{Poster: poster}.Logger(inner, example(), "handler", "fn"))
 		synctest.Wait()
 		for _, event := range s.all() {
 			events = append(events, fmt.Sprintf("%s %s %s: %s", event.InvolvedObject.Name, event.Type, event.Reason,
@@ -48,10 +54,9 @@ func TestLoggers(t *testing.T) {
 		options posting.Options
 		want    []string
 	}{
-		"Default": {reason: "lines are posted only if that is wished"},
 		"All": {
 			reason:  "what the object, the handler and the call are is said by the event",
-			options: posting.Options{Loggers: true, Level: slog.LevelDebug},
+			options: posting.Options{Level: slog.LevelDebug},
 			want: []string{
 				"kex1 Debug Logging: verbose (handler=fn)",
 				"kex1 Normal Logging: plain (handler=fn, key=value, number=2)",
@@ -60,7 +65,7 @@ func TestLoggers(t *testing.T) {
 		},
 		"Warnings": {
 			reason:  "only those of the level and above",
-			options: posting.Options{Loggers: true, Level: slog.LevelWarn},
+			options: posting.Options{Level: slog.LevelWarn},
 			want: []string{
 				"kex1 Warning Logging: careful (handler=fn, key=value)", "kex1 Error Logging: failed: boo (handler=fn)",
 			},
@@ -93,11 +98,8 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 				handler := slog.New(logr.ToSlogHandler(log))
 				handler.With("more", 1).Warn("by slog", "key", "value")
 			}
-			o := posting.Options{Loggers: true}
-			if events := told(t, posting.Options{}, logger(&without), all); len(events) != 0 {
-				t.Errorf("got events: %q", events)
-			}
-			if events := told(t, o, logger(&with), all); len(events) != 4 {
+			all(logger(&without))
+			if events := told(t, posting.Options{}, logger(&with), all); len(events) != 4 {
 				t.Errorf("got events: %q", events)
 			}
 			if d := cmp.Diff(plain(t, without.String()), plain(t, with.String())); d != "" {
@@ -125,10 +127,11 @@ func plain(t *testing.T, text string) (lines []map[string]any) {
 func TestLoggersOfLoggers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster := posting.New(s, posting.Options{Loggers: true})
+		poster := posting.New(s, posting.Options{})
 		defer start(t.Context(), t, poster)()
-		log := poster.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example())
-		poster.Logger(log.WithValues("a", 1), named("kex2")).Info("m")
+		lines := posting.LinePoster{Poster: poster}
+		log := lines.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example())
+		lines.Logger(log.WithValues("a", 1), named("kex2")).Info("m")
 		synctest.Wait()
 		if got := s.all(); len(got) != 1 || got[0].InvolvedObject.Name != "kex2" {
 			t.Errorf("got %v", got)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,7 +40,7 @@ type Options struct {
 	NamePrefix string
 	// Level is that of events which have one, and of log lines: those below it are not posted.
 	Level slog.Level
-	// Loggers posts the log lines of handlers, too.
+	// Loggers has the log lines of handlers posted, too, by a [LinePoster].
 	Loggers bool
 	// Plain posts each event by itself: identical ones are not counted in one, and there are no limits.
 	Plain bool
@@ -109,9 +108,6 @@ func (Silent) Post(context.Context, map[string]any, string, string, string) {}
 
 // Takes is false.
 func (Silent) Takes(slog.Level) bool { return false }
-
-// Logger gives the logger as it is.
-func (Silent) Logger(log logr.Logger, _ map[string]any, _ ...any) logr.Logger { return log }
 
 // Start posts events until the context ends, and then drains the queue.
 func (p *Poster) Start(ctx context.Context) error {

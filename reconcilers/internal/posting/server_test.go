@@ -13,13 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
 type object = map[string]any
-
-var _ handlers.Poster = (*posting.Poster)(nil)
 
 // server is an API server that takes events, unless it is told otherwise.
 type server struct {
