@@ -29,10 +29,17 @@ func Logging(next Reconciler) Reconciler {
 	})
 }
 
+// linePoster is a [handlers.Poster] that posts the lines of logs, too.
+type linePoster interface {
+	// Logger gives a logger of which the lines are posted as well. Their events say told besides: keys and values that
+	// the log knows already.
+	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
+}
+
 // posted is a logger of which the lines are Kubernetes events, too, if the operator wants that, and for handlers that
 // are not called for each and every event.
 func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
-	poster, lines := a.Call.Events.(handlers.LinePoster)
+	poster, lines := a.Call.Events.(linePoster)
 	family := a.Call.Handler.Family
 	if !lines || family != handlers.Changing && family != handlers.Spawning {
 		return log

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -53,14 +52,6 @@ type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
 	// Takes tells whether events of the level are posted; those of Post have none.
 	Takes(level slog.Level) bool
-}
-
-// LinePoster is a [Poster] that posts the lines of logs, too.
-type LinePoster interface {
-	Poster
-	// Logger gives a logger of which the lines are posted as well. Their events say told besides: keys and values that
-	// the log knows already.
-	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 
 // Call is one call of one function.

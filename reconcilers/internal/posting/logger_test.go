@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	_ handlers.Poster     = (*posting.Poster)(nil)
-	_ handlers.LinePoster = posting.LinePoster{}
+	_ handlers.Poster = (*posting.Poster)(nil)
+	_ handlers.Poster = posting.LinePoster{}
 )
 
 // told are the events that are posted of what a function logs.
