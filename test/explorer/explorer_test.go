@@ -9,7 +9,7 @@ import (
 )
 
 // perScenario is how many courses of each scenario are played unless COURSES says otherwise: a number, or "all".
-const perScenario = 50
+const perScenario = 30
 
 // sampled gives as many courses as are wanted: spread over all of them, so that all points and disturbances have their
 // share.
