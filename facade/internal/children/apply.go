@@ -18,6 +18,9 @@ import (
 // tries is how often a child is applied whose object changes under our hands.
 const tries = 3
 
+// uidField is the one that a condition of a request stands in.
+const uidField = "metadata.uid"
+
 var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
 
 // apply makes the child what was declared, and gives its uid. That of the object as we know it is a condition of the
@@ -43,6 +46,8 @@ func (k *Keeper) apply(
 		switch {
 		case isAnother(err) && attempt < tries:
 			uid = ""
+		case fixedIn(err) != nil:
+			return "", fixedIn(err)
 		case err != nil:
 			return "", fmt.Errorf("applying it: %w", err)
 		case applied.GetDeletionTimestamp() != nil:
@@ -92,7 +97,7 @@ func isAnother(err error) bool {
 		return false
 	}
 	for _, cause := range status.Details.Causes {
-		if cause.Field == "metadata.uid" {
+		if cause.Field == uidField {
 			return true
 		}
 	}
