@@ -18,7 +18,7 @@ import (
 type claims struct {
 	mu       sync.Mutex
 	all      []*claim
-	acquired map[place]occupant
+	acquired map[place][]occupant
 }
 
 // claim is what one operator remembers.
@@ -28,6 +28,7 @@ type claim struct {
 	prefix, operator string
 	places           []string
 	selectors        []discovery.Selector
+	namespaces       []string // that it is restricted to, if they are all known by name
 }
 
 // elected is the channel of a manager, by which it is known: it is its own, and holds nothing alive.
@@ -40,8 +41,8 @@ type place struct {
 }
 
 type occupant struct {
-	operator string
-	kind     schema.GroupVersionKind
+	by   *claim
+	kind schema.GroupVersionKind
 }
 
 // byManager finds the claims of a manager. The operators hold them, so that nothing is left of a manager that ends, or
@@ -56,7 +57,7 @@ func claimsOf(m elected) *claims {
 	if known := byManager.claims[m].Value(); known != nil {
 		return known
 	}
-	made := &claims{acquired: map[place]occupant{}}
+	made := &claims{acquired: map[place][]occupant{}}
 	byManager.claims[m] = weak.Make(made)
 	runtime.AddCleanup(made, func(m elected) {
 		byManager.mu.Lock()
@@ -79,6 +80,9 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, places: places,
 		selectors: o.selectors(),
 	}
+	if names, plain := o.Namespaces.Plain(); plain {
+		own.namespaces = names
+	}
 	byManager.mu.Lock()
 	defer byManager.mu.Unlock()
 	own.of = claimsOf(own.manager)
@@ -97,10 +101,11 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	return own, nil
 }
 
-// clash tells whether the operator would use the memory of another one.
+// clash tells whether the operator would use the memory of another one. In namespaces of their own, operators may share
+// a prefix: acquire sees to kinds without namespaces.
 func (c *claim) clash(other *claim) error {
 	shared := other.sharing(c.prefix, c.places)
-	if shared == "" {
+	if shared == "" || c.prefix == other.prefix && c.apart(other) {
 		return nil
 	}
 	for _, selector := range c.selectors {
@@ -111,6 +116,12 @@ func (c *claim) clash(other *claim) error {
 		}
 	}
 	return nil
+}
+
+// apart tells whether no namespace can be served by both operators. What patterns match is not known before they run.
+func (c *claim) apart(other *claim) bool {
+	return len(c.namespaces) > 0 && len(other.namespaces) > 0 &&
+		!slices.ContainsFunc(c.namespaces, func(name string) bool { return slices.Contains(other.namespaces, name) })
 }
 
 // sharing is where two operators remember the same kind, if they do.
@@ -152,24 +163,28 @@ func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	at := place{c.prefix, r.GroupResource()}
-	held, taken := c.of.acquired[at]
-	switch {
-	case !taken:
-		c.of.acquired[at] = occupant{c.operator, r.GroupVersionKind}
-		return func() { c.of.release(at) }, nil
-	case held.operator == c.operator:
-		return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
-			c.operator, r.GroupVersionKind, held.kind)
-	default:
-		return nil, fmt.Errorf(
-			"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
-			takenError(held.operator, samePrefix(c.prefix)),
-		)
+	for _, held := range c.of.acquired[at] {
+		switch {
+		case held.by.operator == c.operator:
+			return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
+				c.operator, r.GroupVersionKind, held.kind)
+		case r.Namespaced && c.apart(held.by):
+		default:
+			return nil, fmt.Errorf(
+				"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
+				takenError(held.by.operator, samePrefix(c.prefix)),
+			)
+		}
 	}
+	c.of.acquired[at] = append(c.of.acquired[at], occupant{c, r.GroupVersionKind})
+	return func() { c.of.release(at, c) }, nil
 }
 
-func (c *claims) release(at place) {
+func (c *claims) release(at place, by *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.acquired, at)
+	left := slices.DeleteFunc(c.acquired[at], func(held occupant) bool { return held.by == by })
+	if c.acquired[at] = left; len(left) == 0 {
+		delete(c.acquired, at)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // candidate is all that is asked of a manager here.
@@ -27,11 +28,15 @@ func (c candidate) Elected() <-chan struct{} { return c.channel }
 func TestAcquire(t *testing.T) {
 	here, there := candidate{channel: make(chan struct{})}, candidate{channel: make(chan struct{})}
 	known := map[string]*claim{}
-	named := func(name, prefix string, m manager.Manager) *claim {
+	named := func(name, prefix string, m manager.Manager, in ...string) *claim {
 		if c := known[name]; c != nil && m == here {
 			return c
 		}
-		c, err := newClaim(m, Options{Name: name, Prefix: prefix})
+		o := Options{Name: name, Prefix: prefix}
+		for _, text := range in {
+			o.Namespaces = append(o.Namespaces, namespaces.Parse(text))
+		}
+		c, err := newClaim(m, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +51,10 @@ func TestAcquire(t *testing.T) {
 	}
 	v2 := widgets
 	v2.GroupVersionKind = schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Widget"}
-	others := widgets
+	others, spread := widgets, widgets
 	others.Plural = "others"
+	spread.Namespaced = false
+	one := named("one", "p", here, "a", "b")
 	tests := map[string]struct {
 		reason string
 		by     *claim
@@ -59,17 +66,26 @@ func TestAcquire(t *testing.T) {
 			`operator "one" of this process does already`,
 		},
 		"OtherVersion": {
-			"the versions of a kind are the same objects", named("one", "p", here), v2,
+			"the versions of a kind are the same objects", one, v2,
 			"it handles the same objects as example.org/v1, Kind=Widget",
 		},
 		"BothOther": {
 			"whoever handles them", named("two", "p", here), v2, `operator "one" of this process does already`,
 		},
-		"OtherPrefix":  {"each has its own memory", named("three", "q", here), widgets, ""},
-		"OtherPlural":  {"other objects", named("two", "p", here), others, ""},
+		"OtherPrefix":     {"each has its own memory", named("three", "q", here), widgets, ""},
+		"OtherPlural":     {"other objects", named("two", "p", here), others, ""},
+		"OtherNamespaces": {"other objects", named("four", "p", here, "c", "d"), widgets, ""},
+		"CommonNamespace": {
+			"some of the objects are the same", named("five", "p", here, "c", "b"), widgets,
+			`operator "one" of this process does already`,
+		},
+		"MaybeCommonNamespace": {
+			"a pattern may match anything", named("six", "p", here, "c", "d*"), widgets,
+			`operator "one" of this process does already`,
+		},
 		"OtherManager": {"maybe another cluster", named("one", "p", there), widgets, ""},
 	}
-	release, err := named("one", "p", here).acquire(widgets)
+	release, err := one.acquire(widgets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +105,42 @@ func TestAcquire(t *testing.T) {
 		t.Fatalf("a resource that was released is free: %v", err)
 	}
 	release()
+	if release, err = one.acquire(spread); err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err = named("four", "p", here).acquire(spread); err == nil {
+		t.Error("what is outside of namespaces is served by all operators")
+	}
+}
+
+// Each operator gives back what is its own.
+func TestReleaseBesideOthers(t *testing.T) {
+	m, widgets := candidate{channel: make(chan struct{})}, discovery.Resource{Plural: "widgets", Namespaced: true}
+	own := func(name string) *claim {
+		c, err := newClaim(m, Options{Name: name, Prefix: "p", Namespaces: namespaces.Patterns{namespaces.Parse(name)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	a, b := own("a"), own("b")
+	releaseA, errA := a.acquire(widgets)
+	releaseB, errB := b.acquire(widgets)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	releaseA()
+	if _, err := b.acquire(widgets); err == nil {
+		t.Error("the other one has it still")
+	}
+	if releaseA, errA = a.acquire(widgets); errA != nil {
+		t.Errorf("it was given back: %v", errA)
+	}
+	releaseA()
+	if releaseB(); len(a.of.acquired) != 0 {
+		t.Errorf("nobody has anything: %v", a.of.acquired)
+	}
 }
 
 // An operator that is over leaves nothing.

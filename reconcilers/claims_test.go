@@ -2,7 +2,10 @@ package reconcilers_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,10 +13,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // newManager makes a manager that talks to nobody before it starts.
@@ -45,6 +52,11 @@ func operator(name, prefix string, kinds ...string) reconcilers.Options {
 
 func storing(o reconcilers.Options, kept diffbase.Storage) reconcilers.Options {
 	o.Diffbase = kept
+	return o
+}
+
+func within(o reconcilers.Options, texts ...string) reconcilers.Options {
+	o.Namespaces = named(texts...)
 	return o
 }
 
@@ -98,6 +110,31 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 				"one", shared, "Gadget",
 			), operator("two", shared, "Widget"), "",
 		},
+		"OtherNamespaces": {
+			"the objects are others", within(operator("one", shared, "Gadget"), "a", "b"), within(
+				operator("two", shared, "Gadget"), "c",
+			), "",
+		},
+		"CommonNamespace": {
+			"some objects are the same", within(operator("one", shared, "Gadget"), "a", "b"), within(
+				operator("two", shared, "Gadget"), "c", "b",
+			), `cannot handle example.org/v1 Gadget`,
+		},
+		"NamespacesByPattern": {
+			"nobody knows what it matches", within(operator("one", shared, "Gadget"), "a"), within(
+				operator("two", shared, "Gadget"), "!a",
+			), `cannot handle example.org/v1 Gadget`,
+		},
+		"OneInAllNamespaces": {
+			"these are among them", within(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
+			`cannot handle example.org/v1 Gadget`,
+		},
+		"OtherNamespacesSamePlace": {
+			"kinds without namespaces would meet there", within(
+				storing(operator("one", "one", "Gadget"), diffbase.Status{}), "a",
+			), within(storing(operator("two", "two", "Gadget"), diffbase.Status{}), "b"),
+			"its memory at the same place, /status/kopf/last-handled-configuration",
+		},
 		"ManyHandlersOfOneKind": {
 			"an operator is not in its own way", operator(
 				"one", shared, "Gadget", "gadgets", "Gadget",
@@ -140,4 +177,34 @@ func TestARefusedOperatorLeavesNothing(t *testing.T) {
 			t.Errorf("operator %q: %v", step.operator.Name, err)
 		}
 	}
+}
+
+// In namespaces of their own, two operators of one prefix handle one kind beside each other, in one manager.
+func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		for _, namespace := range []string{"a", "b"} {
+			o := p.object("ConfigMap", "c")
+			o.SetNamespace(namespace)
+			if err := p.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := managerOn(t, server, logr.Discard())
+		var first, second atomic.Int64
+		o := reconcilers.Options{Namespaces: named("b")}
+		complete(&o, to(t, "configmaps", counting("h", cause.Create, &second)))
+		o.Name = "second"
+		if err := reconcilers.SetupWithManager(m, o); err != nil {
+			t.Fatal(err)
+		}
+		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a")},
+			to(t, "configmaps", counting("h", cause.Create, &first)))
+		time.Sleep(time.Minute)
+		stop()
+		if first.Load() != 1 || second.Load() != 1 {
+			t.Errorf("the one has handled %d objects, the other one %d, want 1 each", first.Load(), second.Load())
+		}
+	})
 }
