@@ -15,6 +15,9 @@ import (
 // goneDelay is how long a task waits for the informer to report the deletion of an object that the cache lacks.
 const goneDelay = time.Second
 
+// slowestInsistence is the longest delay between two attempts to write in a pause, which is short.
+const slowestInsistence = 5 * time.Second
+
 // attempt calls the function once, and writes its changes to the object.
 func (t *task) attempt(ctx context.Context) execution.Outcome {
 	settings, _ := t.object.supervisor.current()
@@ -46,13 +49,29 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 		if errors.Is(err, execution.ErrDeleted) {
 			return
 		}
-		if patching.Hopeless(err) || t.isStopping() {
+		pausing := t.pausing(ctx)
+		if patching.Hopeless(err) || t.isStopping() && !pausing {
 			log.Error(err, "Failed to write the changes of a handler; dropping them")
 			return
 		}
+		if pausing {
+			pause = min(pause, slowestInsistence)
+		}
 		log.Error(err, "Failed to write the changes of a handler; retrying", "after", pause.String())
-		t.sleep(pause)
+		if !t.sleep(pause) && t.pausing(ctx) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(min(pause, slowestInsistence)):
+			}
+		}
 	}
+}
+
+// pausing tells whether the operator pauses, and for no other reason, and there is time left in that.
+func (t *task) pausing(ctx context.Context) bool {
+	t.object.mu.Lock()
+	defer t.object.mu.Unlock()
+	return t.reason&Pausing != 0 && t.reason&(Unmatched|Deleted|Exiting) == 0 && ctx.Err() == nil
 }
 
 // write sends the changes that the attempt has collected; after its end, also its result.

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -21,6 +22,7 @@ import (
 // outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
 // fails, Memory keeps them as they are, and the next pass writes them.
 type outcomes struct {
+	by      *Handling // whoever is to write them
 	cause   *cause.Cause
 	seen    *observation     // what the object remembers, as the pass that writes has found it
 	state   *execution.State // the progress of the handlers
@@ -40,6 +42,9 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	if kept == nil {
 		return nil, goOn, nil
 	}
+	if overtaken, err := p.overtaken(ctx, kept, seen); err != nil || overtaken {
+		return nil, goOn, err
+	}
 	observed := p.object
 	p.outcomes = kept
 	err := p.writeAgain(ctx, kept, seen, busy)
@@ -54,6 +59,34 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	observed.answer = p.object.answer
 	p.object, p.outcomes = observed, nil
 	return kept, goOn, nil
+}
+
+// overtaken drops what is left of before a pause if another operator has handled the object meanwhile, so that its
+// progress and its changes stay: all goes on from these. Without a pause, nobody else handles the object.
+func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
+	if kept.by == p.handling {
+		return false, nil
+	}
+	same := diff.Equal(asValue(kept.seen.stored), asValue(seen.stored))
+	if same {
+		var err error
+		if same, err = kept.state.Continues(p.object.recordReader(ctx)); err != nil {
+			return false, &BlockedError{Err: err}
+		}
+	}
+	if same {
+		kept.by = p.handling
+		return false, nil
+	}
+	ids := make([]string, 0, len(kept.attempts))
+	for _, a := range kept.attempts {
+		ids = append(ids, a.Call.Handler.ID)
+	}
+	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping what could "+
+		"not be written before", "handlers", ids)
+	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
+	p.memory.unwritten = nil
+	return true, nil
 }
 
 func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
@@ -177,7 +210,9 @@ func (p *pass) restoreProgress(
 		return nil, &BlockedError{Err: err}
 	}
 	state.Compact, state.KopfTexts = p.handling.CompactSubs, p.handling.KopfTexts
-	restored := &outcomes{cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy}
+	restored := &outcomes{
+		by: p.handling, cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy,
+	}
 	if left != nil {
 		restored.attempts = left.attempts
 	}

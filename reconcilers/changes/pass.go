@@ -43,6 +43,9 @@ func (m *Memory) Idle() bool {
 		m.logged == nil && m.records == nil
 }
 
+// Unwritten tells whether there is something that handlers did, and that could not be written yet.
+func (m *Memory) Unwritten() bool { return m.unwritten != nil }
+
 // Reconcile makes one pass over the object. The body is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
 func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {

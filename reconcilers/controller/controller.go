@@ -68,6 +68,7 @@ type Controller struct {
 	version   func() string // that the informer has arrived at
 	queue     atomic.Pointer[queue.Queue]
 	passes    sync.WaitGroup  // that are running
+	unwritten unwritten       // of one run
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
@@ -160,8 +161,10 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
 	defer c.endRun(ctx)
+	c.unwritten.begin()
 	endPasses := c.beginPasses(ctx)
 	err = queued.Start(ctx)
+	c.writeLeft()
 	c.passes.Wait() // the controller itself has only handed them over
 	endPasses()
 	return err

@@ -21,7 +21,8 @@ import (
 // pass makes one, and gives what it asks for.
 func (w *world) pass() reconcile.Result {
 	w.t.Helper()
-	return w.controller.pass(w.t.Context(), request.NamespacedName)
+	result, _ := w.controller.pass(w.t.Context(), request.NamespacedName)
+	return result
 }
 
 // wantAgain expects the object to be looked at again after the delay, and after all that happens meanwhile.
@@ -178,7 +179,7 @@ func TestPassOnExit(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	if result := w.controller.pass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
+	if result, _ := w.controller.pass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
 		t.Errorf("an exit asks for nothing: %v", result)
 	}
 	if len(w.logged) > 0 {

@@ -33,11 +33,13 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
+	c.recount(request)
 	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
-		defer c.leave()
 		defer from.Release(request)
-		c.work(passing, from, request)
+		if left := c.work(passing, from, request); !left || !c.keep(passing, request) {
+			c.leave()
+		}
 	})
 	return reconcile.Result{}, nil
 }
@@ -45,16 +47,29 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 // enter counts the beginning of a pass, which a closed gate forbids. All is listed anew when it opens.
 func (c *Controller) enter() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
+// recount is for a pass that has entered: what a former one has left to be written is counted with it.
+func (c *Controller) recount(request source.Request) {
+	if request.Handler != "" {
+		return
+	}
+	c.unwritten.mu.Lock()
+	defer c.unwritten.mu.Unlock()
+	if c.unwritten.keys[request.NamespacedName] {
+		delete(c.unwritten.keys, request.NamespacedName)
+		c.leave()
+	}
+}
+
 func (c *Controller) leave() {
 	if c.turn.Gate != nil {
 		c.turn.Gate.Leave()
 	}
 }
 
-// work does what is requested, and has the queue do what follows. A panic is an error here: it would
-// end the process otherwise.
-func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) {
-	result, err := c.contained(ctx, request)
+// work does what is requested, and has the queue do what follows. A panic is an error here: it would end the process
+// otherwise. It tells whether something that handlers did is left to be written.
+func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) (left bool) {
+	result, left, err := c.contained(ctx, request)
 	switch {
 	case err != nil:
 		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.known(request.NamespacedName))
@@ -66,9 +81,12 @@ func (c *Controller) work(ctx context.Context, from *queue.Queue, request source
 	default:
 		from.Forget(request)
 	}
+	return left
 }
 
-func (c *Controller) contained(ctx context.Context, request source.Request) (result reconcile.Result, err error) {
+func (c *Controller) contained(
+	ctx context.Context, request source.Request,
+) (result reconcile.Result, left bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -76,42 +94,45 @@ func (c *Controller) contained(ctx context.Context, request source.Request) (res
 	}()
 	if request.Handler != "" {
 		c.fireTimer(request)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, false, nil
 	}
-	return c.pass(ctx, request.NamespacedName), nil
+	result, left = c.pass(ctx, request.NamespacedName)
+	return result, left, nil
 }
 
 // pass is one look at one object: its raw events, then its changes, which start and stop what runs in the background.
-// Errors never leave it: they are logged once, and delay this object alone.
+// Errors never leave it: they are logged once, and delay this object alone. It tells whether something that handlers
+// did is left to be written.
 //
 // The cache is asked at the beginning, and once more at the end, as it has moved on.
-func (c *Controller) pass(ctx context.Context, key types.NamespacedName) reconcile.Result {
+func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
 	defer c.notifyDeleted(key)
 	ctx = logf.IntoContext(ctx, c.log.WithValues("namespace", key.Namespace, "name", key.Name))
 	cached := c.cached(key)
 	c.deliverEvents(ctx, key, cached)
 	if cached == nil {
-		return reconcile.Result{}
+		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
 	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
 	o := c.objects.Take(uid)
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
-		return reconcile.Result{}
+		return reconcile.Result{}, false
 	}
 	if wait := o.Throttle.Wait(time.Now()); wait > 0 {
-		return retry(cached, wait)
+		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	next, err := c.changes.Reconcile(ctx, o.Newest(cached), &o.Changes)
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
-	result := c.conclude(ctx, latest, o, next, err)
+	result, left = c.conclude(ctx, latest, o, next, err), o.Changes.Unwritten()
 	c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
 		c.objects.Forget(uid)
 		c.background.Forget(uid)
+		left = false
 	}
-	return result
+	return result, left
 }
 
 // deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.

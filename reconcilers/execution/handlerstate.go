@@ -237,6 +237,19 @@ func (e *HandlerState) changed() bool {
 	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }
 
+// continues tells whether the record is the stored one, or the one to be stored; nil is none. Texts do not count, as
+// they may have been cut.
+func (e *HandlerState) continues(found *progress.Record) bool {
+	if found == nil {
+		return e.loaded == nil
+	}
+	is := func(other progress.Record) bool {
+		other.Message = found.Message
+		return found.Equal(other)
+	}
+	return e.loaded != nil && is(*e.loaded) || is(e.Record())
+}
+
 // Recorded tells whether the handler has, or must get, a record of its own.
 func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {

@@ -238,6 +238,27 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	return nil
 }
 
+// Continues tells whether the records are still those from which the state goes on, or those that it would leave, as
+// the answer to its write was lost: nobody else has gone on from there.
+func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool, error) {
+	ids := slices.Clone(s.owned)
+	for _, e := range s.handlers {
+		if !slices.Contains(ids, e.ID) {
+			ids = append(ids, e.ID)
+		}
+	}
+	for _, id := range ids {
+		found, err := read(id)
+		if err != nil {
+			return false, fmt.Errorf("reading the progress of handler %q: %w", id, err)
+		}
+		if e := s.byID[id]; e == nil && found != nil || e != nil && !e.continues(found) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // Written marks the records as stored: they are not stored again unless they change.
 func (s *State) Written() {
 	for _, e := range s.handlers {

@@ -1,0 +1,73 @@
+package execution_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+func TestContinues(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tried := func(retries int64, text string) *progress.Record {
+		return &progress.Record{
+			Started: &began, Purpose: ptr.To("update"), Retries: &retries, Message: &text, Success: ptr.To(false),
+			Failure: ptr.To(false),
+		}
+	}
+	type records map[string]*progress.Record
+	tests := map[string]struct {
+		reason        string
+		before, after records
+		want          bool
+	}{
+		"None":        {"nobody has stored any", records{}, records{}, true},
+		"Same":        {"nothing has happened", records{"a": tried(1, "x")}, records{"a": tried(1, "x")}, true},
+		"CutText":     {"it may have been cut", records{"a": tried(1, "x")}, records{"a": tried(1, "")}, true},
+		"New":         {"somebody has begun", records{}, records{"a": tried(1, "x")}, false},
+		"Later":       {"somebody has gone on", records{"a": tried(1, "x")}, records{"a": tried(2, "x")}, false},
+		"Gone":        {"somebody has finished", records{"a": tried(1, "x")}, records{}, false},
+		"NotSelected": {"somebody has begun with something else", records{}, records{"b": tried(1, "x")}, false},
+		"NotSelectedAndSame": {
+			"others may have a record, too", records{"b": tried(1, "x")}, records{"b": tried(1, "x")}, true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			read := func(from records) func(id string) (*progress.Record, error) {
+				return func(id string) (*progress.Record, error) { return from[id], nil }
+			}
+			s, err := execution.Restore(read(tc.before), []string{"a", "b"}, []string{"a"}, "update", began)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Continues(read(tc.after)); got != tc.want || err != nil {
+				t.Errorf("%s: got %t, %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+// A write whose answer was lost may have been done.
+func TestContinuesFromWhatItWouldStore(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	none := func(string) (*progress.Record, error) { return nil, nil }
+	s, err := execution.Restore(none, []string{"a"}, []string{"a"}, "update", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := execution.Outcome{Err: execution.ErrPaused, Delay: ptr.To(time.Minute)}
+	if err := s.Conclude("a", failed, now); err != nil {
+		t.Fatal(err)
+	}
+	stored := s.Handler("a").Record()
+	for want, found := range map[bool]*progress.Record{true: &stored, false: {Started: &now}} {
+		got, err := s.Continues(func(string) (*progress.Record, error) { return found, nil })
+		if got != want || err != nil {
+			t.Errorf("%v: got %t, %v", found, got, err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package reconcilers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// saying is a function that takes a while, and then leaves its word on the object.
+func saying(word string, takes time.Duration, calls *atomic.Int64) handlers.Func {
+	return func(_ context.Context, c *handlers.Call) error {
+		calls.Add(1)
+		time.Sleep(takes)
+		return c.Writes.Remember(func(body map[string]any) error {
+			return unstructured.SetNestedField(body, word, "data", "word")
+		})
+	}
+}
+
+func wordOn(o *unstructured.Unstructured) string {
+	word, _, _ := unstructured.NestedString(o.Object, "data", "word")
+	return word
+}
+
+// What a handler has done is written in a pause as soon as the API server takes it, be it refused before the pause or
+// within: until then it counts as running, but for no longer than handlers may take. What is left then is written after
+// the pause. No handler is called again for that.
+func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
+	change := func(call handlers.Func) *handlers.Handler {
+		return &handlers.Handler{ID: "h", Reason: cause.Create, Call: call}
+	}
+	tick := func(call handlers.Func) *handlers.Handler { return timer("h", 24*time.Hour, call) }
+	tests := map[string]struct {
+		reason        string
+		of            func(call handlers.Func) *handlers.Handler
+		takes         time.Duration // of the handler
+		pause, outage time.Duration // when the one begins, and the other one ends
+		rest          time.Duration // when all is quiet
+		late          bool          // it is written after the pause
+		calls         int64
+	}{
+		"EndsInThePause": {"it ends in the outage", change, 10 * time.Second, 5 * time.Second, 18 * time.Second,
+			25 * time.Second, false, 1},
+		"EndedBefore": {"nobody else is to write it", change, time.Second, 30 * time.Second, 31 * time.Second,
+			35 * time.Second, false, 1},
+		"LongOutage": {"others wait no longer", change, 10 * time.Second, 5 * time.Second, time.Hour,
+			46 * time.Second, true, 1},
+		"Tick": {"after the pause, timers begin anew", tick, 10 * time.Second, 5 * time.Second, 18 * time.Second,
+			30 * time.Second, false, 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, gate, began := memapi.New(), &reconcilers.Gate{}, time.Now()
+				p := newPeople(t, server)
+				p.create("ConfigMap", "c")
+				var calls atomic.Int64
+				stop := operateAll(t, failing(server, func(string) int {
+					if time.Since(began) < tc.outage {
+						return 500
+					}
+					return 0
+				}), reconcilers.Options{Gate: gate}, to(t, "configmaps", tc.of(saying("done", tc.takes, &calls))))
+				defer stop()
+				time.Sleep(tc.pause)
+				gate.Set(true)
+				time.Sleep(min(tc.outage, tc.rest) - tc.pause - time.Millisecond)
+				if !tc.late && gate.Busy() != 1 {
+					t.Errorf("%s: %d of 1 count as running", tc.reason, gate.Busy())
+				}
+				time.Sleep(tc.rest - time.Since(began))
+				if got := wordOn(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
+					t.Errorf("%s: the word is %q, %d count as running", tc.reason, got, gate.Busy())
+				}
+				time.Sleep(2 * time.Hour)
+				gate.Set(false)
+				time.Sleep(time.Minute)
+				if got := wordOn(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
+					t.Errorf("%s: in the end the word is %q, after %d calls", tc.reason, got, calls.Load())
+				}
+			})
+		})
+	}
+}
+
+// What could not be written before a pause is dropped after it if another operator has handled the object meanwhile:
+// all goes on from what that one has left.
+func TestOutcomesOfBeforeAPause(t *testing.T) {
+	fail := func(context.Context, *handlers.Call) error { return &execution.PendingError{Delay: time.Hour} }
+	tests := map[string]struct {
+		reason    string
+		other     handlers.Func // of the other operator; nil is none
+		meanwhile string        // an edit by somebody else
+		word      string        // in the end
+		retries   []int         // of the calls
+	}{
+		"Nobody":  {"it is written, only later", nil, `{}`, "first", []int{0}},
+		"Edited":  {"so it is beside an edit, which follows", nil, `{"data":{"more":"x"}}`, "first", []int{0}},
+		"Handled": {"the later word stays", saying("second", 0, new(atomic.Int64)), `{}`, "second", []int{0}},
+		"Tried":   {"the tries of both count", fail, `{}`, "first", []int{0, 1}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				p := newPeople(t, server)
+				p.create("ConfigMap", "c")
+				var cut atomic.Bool
+				cut.Store(true)
+				var updates atomic.Int64
+				var retries []int
+				own, other := &reconcilers.Gate{}, &reconcilers.Gate{}
+				other.Set(true)
+				speak := saying("first", 0, new(atomic.Int64))
+				stop := operateAll(t, failing(server, func(string) int {
+					if cut.Load() {
+						return 500
+					}
+					return 0
+				}), reconcilers.Options{Gate: own}, to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+					Call: func(ctx context.Context, c *handlers.Call) error {
+						retries = append(retries, c.Retry)
+						return speak(ctx, c)
+					}}), to(t, "configmaps", counting("u", cause.Update, &updates)))
+				defer stop()
+				if tc.other != nil {
+					defer operateAll(t, server, reconcilers.Options{Gate: other}, to(t, "configmaps",
+						&handlers.Handler{ID: "h", Reason: cause.Create, Call: tc.other}))()
+				}
+				time.Sleep(10 * time.Second)
+				own.Set(true)
+				<-own.Idle()
+				other.Set(false)
+				time.Sleep(time.Minute)
+				other.Set(true)
+				<-other.Idle()
+				p.merge("ConfigMap", "c", tc.meanwhile)
+				cut.Store(false)
+				own.Set(false)
+				time.Sleep(2 * time.Hour)
+				if got := wordOn(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
+					t.Errorf("%s: the word is %q, the calls were %v", tc.reason, got, fmt.Sprint(retries))
+				}
+				if tc.meanwhile != "{}" && updates.Load() == 0 {
+					t.Errorf("%s: it was not handled", tc.reason)
+				}
+			})
+		})
+	}
+}
