@@ -85,7 +85,7 @@ test-unit: gotest ## Run the tests that need no API server, with the race detect
 test-newest: gotest ## Run the unit tests with the newest versions of what go.mod requires, as test/newest/go.mod has them.
 	$(call say,unit tests with the newest versions; the first time waits for the compiler)
 	@set -e; packages=$$($(GO) list $(NEWEST) ./... | grep -vE '$(UNIT_NOT)|/kopf-runtime/test/'); \
-	$(GO) vet $(NEWEST) $(SUITES:%=./%/...); \
+	$(GO) vet $(NEWEST) ./test/...; \
 	$(TEST) -- $(NEWEST) $(LIMIT) $$packages
 
 .PHONY: weight
