@@ -189,3 +189,28 @@ func TestEnsureStopsWithItsParent(t *testing.T) {
 		}
 	})
 }
+
+// Nobody deletes the children of a former parent that was deleted without them: people say whose they are now.
+func TestEnsureTakesOverOrphansThatAreGivenToIt(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard, stop := h.runComplaining()
+		defer stop()
+		h.build("a=1")
+		h.api.Edit(settings, "default", "a", func(room map[string]any) { // as the garbage collector does
+			(&unstructured.Unstructured{Object: room}).SetOwnerReferences(nil)
+		})
+		h.api.Discard(houses, "default", "home")
+		h.build("a=2")
+		heard.wantLast(t, "child of another object", "give it the label test.example.org/parent-uid")
+		now := h.house().GetUID()
+		h.api.Edit(settings, "default", "a", func(room map[string]any) {
+			ours := map[string]string{"test.example.org/parent-uid": string(now)}
+			(&unstructured.Unstructured{Object: room}).SetLabels(ours)
+		})
+		h.settle()
+		value, _, _ := nested(h.room("default", "a"), "data", "value")
+		if owner := h.owner("default", "a"); value != "2" || owner != now {
+			t.Errorf("a is %q, owned by %q, and the error is %v", value, owner, heard.last())
+		}
+	})
+}

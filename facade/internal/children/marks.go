@@ -94,7 +94,8 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 	}
 	if former != "" {
 		return &waitError{fmt.Errorf("it is a child of another object, of uid %s, which may be the former one of this "+
-			"name: it is left alone until it is gone", former)}
+			"name: it is left alone until it is gone; if it is to stay, give it the label %s with the uid %s", former,
+			k.Prefix+"/"+labelName, owner.GetUID())}
 	}
 	return fmt.Errorf("an object of this name is there, and is no child of this one: it has neither an owner "+
 		"reference with uid %s nor the label %s with it; it is left alone: delete it, or choose another name",
