@@ -37,6 +37,7 @@ type LimitOption interface {
 	BackgroundOption
 	IndexOption
 	ActivityOption
+	ChildOption
 }
 
 func (option) daemonOption() {}

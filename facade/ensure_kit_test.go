@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,7 +75,16 @@ var always = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResu
 // run starts an operator, and gives the way of its requests.
 func (h household) run(register func(s kopf.Selection[kopf.Dynamic])) (*memapi.Connection, func()) {
 	h.t.Helper()
-	op := kopf.New("test.example.org")
+	return h.runWith(kopf.Settings{}, register)
+}
+
+// runWith is run with settings.
+func (h household) runWith(
+	given kopf.Settings, register func(s kopf.Selection[kopf.Dynamic]),
+) (*memapi.Connection, func()) {
+	h.t.Helper()
+	given.AddToScheme = runtime.SchemeBuilder{corev1.AddToScheme}
+	op := kopf.New("test.example.org", given)
 	register(kopf.ForResource(op, "test.example.org/v1", "houses"))
 	way := h.api.Connect()
 	stop := embed(h.t, way, op)

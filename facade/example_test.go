@@ -98,3 +98,19 @@ func ExampleSelection_whenChange() {
 		}).
 		OnUpdate("notify", notify)
 }
+
+// What happens to children is told to their owner, which sums it up in its own status.
+func ExampleOwns() {
+	type ConfigMapEvent = kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret]
+
+	op := kopf.New("addresses.example.org")
+	settings := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
+
+	secrets := kopf.Owns(settings, &corev1.Secret{})
+	secrets.OnChild("count", func(_ context.Context, e *ConfigMapEvent) error {
+		e.Info("Secret", string(e.Type)+" "+e.Child.Name)
+		return nil
+	})
+
+	kopf.Main(op)
+}

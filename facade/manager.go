@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
 // clients are what handlers read and write other objects with.
@@ -30,7 +31,12 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 // keeper keeps children by the settings as they are by now.
 func (op *Operator) keeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
-	return &children.Keeper{Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer}
+	keeper := &children.Keeper{Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer}
+	if op.owns() {
+		keeper.Owned, keeper.Watched = &owned.Children{Label: keeper.Label(), Guard: keeper}, op.watchesChildren
+		keeper.Repaired = op.repairs()
+	}
+	return keeper
 }
 
 // managed is a function of the user for the manager.

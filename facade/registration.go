@@ -26,6 +26,9 @@ type registration struct {
 // admits tells whether the handler is one of admission: it keeps nothing on objects, and needs none.
 func admits(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
+// keepsNothing tells whether the handler is one that is called for children, or never: it has no record.
+func keepsNothing(h *handlers.Handler) bool { return h.Owned != nil }
+
 // resolved is a registration whose kind is known.
 type resolved struct {
 	registration
@@ -76,8 +79,11 @@ func (op *Operator) resolve(scheme *runtime.Scheme) (all []resolved, unknown set
 
 // checkOne tells what is wrong with a registration whose kind is known, in view of those before it.
 func (op *Operator) checkOne(one resolved, before []resolved) error {
-	if admits(one.handler) {
+	switch {
+	case admits(one.handler):
 		return op.checkAdmission(one, before)
+	case keepsNothing(one.handler):
+		return op.checkConflict(one, before)
 	}
 	return cmp.Or(op.checkConflict(one, before), op.checkRecordPlace(one))
 }
@@ -99,6 +105,7 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 				"%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb,
 				taken.Location,
 			)
+		case keepsNothing(taken), keepsNothing(one.handler):
 		case taken.ID != id && persistence.SharePlace(op.settings.values.Persistence.ProgressStorage, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.verb, id, taken.ID, other.verb, taken.Location)

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -101,6 +102,8 @@ type Options struct {
 	CancelPolling time.Duration
 	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
+	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
+	Owned *owned.Children
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
 	// at once.
@@ -183,8 +186,8 @@ func (o Options) settings() controller.Settings {
 		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Dependents: o.Dependents,
-		Forget:     o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
+		Dependents: o.Dependents, Owned: o.Owned,
+		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
 	}
 }
 

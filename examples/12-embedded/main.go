@@ -23,8 +23,7 @@ func main() {
 	flag.Parse()
 	// Signals, flags and the log are the program's.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
 	err := serve(ctx, kopf.Settings{Namespaces: []string{*namespace}})
 	stop()
 	if err != nil {

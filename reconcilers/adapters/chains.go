@@ -63,6 +63,22 @@ var chains = map[handlers.Family]chain{
 			{"Recovery", around(Recovery)},
 		},
 	},
+	handlers.Owning: {call, []listed{{"Filters", filters}, {"Answer", answer}}},
+	handlers.Tending: {
+		call,
+		[]listed{
+			{"Filters", filters},
+			{"Progress", progress},
+			{"Answer", answer},
+			{"Occupation", occupation},
+			{"Logging", around(Logging)},
+			{"Metrics", measured},
+			{"Limits", limits},
+			{"Deadline", deadline},
+			{"ErrorClasses", around(ErrorClasses)},
+			{"Recovery", around(Recovery)},
+		},
+	},
 	handlers.Indexing: { // on the goroutine of the informer: it has no deadline, and is not measured
 		index,
 		[]listed{

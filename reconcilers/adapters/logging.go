@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -112,8 +113,12 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 			"handler", a.Call.Handler.ID, "operation", asked.Operation, "subresource", asked.Subresource)
 	}
 	log = log.WithValues("handler", a.Call.Handler.ID)
-	if a.Call.Handler.Family == handlers.Watching {
+	switch a.Call.Handler.Family {
+	case handlers.Watching:
 		return log.WithValues("type", a.Call.Cause.Type)
+	case handlers.Tending:
+		child := &unstructured.Unstructured{Object: a.Call.Child}
+		log = log.WithValues("type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
 	}
 	if h := a.Call.Handler; h.Family == handlers.Acting {
 		log = log.WithValues("activity", h.Activity)

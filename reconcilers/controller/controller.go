@@ -62,6 +62,7 @@ type Controller struct {
 	background *background.Supervisor
 	indexer    *indexes.Indexer // nil if there is nothing to be indexed
 	feed       *indexes.Feed    // of one run
+	owned      *owning          // nil if the kind has to do with children of others, or of its own
 
 	store     store
 	hasSynced func() bool   // whether the store is complete
@@ -92,6 +93,7 @@ func newController(
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background
 	}
+	c.owned = c.newOwning(families)
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
 	}
@@ -152,6 +154,7 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 		return err
 	}
 	defer c.beginBackground(ctx)()
+	defer c.owned.begin(c.enqueueOwner)()
 	queued, err := c.newQueued()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)

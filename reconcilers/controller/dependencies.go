@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -104,6 +105,8 @@ type Settings struct {
 	CancelPolling, InstantExit time.Duration
 	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
+	// Owned are the children of the objects, as far as their kinds are watched; nil if nobody asks for any.
+	Owned *owned.Children
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object.
 	LeaveFinalizers bool

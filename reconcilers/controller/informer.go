@@ -82,6 +82,6 @@ func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 		}
 		last, seen = err.Error(), version
 		c.log.Error(err, "Cannot list or watch a resource; its handlers wait. Check the permissions and the CRD",
-			"handlers", c.changes.IDs())
+			"handlers", append(c.changes.IDs(), idsOf(c.handlers.Owning)...))
 	}
 }

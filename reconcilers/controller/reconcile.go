@@ -110,7 +110,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	ctx = logf.IntoContext(ctx, c.log.WithValues("namespace", key.Namespace, "name", key.Name))
 	cached := c.cached(key)
 	c.deliverEvents(ctx, key, cached)
-	if cached == nil {
+	if cached == nil || c.owned != nil && c.owned.idle {
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
@@ -125,6 +125,9 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	next, err := c.changes.Reconcile(ctx, o.Newest(cached), &o.Changes)
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
+	if c.owned != nil {
+		next.After = c.tend(ctx, o, latest, uid, next.After)
+	}
 	result, left = c.conclude(ctx, latest, o, next, err), o.Changes.Unwritten()
 	c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept

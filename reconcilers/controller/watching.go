@@ -17,13 +17,17 @@ var _ source.Watcher = (*Controller)(nil)
 // Listed marks an object of the first listing: it was there before the operator.
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen updates the indices, then queues the event for the handlers of events, if there are any.
+// Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
+// children are looked after.
 func (c *Controller) Seen(eventType string, obj source.Object) {
 	if c.feed != nil {
 		c.feed.Seen(eventType, obj)
 	}
 	if c.events != nil {
 		c.events.add(eventType, obj)
+	}
+	if c.owned != nil {
+		c.owned.seen(eventType, obj)
 	}
 }
 

@@ -84,6 +84,8 @@ type Call struct {
 	}
 	// Live is the object as it goes on, for spawning handlers.
 	Live Live
+	// Child is the object that a tending handler is told of; it is this call's own. What happened is in the cause.
+	Child map[string]any
 	// Admission is the request that an admitting handler answers; nil for others.
 	Admission *Admission
 }

@@ -19,10 +19,16 @@ const (
 	Admitting
 	// Acting handlers are those of activities, which have no objects: startup, cleanup, login, probe.
 	Acting
+	// Owning handlers have a kind watched for those that own its objects. They are never called.
+	Owning
+	// Tending handlers are called for what happens to the objects that the handled ones own.
+	Tending
 )
 
 // Writes tells whether something is remembered on the objects for handlers of the family.
-func (h *Handler) Writes() bool { return h.Family != Watching }
+func (h *Handler) Writes() bool {
+	return h.Family != Watching && h.Family != Owning && h.Family != Tending
+}
 
 // EssenceField is the field that is a part of the essence because the handler looks at it; nil if there is none.
 func (h *Handler) EssenceField() diff.Path {

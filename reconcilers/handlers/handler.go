@@ -123,6 +123,11 @@ type Handler struct {
 	// Act is the function of an acting handler, which has no Call: what it returns is the result of the handler, unless
 	// it is nil. The call has a cause with the activity as its reason, and no object.
 	Act func(ctx context.Context, call *Call) (result any, err error)
+	// Owned is the owning handler, itself or that which has the kind watched that a tending one is told of. A tending
+	// one without Call is told nothing, but its objects may wait for children, which are repaired.
+	Owned *Handler
+	// Wants tells whether a tending handler is to be told of a child, which is shared; nil is of all.
+	Wants func(ctx context.Context, child map[string]any) (bool, error)
 	// Activity is the name of the activity that an acting handler is for; Often is for one that comes so often that its
 	// successes are not worth a line in the log.
 	Activity string

@@ -102,7 +102,7 @@ var House = Plan{
 	{Dir: "webhooks/configurations", Layer: 4},
 	{Dir: "webhooks/tunnels", Layer: 4},
 
-	{Dir: "facade/internal/children", Layer: 5},
+	{Dir: "facade/internal/children", Layer: 7},
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 
@@ -111,6 +111,7 @@ var House = Plan{
 	{Dir: "reconcilers/changes", Layer: 6},
 	{Dir: "reconcilers/events", Layer: 6},
 	{Dir: "reconcilers/indexes", Layer: 6},
+	{Dir: "reconcilers/owned", Layer: 6},
 	{Dir: "webhooks/review", Layer: 6},
 	{Dir: "webhooks/server", Layer: 7},
 	{Dir: "webhooks/tunnels/tunnelstest", Layer: 7, Kit: true},
@@ -120,7 +121,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 8},
 	{Dir: "reconcilers/orchestration", Layer: 9},
 	{Dir: "reconcilers", Layer: 10},
-	{Dir: "facade", Layer: 11, Exports: 140},
+	{Dir: "facade", Layer: 11, Exports: 145},
 	{Dir: "facade/facadetest", Layer: 12, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},

@@ -22,7 +22,8 @@ var Families = Secret{
 	Known: []string{
 		"reconcilers/handlers", "reconcilers/adapters",
 		// The registration of handlers.
-		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go", "facade/registration.go",
+		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
+		"facade/owns.go", "facade/registration.go",
 		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/admission_finalizers.go",
 	},
 }

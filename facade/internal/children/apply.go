@@ -23,18 +23,18 @@ const uidField = "metadata.uid"
 
 var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
 
-// apply makes the child what was declared, and gives its uid. That of the object as we know it is a condition of the
-// request, so that no other object of the name is touched; of one that we do not know, it is looked up first.
+// apply makes the child what was declared, and gives what it is then. That of the object as we know it is a condition
+// of the request, so that no other object of the name is touched; of one that we do not know, it is looked up first.
 //
 // The API server compares: with nothing to change, it writes nothing.
 func (k *Keeper) apply(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
-) (types.UID, error) {
+) (*unstructured.Unstructured, error) {
 	for attempt := 1; ; attempt++ {
 		var err error
 		if uid == "" {
 			if uid, err = k.find(ctx, parent, child); err != nil {
-				return "", err
+				return nil, err
 			}
 		}
 		applied := child.object.DeepCopy()
@@ -47,13 +47,13 @@ func (k *Keeper) apply(
 		case isAnother(err) && attempt < tries:
 			uid = ""
 		case fixedIn(err) != nil:
-			return "", fixedIn(err)
+			return nil, fixedIn(err)
 		case err != nil:
-			return "", fmt.Errorf("applying it: %w", err)
+			return nil, fmt.Errorf("applying it: %w", err)
 		case applied.GetDeletionTimestamp() != nil:
-			return "", &waitError{errTerminating}
+			return nil, &waitError{errTerminating}
 		default:
-			return applied.GetUID(), nil
+			return applied, nil
 		}
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -25,7 +27,14 @@ type Keeper struct {
 	// Prefix is that of the annotations and labels; Finalizer holds parents of children that they cannot own.
 	Prefix, Finalizer string
 
-	turns turns
+	// Owned are the children that are watched; nil is none. Watched tells which kinds are.
+	Owned   *owned.Children
+	Watched func(kind schema.GroupKind) bool
+	// Repaired is told of a child that was not as it was declared; nil is not.
+	Repaired func(parent, child string)
+
+	turns   turns
+	applied applications
 }
 
 // Handler is who declares children: each has a set of its own for each parent.
@@ -164,16 +173,21 @@ func (p *pass) conclude(ctx context.Context, before, after set) error {
 
 // applyAll gives what was applied, with the uids, and the errors of the rest.
 func (p *pass) applyAll(ctx context.Context, all []declared) (set, error) {
-	applied := set{}
+	applied, noted := set{}, map[identity]*application{}
 	var failed []error
 	for _, child := range all {
-		uid, err := p.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+		made, err := p.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
 			continue
 		}
-		applied[child.identity] = entry{child.object.GroupVersionKind().Version, uid}
+		applied[child.identity] = entry{child.object.GroupVersionKind().Version, made.GetUID()}
+		if p.Watched != nil && p.Watched(child.object.GroupVersionKind().GroupKind()) {
+			noted[child.identity] = newApplication(child, made)
+			p.applied.wrote(made)
+		}
 	}
+	p.applied.replace(p.parent.own(), p.name, noted)
 	return applied, errors.Join(failed...)
 }
 

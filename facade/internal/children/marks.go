@@ -101,3 +101,6 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 		"reference with uid %s nor the label %s with it; it is left alone: delete it, or choose another name",
 		owner.GetUID(), k.Prefix+"/"+labelName)
 }
+
+// Label is the name of the label with the uid of the parent.
+func (k *Keeper) Label() string { return k.Prefix + "/" + labelName }

@@ -1,0 +1,138 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// application is a child of a watched kind as it was applied last in this process.
+type application struct {
+	child   declared
+	uid     types.UID
+	version string
+	print   fingerprint // of what it became
+
+	drift    drift
+	seen     string    // the version that has drifted
+	repaired time.Time // when that was tried last
+	times    int       // in a row
+}
+
+// drift is what happened to a child that nobody has declared so.
+type drift string
+
+const (
+	deleted drift = "deleted"
+	edited  drift = "changed"
+)
+
+// applications are those of all parents, by the names of the records of their handlers. The zero value is ready to use.
+type applications struct {
+	mu       sync.Mutex
+	parents  map[types.UID]map[string]map[identity]*application
+	versions map[types.UID]string // of children, as our own requests made them
+}
+
+func newApplication(child declared, made *unstructured.Unstructured) *application {
+	return &application{
+		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), print: fingerprintOf(made.Object),
+	}
+}
+
+// wrote notes what our own request made of a child.
+func (a *applications) wrote(made *unstructured.Unstructured) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.versions == nil {
+		a.versions = map[types.UID]string{}
+	}
+	a.versions[made.GetUID()] = made.GetResourceVersion()
+}
+
+// replace makes these the applications of one handler for the parent.
+func (a *applications) replace(parent map[string]any, record string, all map[identity]*application) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	uid := uidOf(parent)
+	a.drop(uid, record)
+	if len(all) == 0 {
+		return
+	}
+	if a.parents == nil {
+		a.parents = map[types.UID]map[string]map[identity]*application{}
+	}
+	if a.parents[uid] == nil {
+		a.parents[uid] = map[string]map[identity]*application{}
+	}
+	a.parents[uid][record] = all
+}
+
+func (a *applications) drop(parent types.UID, record string) {
+	delete(a.parents[parent], record)
+	if len(a.parents[parent]) == 0 {
+		delete(a.parents, parent)
+	}
+}
+
+// forget drops all of a parent.
+func (a *applications) forget(parent types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, record := range a.parents[parent] {
+		for _, one := range record {
+			delete(a.versions, one.uid)
+		}
+	}
+	delete(a.parents, parent)
+}
+
+// Wrote tells whether this version of a child is what our own request made of it.
+func (k *Keeper) Wrote(child types.UID, version string) bool {
+	k.applied.mu.Lock()
+	defer k.applied.mu.Unlock()
+	return version != "" && k.applied.versions[child] == version
+}
+
+// Gone is told of the end of a child that was watched.
+func (k *Keeper) Gone(child types.UID) {
+	k.applied.mu.Lock()
+	defer k.applied.mu.Unlock()
+	delete(k.applied.versions, child)
+}
+
+// Forget is told of the end of a parent.
+func (k *Keeper) Forget(parent types.UID) { k.applied.forget(parent) }
+
+// fingerprint is that of an object without what changes by itself: two states of one object that have the same are
+// nothing to be repaired.
+type fingerprint [sha256.Size]byte
+
+func fingerprintOf(object map[string]any) fingerprint {
+	essential := make(map[string]any, len(object))
+	for key, value := range object {
+		if key != "status" {
+			essential[key] = value
+		}
+	}
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		own := make(map[string]any, len(metadata))
+		for key, value := range metadata {
+			switch key {
+			case "resourceVersion", "managedFields", "generation":
+			default:
+				own[key] = value
+			}
+		}
+		essential["metadata"] = own
+	}
+	text, err := json.Marshal(essential) // which sorts the keys
+	if err != nil {
+		return fingerprint{} // of no object that the API server has sent
+	}
+	return sha256.Sum256(text)
+}

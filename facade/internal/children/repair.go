@@ -1,0 +1,179 @@
+package children
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+var _ owned.Guard = (*Keeper)(nil)
+
+// The first repair is made at once, and each one soon after another doubles the delay: somebody else may be as
+// stubborn as we are.
+const (
+	firstDelay   = time.Second
+	longestDelay = 5 * time.Minute
+	quiet        = 2 * longestDelay // how long nothing must happen before the delays begin anew
+)
+
+// RepairReason is that of the Kubernetes event about a repair.
+const RepairReason = "ChildRepaired"
+
+// Drifted notes a child that is not as it was applied, and tells whether it is to be repaired.
+func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone bool) bool {
+	a := &k.applied
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found := false
+	for _, record := range a.parents[parent] {
+		one := record[identityOf(child)]
+		if one == nil || one.uid != child.GetUID() {
+			continue
+		}
+		version := child.GetResourceVersion()
+		switch {
+		case gone:
+			one.drift = deleted
+		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil:
+			continue
+		case fingerprintOf(child.Object) == one.print:
+			one.drift = "" // maybe somebody has set it back
+			continue
+		default:
+			one.drift = edited
+		}
+		one.seen, found = version, true
+	}
+	return found
+}
+
+// Repair applies the children anew that have drifted, and gives when to look again; nil is never.
+func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
+	uid := uidOf(parent)
+	if patching.BeingDeleted(parent) || !k.applied.anyDrifted(uid) {
+		return nil
+	}
+	leave, err := k.turns.enter(ctx, uid)
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	for _, one := range k.applied.drifted(uid) {
+		wait := one.wait(time.Now())
+		if wait == 0 {
+			k.repair(ctx, parent, one, events)
+			wait = one.wait(time.Now())
+		}
+		if k.applied.hasDrifted(one) && (again == nil || wait < *again) {
+			again = &wait
+		}
+	}
+	return again
+}
+
+// repair applies one child anew, and tells of it if that was necessary.
+func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
+	what, seen := k.applied.try(one, time.Now())
+	log := logf.FromContext(ctx).WithValues("child", one.child.String())
+	uid := one.uid
+	if what == deleted {
+		if uid = ""; !k.exists(ctx, parent) {
+			k.applied.forget(uidOf(parent))
+			return
+		}
+	}
+	made, err := k.apply(ctx, parent, one.child, uid)
+	if err != nil {
+		log.Error(err, "Cannot repair a child; retrying", "after", one.wait(time.Now()).String())
+		return
+	}
+	k.applied.wrote(made)
+	k.applied.settle(one, made, seen)
+	if made.GetResourceVersion() == seen {
+		return // what was changed is not what was declared
+	}
+	log.Info("Repaired a child that somebody has touched", "what", string(what))
+	if k.Repaired != nil {
+		k.Repaired((&unstructured.Unstructured{Object: parent}).GetKind(), one.child.kind)
+	}
+	events.Post(ctx, parent, corev1.EventTypeNormal, RepairReason,
+		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))
+}
+
+// exists asks whether the parent is still there: its children are deleted with it, and the news of that may overtake
+// those of its own end.
+func (k *Keeper) exists(ctx context.Context, parent map[string]any) bool {
+	known := &unstructured.Unstructured{Object: parent}
+	held := &metav1.PartialObjectMetadata{}
+	held.SetGroupVersionKind(known.GroupVersionKind())
+	err := k.Live.Get(ctx, client.ObjectKeyFromObject(known), held)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return held.UID == known.GetUID() && held.DeletionTimestamp == nil
+}
+
+// wait is how long the next repair has to wait.
+func (one *application) wait(now time.Time) time.Duration {
+	if one.times == 0 {
+		return 0
+	}
+	delay := min(firstDelay<<min(one.times-1, 20), longestDelay)
+	return max(0, one.repaired.Add(delay).Sub(now))
+}
+
+// try counts a repair that is about to be made, and gives what it is for.
+func (a *applications) try(one *application, now time.Time) (what drift, seen string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(one.repaired) > quiet {
+		one.times = 0
+	}
+	one.repaired = now
+	one.times++
+	return one.drift, one.seen
+}
+
+// settle notes what a repair has made of a child. If more has happened meanwhile, it is to be repaired again.
+func (a *applications) settle(one *application, made *unstructured.Unstructured, seen string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if one.seen == seen || !patching.Newer(one.seen, made.GetResourceVersion()) {
+		one.drift = ""
+	}
+	one.uid, one.version, one.print = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
+}
+
+func (a *applications) anyDrifted(parent types.UID) bool { return len(a.drifted(parent)) > 0 }
+
+// drifted are the children of the parent that are to be repaired.
+func (a *applications) drifted(parent types.UID) (all []*application) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, record := range a.parents[parent] {
+		for _, one := range record {
+			if one.drift != "" {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+func (a *applications) hasDrifted(one *application) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return one.drift != ""
+}

@@ -1,0 +1,177 @@
+package facade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+)
+
+// Owned is one kind of children of the selected objects, see [Owns]. It is a value and never changes.
+type Owned[T, C client.Object] struct {
+	owners  Selection[T]
+	owning  *handlers.Handler
+	codec   *codec.Codec[C]
+	filters []func(ctx context.Context, child C) bool
+}
+
+// ChildFunc is a function that is called for what happens to a child.
+type ChildFunc[T, C client.Object] func(ctx context.Context, e *ChildEvent[T, C]) error
+
+// ChildOption is an option of OnChild.
+type ChildOption interface {
+	Option
+	childOption()
+}
+
+func (option) childOption() {}
+
+// Owns has children of the selected objects watched, those of one kind, which is given by an empty object: a type of
+// the scheme, or an unstructured one with apiVersion and kind. Kopf: none; controller-runtime: Owns.
+//
+//	deployments := kopf.Owns(dbs, &appsv1.Deployment{})
+//	type DeploymentEvent = kopf.ChildEvent[*v1.Database, *appsv1.Deployment]
+//	deployments.OnChild("availability", func(ctx context.Context, e *DeploymentEvent) error {
+//		available := e.Child.Status.AvailableReplicas > 0
+//		e.Patch(func(db *v1.Database) { db.Status.Available = available })
+//		return nil
+//	})
+//
+// Of what [Change.Ensure] has declared, what somebody edits or deletes is restored, with a delay that grows if that
+// goes on, and without a call of the handler. A line in the log, a Kubernetes event about the object and the metric
+// kopf_children_repaired_total tell of it.
+//
+// Children are objects with an owner reference to the object, of whatever origin, and those that [Change.Ensure] has
+// declared, in any namespace that the operator serves, and outside of namespaces. They are kept in one cache for each
+// kind, that of the handlers of the kind, if there are any, and are not polled. The operator needs the verbs list and
+// watch for the kind; until it has them, or while the kind does not exist, a line in the log says so, and it waits. A
+// paused operator watches nothing.
+func Owns[T, C client.Object](owners Selection[T], child C) Owned[T, C] {
+	where := location()
+	id := fmt.Sprintf("Owns(%T) at %s", child, where)
+	s := Owned[T, C]{owners: owners, owning: &handlers.Handler{ID: id, Family: handlers.Owning, Location: where}}
+	s.owning.Owned = s.owning
+	if owners.kind == nil || !owners.kind.op.valid() {
+		owners.kind.addError(fmt.Errorf("kopf.Owns(%T): the selection is empty: make it with kopf.For", child))
+		return s
+	}
+	op := owners.kind.op
+	children := For(op, child)
+	s.codec = children.codec
+	if children.kind.find != nil && owners.kind.find != nil {
+		op.register(registration{kind: children.kind, verb: "Owns", handler: s.owning})
+		op.register(registration{kind: owners.kind, verb: "Owns", handler: &handlers.Handler{
+			ID: id, Family: handlers.Tending, Owned: s.owning, Location: where,
+		}})
+	}
+	return s
+}
+
+// When narrows the children down to those for which the function is true, as [Selection.When] does for objects. A child
+// for which it is false is not told, whatever happens to it.
+func (s Owned[T, C]) When(matches func(ctx context.Context, child C) bool) Owned[T, C] {
+	if matches == nil {
+		s.owners.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
+		return s
+	}
+	s.filters = append(slices.Clip(s.filters), matches)
+	return s
+}
+
+// wants is the filters as one.
+func (s Owned[T, C]) wants(ctx context.Context, raw map[string]any) (bool, error) {
+	child, err := s.codec.Decode(raw)
+	if err != nil {
+		return false, fmt.Errorf("decoding the child: %w", err)
+	}
+	for _, matches := range s.filters {
+		if !matches(ctx, child) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// OnChild registers a handler of the owners for what happens to their children of the kind: that one is there, is
+// different, or is no more. Kopf: none.
+//
+// # Flow
+//
+// It is called for each child when the operator begins to look, with [EventListed], and then when anything about it
+// has changed. It is told how the child is by now: quick changes are one call, and of one that is deleted, it gets the
+// last state. What [Change.Ensure] has written is not told, and neither is what went while no operator was looking. The
+// calls for one object come one at a time, after the handlers of its changes, which are not called for that; those for
+// several children in the order of their names. Nothing is remembered on the object: after a restart, and after a
+// pause, the children are listed anew.
+//
+// The selection's filters are about the owner, [Owned.When] is about the child.
+//
+// # Errors
+//
+// They mean what they do for handlers of changes, see [ChangeFunc]: after a temporary error, the handler is called
+// again, with the child as it is then; after a permanent one, also that of [Retries] or [Timeout], with the next change
+// of the child.
+func (s Owned[T, C]) OnChild(id string, fn ChildFunc[T, C], opts ...ChildOption) {
+	h := handlers.Handler{ID: id, Family: handlers.Tending, Owned: s.owning}
+	if _, ok := prepare(s.owners.ChangeSelection, &h, "OnChild", fn == nil, asOptions(opts), nil); !ok ||
+		s.codec == nil {
+		return
+	}
+	if len(s.filters) > 0 {
+		h.Wants = s.wants
+	}
+	h.Function = reflect.ValueOf(fn).Pointer()
+	said := &mistakes{}
+	h.Call = func(ctx context.Context, call *handlers.Call) error {
+		child, err := s.codec.Decode(call.Child)
+		if err != nil {
+			return Permanent(fmt.Errorf("decoding the child: %w", err))
+		}
+		c, err := s.owners.newChange(ctx, call, said)
+		if err != nil {
+			return err
+		}
+		return c.end(fn(ctx, &ChildEvent[T, C]{
+			Type: EventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
+			Client: c.Client, Live: c.Live, change: c,
+		}))
+	}
+	s.owners.kind.op.register(registration{kind: s.owners.kind, verb: "OnChild", handler: &h})
+}
+
+// watches tells whether the handler has a kind watched, and nothing else.
+func watches(h *handlers.Handler) bool { return h.Owned == h }
+
+// owns tells whether any children are watched.
+func (op *Operator) owns() bool {
+	return slices.ContainsFunc(op.registrations, func(r registration) bool {
+		return watches(r.handler)
+	})
+}
+
+// watchesChildren tells whether children of the kind are watched.
+func (op *Operator) watchesChildren(of schema.GroupKind) bool {
+	return slices.ContainsFunc(op.registrations, func(r registration) bool {
+		if !watches(r.handler) {
+			return false
+		}
+		selector, err := r.kind.find(op.filled)
+		return err == nil && selector.Group.Text == of.Group && selector.Kind == of.Kind
+	})
+}
+
+// owned are the children of the operator's objects; nil if none are watched.
+func (op *Operator) owned() *owned.Children {
+	if op.clients.children == nil {
+		return nil
+	}
+	return op.clients.children.Owned
+}

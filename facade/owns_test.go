@@ -1,0 +1,200 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type (
+	roomEvent = kopf.ChildEvent[kopf.Dynamic, *corev1.ConfigMap]
+	houseSel  = kopf.Selection[kopf.Dynamic]
+)
+
+// heard is what handlers of children were called for.
+type heard struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (h *heard) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, fmt.Sprintf(format, args...))
+}
+
+func (h *heard) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.all
+	h.all = nil
+	return all
+}
+
+func (h *heard) want(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, h.take()); d != "" {
+		t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
+
+// listen is a handler of children that notes what happens.
+func (h *heard) listen(_ context.Context, e *roomEvent) error {
+	kind := e.Type
+	if kind == kopf.EventListed {
+		kind = "LISTED"
+	}
+	h.note("%s %s/%s=%s of %s", kind, e.Child.Namespace, e.Child.Name, e.Child.Data["value"], e.Object.GetName())
+	return nil
+}
+
+// redecorate is somebody else's edit of a room.
+func (h household) redecorate(namespace, name, value string) {
+	h.api.Edit(settings, namespace, name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
+	h.settle()
+}
+
+func (h household) demolish(namespace, name string) {
+	room := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	room.SetNamespace(namespace)
+	room.SetName(name)
+	if err := h.people.Delete(h.t.Context(), room); err != nil {
+		h.t.Error(err)
+	}
+	h.settle()
+}
+
+// adopt has somebody else make a room that the house owns.
+func (h household) adopt(name, value string) {
+	room := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
+		"metadata": map[string]any{"name": name, "namespace": "default", "ownerReferences": []any{map[string]any{
+			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
+		}}},
+	}}
+	if err := h.people.Create(h.t.Context(), room); err != nil {
+		h.t.Error(err)
+	}
+	h.settle()
+}
+
+func TestOnChild(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		calls := 0
+		begin := func(s houseSel) {
+			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+				calls++
+				return ensure(ctx, c)
+			})
+			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen)
+		}
+		_, stop := h.run(begin)
+		h.build("bath=1", "other/attic=1")
+		told.want(t, "what Ensure has made is no news")
+		h.adopt("guest", "1")
+		told.want(t, "somebody else's child", "ADDED default/guest=1 of home")
+		h.redecorate("default", "guest", "2")
+		told.want(t, "an edit", "MODIFIED default/guest=2 of home")
+		h.redecorate("other", "attic", "2")
+		told.want(t, "an edit in another namespace, by the label, and not what it is set back to",
+			"MODIFIED other/attic=2 of home")
+		h.demolish("default", "guest")
+		told.want(t, "a deletion", "DELETED default/guest=2 of home")
+		if calls != 1 {
+			t.Errorf("the handler of changes was called %d times, want once: the object has not changed", calls)
+		}
+		stop()
+
+		_, stop = h.run(begin)
+		h.settle()
+		told.want(t, "a restart", "LISTED default/bath=1 of home", "LISTED other/attic=1 of home")
+		h.rebuild("bath=3")
+		told.want(t, "an update: what is not declared any more goes", "DELETED other/attic=1 of home")
+		stop()
+	})
+}
+
+func TestOnChildFails(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		fails := 2
+		_, stop := h.run(func(s houseSel) {
+			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", func(ctx context.Context, e *roomEvent) error {
+				_ = told.listen(ctx, e)
+				if fails--; fails >= 0 {
+					return kopf.Temporary(errors.New("not yet"), time.Minute)
+				}
+				e.Patch(func(house kopf.Dynamic) {
+					_ = unstructured.SetNestedField(house.Object, e.Child.Data["value"], "status", "seen")
+				})
+				return nil
+			}, kopf.Retries(5))
+		})
+		h.build()
+		h.adopt("guest", "1")
+		told.want(t, "the tries", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home",
+			"ADDED default/guest=1 of home")
+		if seen, _, _ := nested(h.house(), "status", "seen"); seen != "1" {
+			t.Errorf("the patch of the owner is not written: %q", seen)
+		}
+		stop()
+	})
+}
+
+func TestOnChildFilters(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		_, stop := h.run(func(s houseSel) {
+			rooms := kopf.Owns(s.MatchingLabels("street=high"), &corev1.ConfigMap{})
+			rooms.When(func(_ context.Context, room *corev1.ConfigMap) bool { return room.Data["value"] != "2" }).
+				OnChild("room", told.listen)
+			kopf.Owns(s.MatchingLabels("street=low"), &corev1.ConfigMap{}).OnChild("low", told.listen)
+		})
+		h.build()
+		h.adopt("guest", "1")
+		h.redecorate("default", "guest", "2")
+		h.redecorate("default", "guest", "3")
+		told.want(t, "by the owner and by the child",
+			"ADDED default/guest=1 of home", "MODIFIED default/guest=3 of home")
+		stop()
+	})
+}
+
+// One informer is enough, and it comes when its kind does.
+func TestOwnsSharesTheInformer(t *testing.T) {
+	inHousehold(t, func(h household) {
+		h.api.Remove("", "configmaps")
+		var told heard
+		way, stop := h.run(func(s houseSel) {
+			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("one", told.listen)
+			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("two", told.listen)
+		})
+		h.settle()
+		way.Drain()
+		h.api.Install(settings)
+		time.Sleep(time.Minute)
+		watches := 0
+		for _, r := range way.Drain() {
+			if r.Verb == "watch" && r.Resource.Plural == "configmaps" {
+				watches++
+			}
+		}
+		h.build()
+		h.adopt("guest", "1")
+		told.want(t, "both", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home")
+		if watches != 1 {
+			t.Errorf("%d watches of one kind", watches)
+		}
+		stop()
+	})
+}

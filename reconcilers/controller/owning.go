@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+)
+
+// owning is what a kind has to do with children: its objects are some, or have some.
+type owning struct {
+	families adapters.Families
+	handling owned.Handling
+	source   *owned.Source // of one run; nil if the objects are no children of others
+	route    *owned.Route  // of one run; nil if they have none
+	idle     bool          // the kind is watched for others alone
+}
+
+func (c *Controller) newOwning(families adapters.Families) *owning {
+	known := c.deps.Settings.Owned
+	if known == nil || len(families.Owning)+len(families.Tending) == 0 {
+		return nil
+	}
+	return &owning{
+		families: families,
+		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
+			len(families.Admitting)+len(families.Tending) == 0,
+		handling: owned.Handling{
+			Children: known, Handlers: families.Tending, Place: c.workers.occupation, Resource: &c.resource, Cache: c,
+			Open: c.turn.open(), Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
+			WriteTimeout: c.deps.Settings.WriteTimeout, Backoff: c.deps.Settings.Backoff, Events: c.deps.Events,
+		},
+	}
+}
+
+// begin is for a run of the controller; what it gives ends it.
+func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
+	if o == nil {
+		return func() {}
+	}
+	known := o.handling.Children
+	o.source, o.route = nil, nil
+	if len(o.families.Owning) > 0 {
+		o.source = known.Watch(descriptionsOf(o.families.Owning))
+	}
+	if len(o.families.Tending) > 0 {
+		o.route = known.Route(descriptionsOf(o.families.Tending), enqueue)
+	}
+	return func() {
+		if o.source != nil {
+			o.source.End()
+		}
+		if o.route != nil {
+			o.route.End()
+		}
+	}
+}
+
+// seen runs on the informer's goroutine.
+func (o *owning) seen(eventType string, obj source.Object) {
+	if o.source != nil {
+		o.source.Seen(eventType, obj)
+	}
+	switch {
+	case o.route == nil:
+	case eventType == owned.Deleted:
+		o.route.Gone(obj.GetUID())
+	default:
+		o.route.Seen(obj)
+	}
+}
+
+// enqueueOwner has a pass made over an owner.
+func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "", 0) }
+
+// tend looks after the children of an object at the end of a pass over it, and gives when to look again: not later than
+// the pass itself wants to.
+func (c *Controller) tend(
+	ctx context.Context, o *memory.Object, latest *unstructured.Unstructured, uid types.UID, after *time.Duration,
+) *time.Duration {
+	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
+		return after
+	}
+	result := c.owned.handling.Tend(ctx, o.Newest(latest))
+	o.Wrote(result.Body, result.Released)
+	if result.After != nil && (after == nil || *result.After < *after) {
+		return result.After
+	}
+	return after
+}
+
+// idsOf names handlers in messages.
+func idsOf(all []*adapters.Handler) (ids []string) {
+	for _, h := range all {
+		ids = append(ids, h.Description.ID)
+	}
+	return ids
+}
+
+func descriptionsOf(all []*adapters.Handler) []*handlers.Handler {
+	list := make([]*handlers.Handler, 0, len(all))
+	for _, h := range all {
+		list = append(list, h.Description)
+	}
+	return list
+}

@@ -1,0 +1,175 @@
+package owned
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Guard knows what the children of an object are to be like. Its methods but Repair are called on the goroutines of
+// informers.
+type Guard interface {
+	// Wrote tells whether this version of a child is what the operator itself made of it.
+	Wrote(child types.UID, version string) bool
+	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
+	Drifted(owner types.UID, child *unstructured.Unstructured, gone bool) bool
+	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.
+	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
+	// Gone is told of the end of a child.
+	Gone(child types.UID)
+	// Forget is told of an owner that is gone, or of which no handler is called any more.
+	Forget(owner types.UID)
+}
+
+// Children are those of the objects of one operator, as far as their kinds are watched. Any goroutine may use it.
+type Children struct {
+	// Label is that of children with the uid of their owner, beside owner references.
+	Label string
+	// Guard knows what children are to be like.
+	Guard Guard
+
+	mu     sync.Mutex
+	owners map[types.UID]*owner
+	of     map[types.UID][]types.UID // the owners of each child
+}
+
+// owner is an object that owns others, be it handled here or not.
+type owner struct {
+	route    *Route // of its handlers; nil as long as it is not seen
+	key      types.NamespacedName
+	children map[types.UID]*child
+}
+
+// child is one object that another one owns.
+type child struct {
+	source *Source
+	object *unstructured.Unstructured // as it is by now, or was at last
+	listed bool                       // it was there when the operator began to look
+	gone   bool
+	told   map[string]*told // by handler
+}
+
+// told is what one handler knows of one child.
+type told struct {
+	version string            // the one that it was called for at last; empty if it never was to the end
+	account execution.Account // of its attempts since then
+}
+
+// owner gives the entry of an owner.
+func (c *Children) owner(uid types.UID) *owner {
+	known := c.owners[uid]
+	if known == nil {
+		known = &owner{children: map[types.UID]*child{}}
+		if c.owners == nil {
+			c.owners, c.of = map[types.UID]*owner{}, map[types.UID][]types.UID{}
+		}
+		c.owners[uid] = known
+	}
+	return known
+}
+
+// tidy drops an owner of which nothing is known.
+func (c *Children) tidy(uid types.UID) {
+	if known := c.owners[uid]; known != nil && known.route == nil && len(known.children) == 0 {
+		delete(c.owners, uid)
+	}
+}
+
+// ownersOf are the uids of the owners of an object.
+func (c *Children) ownersOf(object *unstructured.Unstructured) (all []types.UID) {
+	for _, reference := range object.GetOwnerReferences() {
+		all = append(all, reference.UID)
+	}
+	if held := types.UID(object.GetLabels()[c.Label]); held != "" && !slices.Contains(all, held) {
+		all = append(all, held)
+	}
+	return all
+}
+
+// Route is the way to the handlers of the owners of one kind, as long as its controller runs.
+type Route struct {
+	children *Children
+	tended   []*handlers.Handler
+	enqueue  func(key types.NamespacedName)
+}
+
+// Route begins a run of the controller of owners: enqueue has it make a pass over one of them if something has happened
+// that one of the handlers is for.
+func (c *Children) Route(tending []*handlers.Handler, enqueue func(key types.NamespacedName)) *Route {
+	r := &Route{children: c, enqueue: enqueue}
+	for _, h := range tending {
+		if h.Call != nil {
+			r.tended = append(r.tended, h.Owned)
+		}
+	}
+	return r
+}
+
+// Seen is told of every event of an owner.
+func (r *Route) Seen(object *unstructured.Unstructured) {
+	c := r.children
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.owner(object.GetUID())
+	known.route = r
+	known.key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// Gone is told of the end of an owner.
+func (r *Route) Gone(uid types.UID) {
+	c := r.children
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.owners[uid]; known != nil {
+		c.part(uid, known)
+	}
+}
+
+// End ends the run: nobody is called any more.
+func (r *Route) End() {
+	c := r.children
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, known := range c.owners {
+		if known.route == r {
+			c.part(uid, known)
+		}
+	}
+}
+
+// part forgets what the handlers of the owner were told.
+func (c *Children) part(uid types.UID, known *owner) {
+	known.route = nil
+	c.Guard.Forget(uid)
+	for child, one := range known.children {
+		if one.told, one.listed = nil, true; one.gone {
+			delete(known.children, child)
+		}
+	}
+	c.tidy(uid)
+}
+
+// tends tells whether any handler is told of children from there.
+func (r *Route) tends(from *Source) bool {
+	return slices.ContainsFunc(r.tended, func(kind *handlers.Handler) bool { return from.has(kind) })
+}
+
+// retried is the account of the attempts with one more.
+func retried(before execution.Account, outcome execution.Outcome, now time.Time) execution.Account {
+	if before.Started.IsZero() {
+		before.Started = now
+	}
+	before.Retries++
+	before.Until = now
+	if outcome.Delay != nil {
+		before.Until = now.Add(*outcome.Delay)
+	}
+	return before
+}

@@ -1,0 +1,194 @@
+package owned
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// Writer sends patches of one object, and reads it anew.
+type Writer interface {
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
+	ApplyRetrying(
+		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	) (patching.Result, error)
+}
+
+// Cache has objects as they are by now. Any goroutine may ask.
+type Cache interface {
+	// Latest is the newest known state of an object; nil if there is none. It is shared.
+	Latest(key types.NamespacedName, uid types.UID) map[string]any
+}
+
+// Handling calls the tending handlers of one kind of owners. Workers share it, and never modify it.
+type Handling struct {
+	// Children are what is known of those of the owners.
+	Children *Children
+	// Handlers are the tending ones, in the order of registration.
+	Handlers []*adapters.Handler
+	// Place is the worker's place that a call occupies; nil is none.
+	Place execution.Place
+	// Resource is what the owners are; Cache has them. Nil is not known.
+	Resource *discovery.Resource
+	Cache    Cache
+	// Open tells whether calls may begin: not while the operator is paused. Nil is always.
+	Open func() bool
+	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
+	Writer            Writer
+	StatusSubresource bool
+	// WriteTimeout limits a write, which goes on while the operator exits.
+	WriteTimeout time.Duration
+	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
+	Backoff time.Duration
+	// Events posts Kubernetes events for the handlers.
+	Events handlers.Poster
+}
+
+// Result is what came of a look at the children of one owner.
+type Result struct {
+	// Body is the owner after the last write; nil if there was none. Released tells that the write let it go.
+	Body     map[string]any
+	Released bool
+	// After is when to look again without any event; nil is never.
+	After *time.Duration
+}
+
+// Tend calls the handlers for the children that are not as they were when the handlers were called last. What a handler
+// does to the owner is written when it has returned. Then children are repaired.
+func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result) {
+	result.Body = body
+	uid := types.UID(patching.UIDOf(body))
+	for _, handler := range h.Handlers {
+		if handler.Description.Call == nil {
+			continue
+		}
+		for _, one := range h.Children.pending(uid, handler.Description) {
+			if wait := one.account.Until.Sub(now()); wait > 0 {
+				result.postpone(wait)
+				continue
+			}
+			if ctx.Err() != nil || h.Open != nil && !h.Open() || result.Body == nil || result.Released {
+				break
+			}
+			if !h.matches(ctx, handler, result.Body) {
+				break
+			}
+			if h.wants(ctx, handler, one) {
+				h.tell(ctx, handler, one, &result)
+			} else {
+				h.Children.told(uid, handler.Description, one)
+			}
+		}
+	}
+	if result.Body != nil && !result.Released && ctx.Err() == nil && (h.Open == nil || h.Open()) {
+		if again := h.Children.Guard.Repair(ctx, result.Body, h.Events); again != nil {
+			result.postpone(*again)
+		}
+	}
+	if patching.VersionOf(result.Body) == patching.VersionOf(body) {
+		result.Body = nil
+	}
+	return result
+}
+
+func (r *Result) postpone(delay time.Duration) {
+	if r.After == nil || delay < *r.After {
+		r.After = &delay
+	}
+}
+
+// matches asks the filters of the handler about the owner.
+func (h *Handling) matches(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
+	ok, err := handler.Matches(ctx, &cause.Cause{Body: body, Deleting: patching.BeingDeleted(body)})
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not telling it of children",
+			append(panics.Stack(err), "handler", handler.Description.ID)...)
+	}
+	return ok && err == nil
+}
+
+// wants asks the filter of the children.
+func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one news) bool {
+	filter := handler.Description.Wants
+	if filter == nil {
+		return true
+	}
+	ok, err := handler.Description.Ask("filter of children", func() (bool, error) {
+		return filter(ctx, one.object.Object)
+	})
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Filter of children failed; not telling the handler of the child",
+			append(panics.Stack(err), "handler", handler.Description.ID, "child", one.object.GetName())...)
+	}
+	return ok && err == nil
+}
+
+// tell calls the handler for one child.
+func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news, result *Result) {
+	body := result.Body
+	c := &cause.Cause{Type: one.kind, Body: body, Deleting: patching.BeingDeleted(body)}
+	a := execution.New(handler.Description, c, body)
+	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
+	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache
+	a.Call.Child = runtime.DeepCopyJSON(one.object.Object)
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
+	handler.Run(running, a)
+	if a.Outcome.Aborted && !a.Outcome.Blocked {
+		return
+	}
+	if err := h.write(ctx, a, result); err != nil {
+		a.Outcome = a.Limits.Judge(err)
+		logf.FromContext(ctx).Error(err, "Failed to write the changes of a handler that was told of a child",
+			"handler", handler.Description.ID)
+	}
+	if !a.Outcome.Final && !a.Outcome.Blocked {
+		again := h.Children.retry(handler.Description, one, a.Outcome)
+		result.postpone(max(0, again.Until.Sub(now())))
+		return
+	}
+	h.Children.told(types.UID(patching.UIDOf(body)), handler.Description, one)
+}
+
+// write sends what the handler does to the owner.
+func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Result) error {
+	patch := patching.Patch{Transforms: patching.Contained(a.Made())}
+	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
+	defer cancel()
+	known := &unstructured.Unstructured{Object: result.Body}
+	refetch := func(ctx context.Context) (map[string]any, error) {
+		return h.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
+	}
+	target := patching.Target{Body: result.Body, StatusSubresource: h.StatusSubresource}
+	written, err := h.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	switch {
+	case err != nil:
+		return err
+	case written.StatusRefused != nil:
+		return written.StatusRefused
+	case written.Body != nil:
+		result.Body = written.Body
+	}
+	result.Released = result.Released || written.Released
+	return nil
+}
+
+func now() time.Time { return time.Now().UTC() }

@@ -1,0 +1,105 @@
+package owned
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// news is what a handler is to be told.
+type news struct {
+	child   *child
+	uid     types.UID
+	kind    string // of what happened
+	version string
+	object  *unstructured.Unstructured
+	account execution.Account
+}
+
+// pending is what a handler does not know yet of the children of an owner, in the order of their names.
+func (c *Children) pending(of types.UID, h *handlers.Handler) (all []news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.owners[of]
+	if known == nil {
+		return nil
+	}
+	for uid, one := range known.children {
+		if !one.source.has(h.Owned) {
+			continue
+		}
+		if item, unknown := c.news(uid, one, one.told[h.ID]); unknown {
+			all = append(all, item)
+		} else if !one.gone {
+			one.knownTo(h).version = item.version // what we wrote ourselves is known
+		}
+	}
+	slices.SortFunc(all, func(a, b news) int {
+		return cmp.Or(strings.Compare(a.object.GetNamespace(), b.object.GetNamespace()),
+			strings.Compare(a.object.GetName(), b.object.GetName()))
+	})
+	return all
+}
+
+// news compares a child with what is known of it.
+func (c *Children) news(uid types.UID, one *child, known *told) (news, bool) {
+	item := news{child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object, kind: Modified}
+	before := ""
+	if known != nil {
+		before, item.account = known.version, known.account
+	}
+	switch {
+	case one.gone && before == "":
+		return item, false
+	case one.gone:
+		item.kind = Deleted
+	case before == item.version, c.Guard.Wrote(uid, item.version):
+		return item, false
+	case before == "" && one.listed:
+		item.kind = Listed
+	case before == "":
+		item.kind = Added
+	}
+	return item, true
+}
+
+// retry notes an attempt that is to be followed by another one.
+func (c *Children) retry(h *handlers.Handler, one news, outcome execution.Outcome) execution.Account {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := one.child.knownTo(h)
+	known.account = retried(known.account, outcome, now())
+	return known.account
+}
+
+// told notes that the handler knows it.
+func (c *Children) told(of types.UID, h *handlers.Handler, one news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*one.child.knownTo(h) = told{version: one.version}
+	if one.kind != Deleted {
+		return
+	}
+	delete(one.child.told, h.ID)
+	known := c.owners[of]
+	if len(one.child.told) == 0 && known != nil && known.children[one.uid] == one.child {
+		delete(known.children, one.uid)
+		c.tidy(of)
+	}
+}
+
+func (c *child) knownTo(h *handlers.Handler) *told {
+	if c.told == nil {
+		c.told = map[string]*told{}
+	}
+	if c.told[h.ID] == nil {
+		c.told[h.ID] = &told{}
+	}
+	return c.told[h.ID]
+}
