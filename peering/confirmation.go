@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
@@ -73,6 +75,8 @@ func (m *Membership) fail(err error) {
 	case m.verdict.Paused():
 		logging.Warn(m.log, "Peering cannot be used any more; the operator stays paused until it is back",
 			"reason", err.Error())
+	case apierrors.IsNotFound(err):
+		m.log.Info("There is no peering object; the operator acts without regard to others until there is one")
 	default:
 		m.log.Info("Peering cannot be used; the operator acts without regard to others until it can",
 			"reason", err.Error())

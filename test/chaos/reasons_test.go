@@ -15,6 +15,9 @@ type reason struct {
 // moment is how long Kopf takes to notice something, and to begin what was waiting for it.
 const moment = 3 * time.Second
 
+// takeOverWait is how long operators of ours wait for those of Kopf.
+const takeOverWait = 5 * time.Second
+
 // reasons are tried in this order. docs/peering.md tells of them; what has none is a failure.
 var reasons = []reason{
 	{"an operator of ours was frozen, and wrote nothing afterwards", func(a *account, o overlap) bool {
@@ -39,13 +42,19 @@ var reasons = []reason{
 		return isKopf(o.second) && a.happened(o.first.about.By, o.second.began-moment, o.first.ended+moment, yields)
 	}},
 	{"a handler of Kopf still ran after the wait", func(a *account, o overlap) bool {
-		return isKopf(o.first) && a.happened(o.first.about.By, o.first.began, o.second.began, yields)
+		return isKopf(o.first) && a.happened(o.first.about.By, o.first.began, o.second.began-takeOverWait, yields)
 	}},
 }
 
 // yields is what an operator says, or suffers, when it must let others act.
 func yields(e event) bool {
 	return e.Kind == leave || e.Kind == "log" && strings.Contains(e.Text, "Pausing operations")
+}
+
+// speaks tells whether an operator of Kopf says something of its peers.
+func speaks(e event) bool {
+	return e.Kind == "log" &&
+		(strings.Contains(e.Text, "Pausing operations") || strings.Contains(e.Text, "Resuming operations"))
 }
 
 // why is the first reason that holds.
@@ -74,22 +83,26 @@ func (a *account) pausing(c *call) (paused bool) {
 	return paused
 }
 
-// deaf tells whether a call was made, or went on, while its operator could not know of its peers.
+// deaf tells whether a call was made, or went on, while its operator could not know of its peers: until it speaks of them
+// after it was frozen or cut off. It may be slow to ask again, as it waits longer after each error.
 func (a *account) deaf(c *call) bool {
-	since := time.Duration(-1)
+	const never = time.Duration(-1)
+	since, back := never, never
 	for _, e := range a.events {
 		switch {
 		case e.By != c.about.By:
 		case slices.Contains([]string{freeze, hold, cut}, e.Kind):
-			since = e.at
-		case (e.Kind == "thawed" || e.Kind == "healed") && since >= 0:
+			since, back = e.at, never
+		case e.Kind == "thawed" || e.Kind == "healed":
+			back = e.at
+		case since != never && back != never && (speaks(e) || e.at > back+10*moment):
 			if since <= c.ended && e.at+moment >= c.began {
 				return true
 			}
-			since = -1
+			since = never
 		}
 	}
-	return since >= 0 && since <= c.ended
+	return since != never && since <= c.ended
 }
 
 // happened tells whether there was such an event in that time, of this operator or of any.
