@@ -36,7 +36,9 @@ var programs = map[string]func(op *kopf.Operator){
 			return kopf.Temporaryf(time.Hour, "not yet")
 		})
 	},
-	"startup is killed": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
+	"startup is interrupted":     func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
+	"startup hangs, interrupted": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Startup]) },
+	"startup is killed":          func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
 	"startup is restless": func(op *kopf.Operator) {
 		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
 			if s.Retry == 100 {
@@ -215,8 +217,11 @@ func runProcess(t *testing.T, name string, signals int) ran {
 }
 
 func signalFor(name string) os.Signal {
-	if strings.HasSuffix(name, "killed") {
+	switch {
+	case strings.HasSuffix(name, "killed"):
 		return syscall.SIGKILL
+	case strings.HasSuffix(name, "interrupted"):
+		return syscall.SIGINT
 	}
 	return syscall.SIGTERM
 }
@@ -252,6 +257,14 @@ func TestProcesses(t *testing.T) {
 		},
 		"hanging startup, two signals": {
 			reason: "the second one is not to be argued with", program: "startup hangs", signals: 2, code: 1,
+		},
+		"Ctrl-C": {
+			reason: "it is as good as SIGTERM", program: "startup is interrupted", signals: 1,
+			want: []string{"Handler was interrupted"},
+		},
+		"Ctrl-C twice": {
+			reason: "the second one is not to be argued with", program: "startup hangs, interrupted", signals: 2,
+			code: 1,
 		},
 		"hanging login": {
 			reason: "it is given some time, and named", program: "login hangs", signals: 1, code: 1,

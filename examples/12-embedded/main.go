@@ -23,7 +23,8 @@ func main() {
 	flag.Parse()
 	// Signals, flags and the log are the program's.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
 	err := serve(ctx, kopf.Settings{Namespaces: []string{*namespace}})
 	stop()
 	if err != nil {

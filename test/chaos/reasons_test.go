@@ -83,8 +83,8 @@ func (a *account) pausing(c *call) (paused bool) {
 	return paused
 }
 
-// deaf tells whether a call was made, or went on, while its operator could not know of its peers: until it speaks of them
-// after it was frozen or cut off. It may be slow to ask again, as it waits longer after each error.
+// deaf tells whether a call was made, or went on, while its operator could not know of its peers: until it speaks of
+// them after it was frozen or cut off. It may be slow to ask again, as it waits longer after each error.
 func (a *account) deaf(c *call) bool {
 	const never = time.Duration(-1)
 	since, back := never, never

@@ -1,0 +1,61 @@
+package peering_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+)
+
+// journal is a log.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+// In stealth mode, the log is not filled by keep-alives; the record is there nevertheless. So it is in both runtimes.
+func TestStealth(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range []string{"", "x"} {
+		for _, stealth := range []bool{false, true} {
+			t.Run(fmt.Sprint(runtime, stealth), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					log := &journal{}
+					b := newBench(t, vectors.Fields{}, peering.Member{
+						Self: peering.Self{Identity: "me"}, Runtime: runtime, Stealth: stealth,
+					})
+					handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+					ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), logr.FromSlogHandler(handler)))
+					done := make(chan struct{})
+					go func() { defer close(done); b.member.Run(ctx) }()
+					time.Sleep(10 * time.Minute)
+					cancel()
+					<-done
+					if len(b.connection.Drain()) < 10 {
+						t.Error("the record is not kept alive")
+					}
+					if said := strings.Contains(log.text.String(), "alive"); said == stealth {
+						t.Errorf("the log tells of that: %t", said)
+					}
+				})
+			})
+		}
+	}
+}
