@@ -51,7 +51,11 @@ func newGame(t *testing.T, lifetime time.Duration, operators int) *game {
 	if err := api.Create(t.Context(), place); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.must(api.Delete(context.WithoutCancel(t.Context()), place)) })
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		g.must(api.Delete(ctx, place))
+		g.must(api.DeleteAllOf(ctx, newMark(""), client.InNamespace(namespace)))
+	})
 	for i := range 6 {
 		object := newObject(fmt.Sprintf("o%d", i))
 		g.must(api.Create(t.Context(), object))

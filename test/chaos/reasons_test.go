@@ -38,6 +38,11 @@ var reasons = []reason{
 	{"Kopf finished its queues after it had paused", func(a *account, o overlap) bool {
 		return slices.ContainsFunc(o.kopfs(), a.pausing)
 	}},
+	{"Kopf left while its handlers still ran", func(a *account, o overlap) bool {
+		return isKopf(o.first) && a.happened(o.first.about.By, 0, o.second.began, func(e event) bool {
+			return e.Kind == leave
+		})
+	}},
 	{"Kopf began while handlers of others still ran", func(a *account, o overlap) bool {
 		return isKopf(o.second) && a.happened(o.first.about.By, o.second.began-moment, o.first.ended+moment, yields)
 	}},
@@ -92,7 +97,9 @@ func (a *account) deaf(c *call) bool {
 		switch {
 		case e.By != c.about.By:
 		case slices.Contains([]string{freeze, hold, cut}, e.Kind):
-			since, back = e.at, never
+			if back = never; since == never {
+				since = e.at
+			}
 		case e.Kind == "thawed" || e.Kind == "healed":
 			back = e.at
 		case since != never && back != never && (speaks(e) || e.at > back+10*moment):
