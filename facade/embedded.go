@@ -59,7 +59,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	options.End = before.End
 	op.creations.learn(options)
 	if op.lock != nil {
-		options.Gate, options.Served = before.Gate, before.Served
+		options.Gate, options.Matching = before.Gate, before.Matching
 		return options, nil
 	}
 	if op.hasPeers() {

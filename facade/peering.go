@@ -106,7 +106,7 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 // minding has the options mind the peers of the operator. It gives what runs before the manager has a leader, if any.
 func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manager.Runnable, error) {
 	gate, live := &reconcilers.Gate{}, namespaces.NewLive()
-	options.Gate, options.Served = gate, live
+	options.Gate, options.Matching = gate, live
 	own := op.settings.values
 	member := own.Peering.member()
 	member.Busy, member.Idle = gate.Busy, gate.Idle
@@ -128,6 +128,8 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 			present.Follow(namespaces.NewLive(names...))
 		case op.lock == nil:
 			present.Follow(live)
+			options.Admitted = namespaces.NewLive()
+			present.Admit(options.Admitted.Set)
 		default:
 			return nil, errors.New("PeeringLock: which namespaces match is known to the leader only, so their " +
 				"peering objects cannot decide who leads: set Peering.Clusterwide, or name the namespaces in full")

@@ -22,6 +22,11 @@ func (m *Membership) written(ctx context.Context, record Record, sent time.Time,
 	case err != nil && !told:
 		m.logger(ctx).Error(err, "Failed to keep the peering record alive")
 	}
+	if placeless(err) {
+		m.mu.Lock()
+		m.settle()
+		m.mu.Unlock()
+	}
 	if err == nil && m.member.ours() {
 		m.Hear(ctx, object)
 	}

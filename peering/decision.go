@@ -32,6 +32,9 @@ func (m *Membership) decide(now time.Time) {
 		m.begin(now)
 	}
 	m.setAlarm(now)
+	if m.member.ours() && m.standing == known && !m.missing && !now.Before(m.joined.Add(settling)) {
+		m.settle()
+	}
 }
 
 // judge judges what was heard last.

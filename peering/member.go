@@ -84,6 +84,7 @@ type Membership struct {
 	alarm     *time.Timer   // for what happens by time alone
 	left      bool
 	said      map[string]string
+	answered  chan struct{} // is closed when it is known what the peers ask for
 }
 
 // standing is how far the others know of a member.
@@ -104,11 +105,25 @@ func (m Member) Join(object Object, gate Gate) *Membership {
 		member: m, object: object, gate: gate, writing: make(chan struct{}, 1), poke: make(chan struct{}, 1),
 		news: make(chan struct{}, 1), sightings: sightings{own: m.Self.Identity, skew: m.Skew},
 		said: map[string]string{}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
+		answered: make(chan struct{}),
 	}
 	if waits {
 		gate.Set(true)
 	}
 	return joined
+}
+
+// Answered is closed when it is known what the peers ask for, and done: that the gate is closed, if need be; or that
+// there is no place for records. With a Runtime, they know of the member by then, too.
+func (m *Membership) Answered() <-chan struct{} { return m.answered }
+
+// settle notes that the peers are known. The lock is held.
+func (m *Membership) settle() {
+	select {
+	case <-m.answered:
+	default:
+		close(m.answered)
+	}
 }
 
 // ours tells whether the records say more than Kopf's.

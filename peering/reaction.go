@@ -86,9 +86,8 @@ func (m *Membership) heed(ctx context.Context, object map[string]any) bool {
 	m.log = logf.FromContext(ctx).WithValues("peering", m.member.Name)
 	version, _ := metadata["resourceVersion"].(string)
 	if older(version, m.version) {
-		if m.sightings.recollect(records, version) {
-			m.decide(now)
-		}
+		m.sightings.recollect(records, version)
+		m.decide(now) // the rest may have come before it was known that the own record is there
 		return false
 	}
 	m.version = version
@@ -97,6 +96,9 @@ func (m *Membership) heed(ctx context.Context, object map[string]any) bool {
 	m.recall(records)
 	m.judge(now)
 	m.decide(now)
+	if !m.member.ours() {
+		m.settle()
+	}
 	return true
 }
 

@@ -53,16 +53,14 @@ func (s *sightings) note(records map[string]Record, version string, now time.Tim
 }
 
 // recollect takes an object that comes too late, as it was overtaken by the answer to a write. It may have what a
-// record said that is gone by now. It is true if that makes a difference.
-func (s *sightings) recollect(records map[string]Record, version string) (different bool) {
+// record said that is gone by now.
+func (s *sightings) recollect(records map[string]Record, version string) {
 	for identity, one := range s.all {
 		record, there := records[identity]
 		if one.gone && there && !record.acts() && older(one.version, version) {
 			delete(s.all, identity)
-			different = true
 		}
 	}
-	return different
 }
 
 // records are those seen last, with the times when they are good no more by what is known here. Of those that are gone,

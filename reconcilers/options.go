@@ -78,9 +78,10 @@ type Options struct {
 	Registrations []Registration
 	// Namespaces restrict the operator; none is the whole cluster. What is outside of any namespace is served anyway.
 	Namespaces namespaces.Patterns
-	// Served is kept up to date with the namespaces that are served, also in a pause, from Begin on; nil has
-	// SetupWithManager make one.
-	Served *namespaces.Live
+	// Matching is kept up to date with the namespaces to be served, also in a pause, from Begin on; nil has
+	// SetupWithManager make one. Those that match patterns are served as soon as they are among the Admitted ones; nil
+	// admits all.
+	Matching, Admitted *namespaces.Live
 	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of
 	// two and more, some are kept for deletions, and as many for the rest.
 	Workers int

@@ -115,7 +115,7 @@ func (x *indexing) Announce(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.announced, x.assigned, x.unanswered = true, all, unanswered
-	names, _ := s.live.Current()
+	names, _ := s.matching.Current()
 	x.announce(names)
 }
 
@@ -139,7 +139,7 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		x.without(a.Resource, true)
 		return
 	}
-	namespaces := x.operator.liveOf(a.Resource)
+	namespaces := namespacesOf(a.Resource, x.operator.scopes.matching)
 	controller.Index(ctx, x.controllers, x.readiness, a.Resource, namespaces, slices.Clone(own))
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		x.without(a.Resource, false)
@@ -154,7 +154,7 @@ func (x *indexing) without(r discovery.Resource, refused bool) {
 	if refused {
 		x.refused[r.GroupResource()] = true
 	}
-	names, _ := s.live.Current()
+	names, _ := s.matching.Current()
 	for _, scope := range scopesOf(r, names) {
 		x.readiness.Done(scope)
 	}

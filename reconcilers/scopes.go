@@ -1,6 +1,7 @@
 package reconcilers
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -20,8 +21,9 @@ import (
 
 // scopes are the resources that an operator serves, each in its namespaces: either may change at any time.
 type scopes struct {
-	live   *namespaces.Live
-	client dynamic.Interface
+	matching *namespaces.Live // where they may be served; indices are filled there, whoever serves
+	live     *namespaces.Live // where they are served
+	client   dynamic.Interface
 
 	mu         sync.Mutex         // held while the namespaces change, so that nothing runs unannounced
 	opening    int                // the number of the last one of the gate
@@ -34,15 +36,14 @@ type scopes struct {
 }
 
 func newScopes(o Options, client dynamic.Interface) *scopes {
-	s := &scopes{live: o.Served, client: client, refused: map[schema.GroupResource]bool{}}
-	if s.live == nil {
-		s.live = namespaces.NewLive()
+	return &scopes{
+		matching: cmp.Or(o.Matching, namespaces.NewLive()), live: namespaces.NewLive(), client: client,
+		refused: map[schema.GroupResource]bool{},
 	}
-	return s
 }
 
 // beginScopes has the namespaces served that need no look at the cluster, and gives what keeps them up to date until
-// the context ends: only if patterns have to be compared with those that there are. Once begun, there is nothing to do.
+// the context ends, if anything does. Once begun, there is nothing to do.
 func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 	o.scopes.mu.Lock()
 	begun := o.scopes.begun
@@ -51,32 +52,81 @@ func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 	if begun {
 		return nil
 	}
+	matching := o.beginMatching(ctx)
+	if o.options.Admitted == nil {
+		return matching
+	}
+	return func() {
+		var running sync.WaitGroup
+		defer running.Wait()
+		if matching != nil {
+			running.Go(matching)
+		}
+		o.followAdmitted(ctx)
+	}
+}
+
+// beginMatching gives what compares patterns with the namespaces that there are, only if that has to be done.
+func (o *operator) beginMatching(ctx context.Context) (watch func()) {
 	patterns := o.options.Namespaces
 	names, plain := patterns.Plain()
 	switch {
 	case len(patterns) == 0:
-		o.serve(ctx, []string{namespaces.Everywhere})
+		o.match([]string{namespaces.Everywhere})
 	case plain:
-		o.serve(ctx, names)
+		o.match(names)
 	case o.options.ScanOnce:
 		names = patterns.Named()
 		logging.Warn(o.log, "Scanning is disabled, so only those namespaces are served that are named in full",
 			"namespaces", names, "patterns", patterns.Texts())
-		o.serve(ctx, names)
+		o.match(names)
 	default:
-		watcher := &namespaces.Watcher{
-			Client: o.scopes.client, Patterns: patterns, Serve: func(names []string) { o.serve(ctx, names) },
-		}
+		watcher := &namespaces.Watcher{Client: o.scopes.client, Patterns: patterns, Serve: o.match}
 		return func() { watcher.Run(ctx) }
 	}
 	return nil
 }
 
-// serve has all resources served in these namespaces from now on.
-func (o *operator) serve(ctx context.Context, names []string) {
+// match has all resources served in these namespaces from now on, as far as they are admitted.
+func (o *operator) match(names []string) {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if o.indexing != nil {
+		o.indexing.announce(names)
+	}
+	s.matching.Set(names)
+	o.serve()
+}
+
+// followAdmitted has resources served in namespaces as these are admitted.
+func (o *operator) followAdmitted(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, changed := o.options.Admitted.Current()
+		o.scopes.mu.Lock()
+		o.serve()
+		o.scopes.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
+// serve has all resources served where that is possible by now. The lock is held.
+func (o *operator) serve() {
+	s := o.scopes
+	names, _ := s.matching.Current()
+	if names != nil && o.options.Admitted != nil {
+		admitted, _ := o.options.Admitted.Current()
+		if admitted == nil {
+			return
+		}
+		names = without(names, without(names, admitted))
+	}
+	if names == nil {
+		return
+	}
 	before, _ := s.live.Current()
 	appeared, vanished := without(names, before), without(before, names)
 	switch {
@@ -90,9 +140,6 @@ func (o *operator) serve(ctx context.Context, names []string) {
 	}
 	if s.announced {
 		o.announce(names)
-	}
-	if o.indexing != nil {
-		o.indexing.announce(names)
 	}
 	s.live.Set(names)
 }
@@ -233,15 +280,15 @@ func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
 	delete(o.scopes.refused, r.GroupResource())
-	return o.liveOf(r)
+	return namespacesOf(r, o.scopes.live)
 }
 
-// liveOf are those that a resource is in.
-func (o *operator) liveOf(r discovery.Resource) controller.Namespaces {
+// namespacesOf are those of the namespaces that a resource is in.
+func namespacesOf(r discovery.Resource, all *namespaces.Live) controller.Namespaces {
 	if !r.Namespaced {
 		return namespaces.NewLive(namespaces.Everywhere)
 	}
-	return o.scopes.live
+	return all
 }
 
 // scopesOf are the names of the scopes of a resource.

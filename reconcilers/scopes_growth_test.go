@@ -101,7 +101,7 @@ func TestNamespacesInAPause(t *testing.T) {
 		served := namespaces.NewLive()
 		m := examine(t, server)
 		stop := operateIn(t, m, reconcilers.Options{
-			Namespaces: named("a*"), Gate: gate, Served: served, Forget: func(types.UID) { forgotten.Add(1) },
+			Namespaces: named("a*"), Gate: gate, Matching: served, Forget: func(types.UID) { forgotten.Add(1) },
 		}, to(t, "configmaps", filling), to(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(time.Minute)

@@ -124,7 +124,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		var seen visited
 		connection := &watched{RoundTripper: server, plural: "configmaps"}
 		live := namespaces.NewLive()
-		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"), Served: live},
+		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"), Matching: live},
 			to(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		want := func(when, called string, served ...string) {

@@ -43,16 +43,20 @@ type Attendance struct {
 	ready    atomic.Bool
 	said     string
 
-	places  map[place]func() // with what ends them
+	places  map[place]presence
 	present sync.WaitGroup
+
+	admit    func(namespaces []string) // nil if nobody asks
+	admitted map[string]bool           // namespaces that were given to it; nil before the first time
+	answers  chan struct{}             // a place may have answered
 }
 
 // New makes the attendance of a member in the ClusterKopfPeering of its name. The gate is closed from then on until the
 // operator may act.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
-		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]func(){},
-		scope: cluster{},
+		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]presence{},
+		scope: cluster{}, answers: make(chan struct{}, 1),
 	}
 	gate.Set(true)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, http)
@@ -79,6 +83,11 @@ type Scope interface {
 // acts already, it goes on unless a peer has to be regarded. It is called before Run.
 func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, scope }
 
+// Admit gives what is called with the namespaces in which it is known what peers ask for, as there is an answer from
+// all their peering objects, or there are none: for the first time when it is so in all of them, and before the gate is
+// opened. In one that comes later, the operator is not to begin before that. It is called before Run.
+func (a *Attendance) Admit(admit func(namespaces []string)) { a.admit = admit }
+
 // Identify gives what is asked for the identity, once, when there is a peering, if the member has none.
 func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
 
@@ -97,20 +106,37 @@ func (a *Attendance) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := scan
 		namespaces, changed := a.scope.Current()
-		if a.look(ctx, namespaces) {
+		found := a.look(ctx, namespaces)
+		if found {
 			a.opened = true
 			a.ready.Store(true)
-			search.Set(false)
-		} else if !a.opened || a.member.Mandatory {
+		} else {
 			pause = hasty
+		}
+		if !found && a.member.Mandatory {
 			search.Set(true)
 		}
-		select {
-		case <-ctx.Done():
-		case <-changed:
-		case <-time.After(pause):
+		for end := time.After(pause); ; {
+			if found && a.admitAll(namespaces) {
+				search.Set(false)
+			}
+			if a.rest(ctx, changed, end) {
+				break
+			}
 		}
 	}
+}
+
+// rest waits until the kinds are to be looked for again, or a place has answered.
+func (a *Attendance) rest(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (again bool) {
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-end:
+	case <-a.answers:
+		return false
+	}
+	return true
 }
 
 // Ready is an error until it is known whether there are peers. An operator that pauses for them is in order, and so is
@@ -138,7 +164,10 @@ func (a *Attendance) look(ctx context.Context, namespaces []string) bool {
 		if a.news(err.Error()) {
 			logging.Warn(log, "Cannot look for kinds of peering objects", "reason", err.Error())
 		}
-		return len(a.found) > 0 // what was found is followed nevertheless
+		if len(a.found) == 0 {
+			return false
+		}
+		// What was found is followed nevertheless.
 	case err == nil && len(found) > 0:
 		a.said, a.found = "", found
 	case a.member.Mandatory && len(a.found) == 0:

@@ -15,6 +15,12 @@ type place struct {
 	namespace string
 }
 
+// presence is that of the operator in one place.
+type presence struct {
+	end      func()
+	answered <-chan struct{}
+}
+
 // attend begins all presences that are missing, and ends those in namespaces that are not the operator's any more.
 func (a *Attendance) attend(ctx context.Context, namespaces []string) {
 	if a.member.Self.Identity == "" && a.identify != nil && len(a.found) > 0 {
@@ -27,20 +33,20 @@ func (a *Attendance) attend(ctx context.Context, namespaces []string) {
 		}
 	}
 	for at := range wanted {
-		if a.places[at] == nil {
+		if _, is := a.places[at]; !is {
 			a.places[at] = a.enter(ctx, at)
 		}
 	}
-	for at, end := range a.places {
+	for at, here := range a.places {
 		if !wanted[at] {
-			end()
+			here.end()
 			delete(a.places, at)
 		}
 	}
 }
 
 // enter begins a presence. Its record outlives the context: it ends when it is told to.
-func (a *Attendance) enter(ctx context.Context, at place) (end func()) {
+func (a *Attendance) enter(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
 	}
@@ -55,17 +61,54 @@ func (a *Attendance) enter(ctx context.Context, at place) (end func()) {
 	var running sync.WaitGroup
 	running.Go(func() { membership.Run(ctx) })
 	running.Go(func() { a.follow(ctx, at, membership) })
+	running.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-membership.Answered():
+			select {
+			case a.answers <- struct{}{}:
+			default:
+			}
+		}
+	})
 	a.present.Go(func() {
 		running.Wait()
 		seat.Leave()
 	})
-	return cancel
+	return presence{cancel, membership.Answered()}
+}
+
+// admitAll tells in which namespaces all places have answered. It is true if that was told at least once.
+func (a *Attendance) admitAll(namespaces []string) bool {
+	if a.admit == nil {
+		return true
+	}
+	silent := map[string]bool{}
+	for at, here := range a.places {
+		select {
+		case <-here.answered:
+		default:
+			silent[at.namespace] = true
+		}
+	}
+	if a.admitted == nil && len(silent) > 0 {
+		return false
+	}
+	now, names := map[string]bool{}, []string{}
+	for _, name := range namespaces {
+		if a.admitted[name] || !silent[name] {
+			now[name], names = true, append(names, name)
+		}
+	}
+	a.admitted = now
+	a.admit(names)
+	return true
 }
 
 // leaveAll ends all presences, and returns when their records are removed.
 func (a *Attendance) leaveAll() {
-	for _, end := range a.places {
-		end()
+	for _, here := range a.places {
+		here.end()
 	}
 	a.present.Wait()
 }

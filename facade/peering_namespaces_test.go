@@ -1,0 +1,129 @@
+package facade_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+var namespacePeerings = memapi.Resource{
+	Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true,
+}
+
+// estate is a cluster with namespaces that have a peering each, which answers late, or have none.
+type estate struct {
+	t      *testing.T
+	server *memapi.Server
+
+	mu      sync.Mutex
+	handled []string // namespaces, in order
+}
+
+// found makes a namespace with one object, and a peering with these records.
+func (e *estate) found(name string, records map[string]any) {
+	e.server.Put(namespacePeerings, map[string]any{
+		"metadata": map[string]any{"namespace": name, "name": "shared"}, "status": records,
+	})
+	e.foundAlone(name)
+}
+
+// foundAlone makes a namespace without a peering.
+func (e *estate) foundAlone(name string) {
+	object := body(map[string]any{"size": int64(1)})
+	object["metadata"] = map[string]any{"namespace": name, "name": "w1"}
+	e.server.Put(served, object)
+	e.server.Put(memapi.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}, map[string]any{
+		"metadata": map[string]any{"name": name}, "status": map[string]any{"phase": "Active"},
+	})
+}
+
+// run runs an operator for all namespaces of a pattern. Peerings answer it after some time.
+func (e *estate) run(lag time.Duration) (stop func()) {
+	connection := e.server.Connect()
+	connection.Before = func(ctx context.Context, r memapi.Request) error {
+		if r.Resource.Plural == namespacePeerings.Plural {
+			select {
+			case <-ctx.Done():
+			case <-time.After(lag):
+			}
+		}
+		return nil
+	}
+	op := kopf.New("test.example.org", kopf.Settings{
+		Namespaces: []string{"team-*"}, Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"},
+	})
+	kopf.For(op, &Widget{}).OnCreate("create", func(_ context.Context, c *Change) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.handled = append(e.handled, c.Object.Namespace)
+		return nil
+	})
+	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(connection)), ctrl.Options{
+		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := m.Start(ctx); err != nil {
+			e.t.Error(err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (e *estate) want(when string, handled ...string) {
+	e.t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	slices.Sort(e.handled)
+	if !slices.Equal(e.handled, handled) {
+		e.t.Errorf("%s: handled in %q, want %q", when, e.handled, handled)
+	}
+}
+
+// A namespace that appears while the operator acts is served when its peering has answered; the others are served on,
+// unless there is a peer to be regarded.
+func TestNamespacesThatComeWaitForTheirPeering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &estate{t: t, server: memapi.New()}
+		e.server.Install(served)
+		e.server.Install(namespacePeerings)
+		e.found("team-a", nil)
+		e.foundAlone("team-b")
+		stop := e.run(5 * time.Second)
+		defer stop()
+		time.Sleep(time.Minute)
+		e.want("those that are there", "team-a", "team-b")
+		e.found("team-c", nil)
+		e.foundAlone("team-d")
+		time.Sleep(4 * time.Second)
+		e.want("nothing is known of the new ones", "team-a", "team-b")
+		time.Sleep(time.Minute)
+		e.want("they have answered", "team-a", "team-b", "team-c", "team-d")
+		e.found("team-e", map[string]any{"him": map[string]any{
+			"priority": int64(9), "lifetime": int64(120), "lastseen": time.Now().UTC().Format(time.RFC3339),
+		}})
+		time.Sleep(100 * time.Second)
+		e.want("he comes first", "team-a", "team-b", "team-c", "team-d")
+		time.Sleep(time.Minute)
+		e.want("he is gone", "team-a", "team-b", "team-c", "team-d", "team-e")
+	})
+}
