@@ -22,27 +22,36 @@ import (
 // deleted, and the status tells which there are.
 type handwritten struct{ client.Client }
 
-// runByHand runs it until it is stopped.
-func (h household) runByHand(way *memapi.Connection) (stop func() error) {
-	h.t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
-		Scheme: newScheme(h.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err == nil {
-		err = ctrl.NewControllerManagedBy(m).For(newHouse()).Complete(handwritten{m.GetClient()})
+// runByHand runs it, again and again, with children of these kinds watched.
+func (h household) runByHand(owned ...client.Object) func(way *memapi.Connection) (stop func() error) {
+	return func(way *memapi.Connection) (stop func() error) {
+		m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
+			Scheme: newScheme(h.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+			Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+			Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		controller := ctrl.NewControllerManagedBy(m).For(newHouse())
+		for _, kind := range owned {
+			controller.Owns(kind)
+		}
+		if err := controller.Complete(handwritten{m.GetClient()}); err != nil {
+			h.t.Fatal(err)
+		}
+		return embedded(h.t, m)
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return embedded(h.t, m)
 }
 
 func newHouse() kopf.Dynamic {
 	house := &unstructured.Unstructured{}
 	house.SetGroupVersionKind(schema.GroupVersionKind{Group: "test.example.org", Version: "v1", Kind: "House"})
 	return house
+}
+
+func newRoom() kopf.Dynamic {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 }
 
 // Reconcile has no error of its own to tell.
@@ -67,7 +76,7 @@ func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result
 	before := kopf.AtOr(house, "status.rooms", []string(nil))
 	for _, name := range before {
 		if !slices.Contains(names, name) {
-			gone := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+			gone := newRoom()
 			gone.SetNamespace(house.GetNamespace())
 			gone.SetName(name)
 			if err := b.Delete(ctx, gone); client.IgnoreNotFound(err) != nil {

@@ -32,7 +32,7 @@ func TestEnsureFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var resumed, idle, byHand figures
+	var resumed, watched, idle, byHand, watchedByHand figures
 	inHousehold(t, func(h household) {
 		resumed = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
@@ -44,9 +44,18 @@ func TestEnsureFigures(t *testing.T) {
 			s.OnDelete("leave", func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
 		}))
 	})
-	inHousehold(t, func(h household) { byHand = h.measure(parents, h.runByHand) })
-	told := []figures{resumed, idle, byHand}
-	for i, what := range []string{"ensured, for restarts as well", "ensured, with a finalizer", "by hand"} {
+	inHousehold(t, func(h household) {
+		watched = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+			s.On("ensure", kopf.CreateUpdateResume(), ensure)
+			kopf.Owns(s, newRoom())
+		}))
+	})
+	inHousehold(t, func(h household) { byHand = h.measure(parents, h.runByHand()) })
+	inHousehold(t, func(h household) { watchedByHand = h.measure(parents, h.runByHand(newRoom())) })
+	told := []figures{resumed, watched, idle, byHand, watchedByHand}
+	for i, what := range []string{
+		"ensured, for restarts as well", "and watched", "ensured, with a finalizer", "by hand", "and watched",
+	} {
 		t.Logf("%d parents, %s: %v, after a restart %v and %.1f KiB for each",
 			parents, what, told[i].created, told[i].restarted, told[i].heap)
 	}
@@ -57,15 +66,19 @@ func TestEnsureFigures(t *testing.T) {
 		"a creation, with a finalizer": {
 			map[string]float64{"get configmaps": 3, "patch configmaps": 3, "patch houses": 3}, idle.created,
 		},
-		"a restart with the handler":    {map[string]float64{"patch configmaps": 3}, resumed.restarted},
-		"a restart without the handler": {map[string]float64{}, idle.restarted},
+		"a creation, with children watched": {
+			map[string]float64{"get configmaps": 3, "patch configmaps": 3, "patch houses": 2}, watched.created,
+		},
+		"a restart with children watched": {map[string]float64{"patch configmaps": 3}, watched.restarted},
+		"a restart with the handler":      {map[string]float64{"patch configmaps": 3}, resumed.restarted},
+		"a restart without the handler":   {map[string]float64{}, idle.restarted},
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {
 			t.Errorf("requests for each parent at %s, -want, +got:\n%s", what, d)
 		}
 	}
-	if parents >= 1000 && resumed.heap > 2*byHand.heap {
-		t.Errorf("a parent takes %.1f KiB, and %.1f KiB by hand", resumed.heap, byHand.heap)
+	if parents >= 1000 && (resumed.heap > 2*byHand.heap || watched.heap > 2*watchedByHand.heap) {
+		t.Error("a parent takes more than twice what it takes by hand")
 	}
 }
 

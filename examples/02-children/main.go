@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -18,9 +16,6 @@ import (
 )
 
 type Change = kopf.Change[kopf.Dynamic]
-
-// ofExample is on all pods of examples.
-const ofExample = "example.kopf.dev/worker"
 
 func main() {
 	op := kopf.New("children.kopf.dev")
@@ -33,7 +28,9 @@ func register(op *kopf.Operator) {
 	examples.On("items", kopf.CreateUpdateResume(), items)
 	examples.OnCreate("worker", worker)
 
-	kopf.For(op, &corev1.Pod{}).MatchingLabels(ofExample).OnEvent("report", report)
+	kopf.Owns(examples, &corev1.ConfigMap{}) // which has them repaired as well
+	pods := kopf.Owns(examples, &corev1.Pod{})
+	pods.OnChild("report", report)
 }
 
 // items says what there is to be, and nothing of how it came so: what is missing is made, what differs is changed, and
@@ -74,7 +71,6 @@ func worker(ctx context.Context, c *Change) error {
 
 func sleeper(duration time.Duration) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{ofExample: "yes"}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers: []corev1.Container{{
@@ -84,19 +80,13 @@ func sleeper(duration time.Duration) *corev1.Pod {
 	}
 }
 
-// report is about the pod, and writes to its owner.
-func report(ctx context.Context, e *kopf.Event[*corev1.Pod]) error {
-	owner := metav1.GetControllerOf(e.Object)
-	if owner == nil || e.Type == kopf.EventDeleted {
-		return nil
+// report is called for what happens to a pod, and writes to its owner.
+func report(ctx context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.Pod]) error {
+	phase := string(e.Child.Status.Phase)
+	if e.Type == kopf.EventDeleted {
+		phase = "Gone"
 	}
-	parent := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
-	parent.Namespace, parent.Name = e.Object.Namespace, owner.Name
-	phase := fmt.Appendf(nil, `{"status":{"phase":%q}}`, e.Object.Status.Phase)
-	err := e.Client.Patch(ctx, parent, client.RawPatch(types.MergePatchType, phase))
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	log.FromContext(ctx).Info("The worker goes on", "phase", e.Object.Status.Phase)
+	log.FromContext(ctx).Info("The worker goes on", "phase", phase)
+	e.TryPatch(func(example kopf.Dynamic) error { return kopf.SetAt(example, "status.phase", phase) })
 	return nil
 }

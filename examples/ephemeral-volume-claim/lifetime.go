@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
-
-const kind = "EphemeralVolumeClaim"
 
 // sizeOf is an error for good: nothing but a change of the object can mend it, and that is handled anew.
 func sizeOf(owner kopf.Dynamic) (resource.Quantity, error) {
@@ -46,29 +42,20 @@ func release(ctx context.Context, c *Change) error {
 	return nil
 }
 
-func isOwned(_ context.Context, child *corev1.PersistentVolumeClaim) bool {
-	owner := metav1.GetControllerOf(child)
-	return owner != nil && owner.Kind == kind
-}
-
 // report goes the other way: what becomes of the claim is told in the status of its owner.
-func report(ctx context.Context, e *kopf.Event[*corev1.PersistentVolumeClaim]) error {
-	reference := metav1.GetControllerOf(e.Object)
-	owner := &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.Object.Namespace, Name: reference.Name,
-		},
-	}
-	phase, capacity := e.Object.Status.Phase, e.Object.Status.Capacity.Storage()
+func report(ctx context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.PersistentVolumeClaim]) error {
+	phase, capacity := string(e.Child.Status.Phase), e.Child.Status.Capacity.Storage().String()
 	if e.Type == kopf.EventDeleted {
-		phase, capacity = "Lost", &resource.Quantity{}
+		phase, capacity = "Lost", "0"
 	}
-	status := fmt.Appendf(nil, `{"status":{"phase":%q,"capacity":%q}}`, phase, capacity)
-	err := e.Client.Status().Patch(ctx, owner, client.RawPatch(types.MergePatchType, status))
-	if client.IgnoreNotFound(err) != nil {
-		return err
+	if kopf.AtOr(e.Object, "status.phase", "") == phase && kopf.AtOr(e.Object, "status.capacity", "") == capacity {
+		return nil
 	}
-	log.FromContext(ctx).Info("Reported", "owner", owner.Name, "phase", phase, "capacity", capacity.String())
+	log.FromContext(ctx).Info("Reported", "phase", phase, "capacity", capacity)
+	e.TryPatch(func(owner kopf.Dynamic) error {
+		return errors.Join(
+			kopf.SetAt(owner, "status.phase", phase), kopf.SetAt(owner, "status.capacity", capacity),
+		)
+	})
 	return nil
 }

@@ -31,9 +31,10 @@ func register(op *kopf.Operator) {
 	owners.OnUpdate("relabel", relabel, kopf.InField("metadata.labels"))
 	owners.OnDelete("release", release)
 
-	claims := kopf.For(op, &corev1.PersistentVolumeClaim{})
-	claims.When(isOwned).OnEvent("report", report)
-	claims.When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
+	claims := kopf.Owns(owners, &corev1.PersistentVolumeClaim{})
+	claims.OnChild("report", report)
+
+	kopf.For(op, &corev1.PersistentVolumeClaim{}).When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
 }
 
 // claim makes the volume claim, and what it returns stays in the status for the other handlers.
