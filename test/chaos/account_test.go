@@ -176,10 +176,12 @@ func (a *account) repeats(counts func(first, second *call) bool) (all []string) 
 	return all
 }
 
-// undone tells whether an operator of Kopf has handled the object meanwhile: it may put down an older state as handled.
+// undone tells whether an operator of Kopf has handled the object meanwhile: it may put down an older state as handled,
+// and after errors it tries for long to do so.
 func (a *account) undone(first, second *call) bool {
 	return slices.ContainsFunc(a.calls, func(c *call) bool {
-		return isKopf(c) && c.about.Object == first.about.Object && c.ended > first.began && c.began < second.began
+		since := first.began - 10*moment
+		return isKopf(c) && c.about.Object == first.about.Object && c.ended > since && c.began < second.began
 	})
 }
 
