@@ -1,6 +1,9 @@
 package facade
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // Handling is one call of a handler about one object, of whatever verb: what [Change], [Run] and [Event] have in
 // common. Functions that several handlers share take this, or the part of it that they need:
@@ -17,6 +20,8 @@ type Handling[T client.Object] interface {
 	EventPoster
 	Reporter
 	Adopter
+	// Condition sets a condition in the status of the object: see [Change.Condition].
+	Condition(conditionType string, status metav1.ConditionStatus, reason, message string)
 }
 
 // Subject is the object that a handler is called for.

@@ -41,6 +41,8 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	all, unknown := op.resolve(scheme)
 	found = append(append(found, unknown...), op.checkIgnored()...)
 	all = append(all, op.setsFinalizers(all)...)
+	all = append(all, op.reporters(all)...)
+	op.reserveConditions(all)
 	for i, one := range all {
 		if err := op.checkOne(one, all[:i]); err != nil {
 			found.add(one.handler.Location, err)
@@ -82,7 +84,7 @@ func (op *Operator) checkOne(one resolved, before []resolved) error {
 	switch {
 	case admits(one.handler):
 		return op.checkAdmission(one, before)
-	case keepsNothing(one.handler):
+	case keepsNothing(one.handler), reports(one.handler):
 		return op.checkConflict(one, before)
 	}
 	return cmp.Or(op.checkConflict(one, before), op.checkRecordPlace(one))
@@ -99,6 +101,7 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
 				"same objects; choose one version",
 				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
+		case reports(taken), reports(one.handler):
 		case taken.ID == id &&
 			(other.verb == one.verb || one.handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
 			return fmt.Errorf(

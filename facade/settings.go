@@ -68,6 +68,7 @@ type Settings struct {
 	Admission   AdmissionSettings
 	Execution   ExecutionSettings
 	Background  BackgroundSettings
+	Conditions  ConditionsSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
 }

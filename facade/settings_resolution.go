@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -18,6 +19,8 @@ type settings struct {
 	boundTo string // the annotation that binds memory to its object; empty trusts all memory
 	compact bool
 	digests reconcilers.Digests
+
+	conditions conditions.Types // that objects tell of their handlers with, if they do
 }
 
 // clone gives settings that share no list with these: the caller may go on with its own.
@@ -46,7 +49,7 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
-	return s, append(problems, s.resolvePersistence(operator)...)
+	return s, slices.Concat(problems, s.resolvePersistence(operator), s.resolveConditions())
 }
 
 // checkScope checks the settings that have no section.

@@ -53,6 +53,8 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.SetString("team-a/webhook")
 	case "Admission.Secret":
 		s.Admission = kopf.AdmissionSettings{Secret: "team-a/certificate", URL: "https://here"}
+	case "Conditions.Domain":
+		field.SetString("other.example.org")
 	case "Admission.Address":
 		field.SetString("127.0.0.1")
 	case "Admission.DetectCluster":

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -101,6 +102,8 @@ type Options struct {
 	Daemons int
 	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
 	CancelPolling time.Duration
+	// Conditions are the types that objects tell of their handlers with, if there are handlers which only report.
+	Conditions conditions.Types
 	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
 	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
@@ -187,7 +190,7 @@ func (o Options) settings() controller.Settings {
 		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Dependents: o.Dependents, Owned: o.Owned,
+		Dependents: o.Dependents, Owned: o.Owned, Conditions: o.Conditions,
 		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
 	}
 }

@@ -92,7 +92,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Metrics: metrics,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		Events:  o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
-		Resync: own.orchestrator, Abandoned: f.Down(),
+		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.Permission
@@ -108,7 +108,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 func (o Options) orchestrator(
 	server rest.Interface, runner orchestration.Runner, metrics *adapters.Metrics,
 ) *orchestration.Orchestrator {
-	api := discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
+	api := o.documents(server)
 	registrations := reconcilersOf(o.Registrations, metrics)
 	if o.ScanOnce {
 		return orchestration.NewOnce(registrations, api, runner)
@@ -118,6 +118,11 @@ func (o Options) orchestrator(
 		watcher = crds
 	}
 	return orchestration.New(registrations, api, runner, watcher)
+}
+
+// documents are those that the API server describes itself by.
+func (o Options) documents(server rest.Interface) discovery.Getter {
+	return discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
 }
 
 // reconcilersOf makes a Reconciler of every registered handler.

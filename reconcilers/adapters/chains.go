@@ -115,6 +115,7 @@ var chains = map[handlers.Family]chain{
 			{"Recovery", around(Recovery)},
 		},
 	},
+	handlers.Reporting: {call, []listed{{"Filters", filters}, {"Answer", answer}}}, // it is only asked
 }
 
 // chain is the adapters of one family around the innermost step.

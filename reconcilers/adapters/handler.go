@@ -32,7 +32,7 @@ type Handler struct {
 var _ Reconciler = (*Handler)(nil)
 
 // Families are the handlers of one resource by their families, each in the order of registration.
-type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending []*Handler }
+type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending, Reporting []*Handler }
 
 // errGoexit is what a function fails with that ends its goroutine instead of returning.
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
@@ -83,6 +83,8 @@ func ByFamily(all []*Handler) (found Families) {
 			found.Owning = append(found.Owning, h)
 		case handlers.Tending:
 			found.Tending = append(found.Tending, h)
+		case handlers.Reporting:
+			found.Reporting = append(found.Reporting, h)
 		case handlers.Acting: // they have no resource
 		}
 	}

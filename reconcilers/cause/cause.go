@@ -85,6 +85,8 @@ type Lens struct {
 	Extra []diff.Path
 	// Redaction says which values are stored as digests.
 	Redaction Redaction
+	// Hide gives an object, or an essence, without what the engine itself tells in its status; nil changes nothing.
+	Hide func(body map[string]any) map[string]any
 }
 
 // Handled tells whether handlers are called for the reason.
@@ -169,6 +171,9 @@ func hasFinalizer(body map[string]any, name string) bool {
 // New builds the essence of the present object. It leaves out extra fields whose path leads through a list or a
 // scalar. Kopf does not handle such an object at all.
 func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
+	if l.Hide != nil {
+		body = l.Hide(body)
+	}
 	essence, err := l.Diffbase.Build(body, l.reachable(body))
 	if err != nil {
 		return nil, fmt.Errorf("building the essence: %w", err)
@@ -222,6 +227,9 @@ func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence
 	}
 	if essence == nil {
 		return nil, nil
+	}
+	if l.Hide != nil {
+		essence = l.Hide(essence)
 	}
 	return l.cleared(essence)
 }

@@ -91,6 +91,8 @@ type Handling struct {
 	Background Background
 	// Dependents are what must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
+	// Conditions are what objects tell of the handlers in their status; nil is nothing.
+	Conditions *Conditions
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.
@@ -137,6 +139,8 @@ type Memory struct {
 	logged        map[string]bool // the errors of its memory that were logged, of an object that is being deleted
 
 	records map[string]progress.Record // what could not be stored of such an object
+
+	told int64 // of which generation conditions were written without news of handlers, plus one; zero is none
 }
 
 // mostLogged bounds these texts: users who can edit the object can cause any number of them.

@@ -29,6 +29,9 @@ type outcomes struct {
 	interim diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
 	purging bool             // records of former causes are to be removed with the next write
 	busy    bool             // the object is being deleted, and something in the background still runs for it
+	called  bool             // any handler has been, by this process
+	ended   bool             // all that can be done now is done
+	tells   bool             // the object is to tell of the handlers
 
 	attempts []*execution.Attempt // those with something that is not written yet
 	pending  time.Time            // since when an outcome waits for its write; zero if none does
@@ -213,6 +216,11 @@ func (p *pass) restoreProgress(
 	restored := &outcomes{
 		by: p.handling, cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy,
 	}
+	if p.handling.Conditions != nil {
+		if restored.tells, err = p.tells(ctx, seen.cause); err != nil {
+			return nil, err
+		}
+	}
 	if left != nil {
 		restored.attempts = left.attempts
 	}
@@ -250,7 +258,7 @@ func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
 	if err := o.state.Conclude(id, a.Outcome, now); err != nil {
 		return err
 	}
-	o.attempts = append(o.attempts, a)
+	o.attempts, o.called = append(o.attempts, a), true
 	if o.pending.IsZero() {
 		o.pending = now
 	}

@@ -40,7 +40,7 @@ const (
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.records == nil
+		m.logged == nil && m.records == nil && m.told == 0
 }
 
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
@@ -98,6 +98,9 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		return next, err
 	}
 	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
+		if err == nil && next == stop && p.handling.Conditions != nil {
+			err = p.tellWithoutNews(ctx, seen.cause)
+		}
 		return next, err
 	}
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)

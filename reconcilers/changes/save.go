@@ -20,6 +20,7 @@ var errNotKept = errors.New(
 
 // closeOrContinue writes what is left, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
+	p.outcomes.ended = true
 	err := p.save(ctx, p.outcomes)
 	if p.outcomes.state.Done() && !p.object.gone {
 		p.memory.Initial = false
@@ -62,10 +63,21 @@ func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*exec
 	if err := p.compose(ctx, handled, &patch); err != nil {
 		return err
 	}
+	told := handled.tells && p.addConditions(ctx, handled, &patch)
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
 		return err
 	}
+	if told && p.object.refusal != nil { // what handlers have set in the status is to be judged without it
+		handled.tells = false
+		if err := p.saveOnce(ctx, handled, running...); err != nil {
+			return err
+		}
+		return p.tellAlone(ctx, handled)
+	}
 	p.logStatusRefusal(ctx, attempts)
+	if told {
+		p.noteTold(ctx, handled)
+	}
 	for i, a := range attempts {
 		a.Written(written[i])
 	}

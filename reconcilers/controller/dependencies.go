@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -54,12 +55,16 @@ type Dependencies struct {
 	Permission func() context.Context
 	// Health is told how the controllers are; nil is not.
 	Health *health.Health
+	// Server has the schemas of the kinds whose objects tell of their handlers; nil has none.
+	Server discovery.Getter
 	// Resync is requested when a kind is not found where it was.
 	Resync resync.Requester
 	// Exiting is closed when the operator exits, be it paused or not. Nil never is.
 	Exiting <-chan struct{}
 	// Abandoned is closed when nobody waits for the end of handlers any more: their contexts end at once. Nil never is.
 	Abandoned <-chan struct{}
+
+	acceptances sync.Map // how kinds take conditions, by their names
 
 	dropped sync.Map // fields that the API server does not keep, and that were told
 }
@@ -103,6 +108,8 @@ type Settings struct {
 	// CancelPolling is how often background handlers are mentioned that do not end, InstantExit how long they may take
 	// to end at the first word; zeros are the defaults of package background.
 	CancelPolling, InstantExit time.Duration
+	// Conditions are the types that objects tell of their handlers with, if they do.
+	Conditions conditions.Types
 	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
 	// Owned are the children of the objects, as far as their kinds are watched; nil if nobody asks for any.

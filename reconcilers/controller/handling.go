@@ -22,9 +22,10 @@ import (
 func newChanges(
 	deps *Dependencies, turn Turn, r discovery.Resource, own []*adapters.Handler, place execution.Place,
 ) *changes.Handling {
-	s := deps.Settings
+	s, families := deps.Settings, adapters.ByFamily(own)
 	return &changes.Handling{
-		Handlers: adapters.ByFamily(own).Changing, Place: place, Open: turn.open(), Lens: s.lens(r, own),
+		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
+		Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
 		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
@@ -41,9 +42,13 @@ func (s *Settings) lens(r discovery.Resource, own []*adapters.Handler) *cause.Le
 			extra = append(extra, field)
 		}
 	}
-	return &cause.Lens{
+	lens := &cause.Lens{
 		Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: s.Digests.redaction(r, own),
 	}
+	if len(adapters.ByFamily(own).Reporting) > 0 {
+		lens.Hide = s.typesOf(r).Hidden
+	}
+	return lens
 }
 
 // Digests says of what only digests are kept on the objects. The zero value keeps all as it is.

@@ -64,6 +64,7 @@ func Run(
 	ctx context.Context, deps *Dependencies, turn Turn, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.Handler,
 ) {
+	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
 	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
 	s := &scopes{

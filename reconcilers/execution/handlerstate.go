@@ -113,6 +113,12 @@ func ownSubrefs(id string, listed []string) []string {
 	return distinct(own)
 }
 
+// Counts is true for a handler that the cause waits for: one that is selected, and no part of another one.
+func (e *HandlerState) Counts() bool { return e.Active && !e.sub }
+
+// Blocked is true if the next attempt waits until the object changes.
+func (e *HandlerState) Blocked() bool { return e.blocked }
+
 // Finished is true after a success or a failure.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 

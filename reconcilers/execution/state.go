@@ -157,7 +157,7 @@ func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time)
 // Done is true if all selected handlers are finished. With none selected, it is true.
 func (s *State) Done() bool {
 	for _, e := range s.handlers {
-		if e.Active && !e.sub && !e.Finished() {
+		if e.Counts() && !e.Finished() {
 			return false
 		}
 	}
@@ -169,7 +169,7 @@ func (s *State) Done() bool {
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
-		if e.Active && !e.sub && !e.Finished() && !e.blocked {
+		if e.Counts() && !e.Finished() && !e.blocked {
 			delays = append(delays, e.delay(now))
 		}
 	}

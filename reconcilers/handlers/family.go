@@ -23,6 +23,8 @@ const (
 	Owning
 	// Tending handlers are called for what happens to the objects that the handled ones own.
 	Tending
+	// Reporting handlers have no function: objects that they match tell of the other handlers in their status.
+	Reporting
 )
 
 // Writes tells whether something is remembered on the objects for handlers of the family.

@@ -116,6 +116,8 @@ type Handler struct {
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path
+	// Reserved are the types of conditions that nobody but the engine sets on the objects of the kind.
+	Reserved []string
 	// Background says when a spawning handler runs.
 	Background *Background
 	// Index is what an indexing handler does; it has no Call.

@@ -23,7 +23,7 @@ func SubID(parent, id string) string { return parent + "/" + id }
 func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
-	own.Root = cmp.Or(parent.Root, parent.ID)
+	own.Root, own.Reserved = cmp.Or(parent.Root, parent.ID), parent.Reserved
 	if h.Field == nil {
 		own.Value = parent.Value
 	}

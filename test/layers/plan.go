@@ -71,6 +71,7 @@ var House = Plan{
 	{Dir: "peering", Layer: 2},
 	{Dir: "storage/progress/progresstest", Layer: 2, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 2},
+	{Dir: "reconcilers/conditions", Layer: 2, Only: pure("k8s.io/apimachinery/pkg/util/validation")},
 	{Dir: "reconcilers/discovery", Layer: 2},
 	{Dir: "reconcilers/namespaces", Layer: 2},
 	{Dir: "reconcilers/patching", Layer: 2},

@@ -25,6 +25,7 @@ var Families = Secret{
 		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
 		"facade/owns.go", "facade/registration.go",
 		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/admission_finalizers.go",
+		"facade/conditions.go",
 	},
 }
 

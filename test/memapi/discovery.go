@@ -32,9 +32,32 @@ func (s *Server) discovery(parts []string) (document any, ok bool) {
 		return nil, false
 	case len(parts) == 3 && parts[0] == "apis":
 		return s.listed(schema.GroupVersion{Group: parts[1], Version: parts[2]})
+	case len(parts) == 5 && parts[0] == "openapi":
+		return s.schemas(schema.GroupVersion{Group: parts[3], Version: parts[4]})
 	default:
 		return nil, false
 	}
+}
+
+// schemas are those of the kinds of one group and version whose status has a schema, in the form of OpenAPI 3.
+func (s *Server) schemas(gv schema.GroupVersion) (document any, ok bool) {
+	all := map[string]any{}
+	for _, r := range s.resources {
+		if r.groupVersion() != gv || r.StatusFields == nil {
+			continue
+		}
+		fields := map[string]any{}
+		for _, name := range r.StatusFields {
+			fields[name] = map[string]any{}
+		}
+		all[r.Kind] = map[string]any{
+			"properties": map[string]any{"status": map[string]any{"type": "object", "properties": fields}},
+			"x-kubernetes-group-version-kind": []any{
+				map[string]any{"group": gv.Group, "version": gv.Version, "kind": r.Kind},
+			},
+		}
+	}
+	return map[string]any{"components": map[string]any{"schemas": all}}, len(all) > 0
 }
 
 func (s *Server) groups() metav1.APIGroupList {

@@ -1,0 +1,105 @@
+package facade
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
+)
+
+// errNoStatus is for kinds whose objects would get a new generation by every condition.
+var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
+
+// Condition sets one of status.conditions, beside those of the framework, see [Selection.Conditions], which need not be
+// there: at once in c.Object, and in the cluster as [Change.Patch] does. Kopf: none.
+//
+//	c.Condition("DatabaseReady", metav1.ConditionTrue, "Provisioned", "the server answers")
+//
+// The type is a word in camel case, maybe behind a domain and a slash; the reason is another one; the message is for
+// people, of at most 32768 bytes. The time of its transition moves only if the status is another one than before; with
+// it is the generation of the object that the handler has got. What others have in the list stays as it is; after a
+// conflict, the condition is set in the list as it is by then.
+//
+// # Errors
+//
+// A wrong type, status or reason, a type that the framework itself sets, and a kind whose status is no subresource fail
+// the handler for good when it has returned; so does an object that has something else than a list in that place.
+func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	c.do(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		wanted := conditions.Condition{Type: conditionType, Status: string(status), Reason: reason, Message: message}
+		if err := c.setCondition(wanted); err != nil {
+			return fmt.Errorf("setting a condition of object %s by handler %q: %w", c.name(), c.ID, err)
+		}
+		return nil
+	})
+}
+
+func (c *Change[T]) setCondition(wanted conditions.Condition) error {
+	if err := c.checkCondition(wanted); err != nil {
+		return Permanent(err)
+	}
+	body, now := c.call.Cause.Body, time.Now()
+	if c.call.Live != nil {
+		body = c.latest()
+	}
+	wanted.Generation = conditions.GenerationOf(body)
+	set := func(body map[string]any) error {
+		if err := conditions.Set(body, wanted, now); err != nil {
+			return Permanent(err)
+		}
+		return nil
+	}
+	if err := c.call.Writes.Remember(set); err != nil {
+		return err
+	}
+	if c.call.Live != nil {
+		return nil
+	}
+	c.original.Look()
+	changed, err := c.codec.Decode(c.call.Object)
+	if err != nil {
+		return err
+	}
+	c.codec.Replace(c.Object, changed)
+	c.original.Take()
+	return nil
+}
+
+// checkCondition tells what is wrong with it.
+func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
+	if err := wanted.Check(); err != nil {
+		return err
+	}
+	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
+		return fmt.Errorf("type %q: it tells of the handlers, as the objects have Conditions: choose another "+
+			"type, or give Settings.Conditions a Domain", wanted.Type)
+	}
+	if c.call.Resource != nil && !c.call.Resource.HasStatus() {
+		return errNoStatus
+	}
+	return nil
+}
+
+// Condition sets one of status.conditions when the function has returned, or with Flush, see [Change.Condition].
+func (r *Run[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	r.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition sets one of status.conditions when the handlers of the event have returned, see [Change.Condition].
+func (e *Event[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	e.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition sets one of status.conditions of the parent when the handler has returned, see [Change.Condition].
+func (e *ChildEvent[T, C]) Condition(
+	conditionType string, status metav1.ConditionStatus, reason, message string,
+) {
+	e.change.Condition(conditionType, status, reason, message)
+}

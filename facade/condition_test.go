@@ -1,0 +1,147 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// A condition of one's own shows in the handler's object and in those after it, and moves its time with its status
+// only, in handlers of all families.
+func TestOwnConditions(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		seen := &journal{}
+		up := func(o kopf.Dynamic) string {
+			list := kopf.AtOr(o, "status.conditions", []metav1.Condition(nil))
+			for _, c := range list {
+				if c.Type == "Up" {
+					return string(c.Status) + " " + c.Reason
+				}
+			}
+			return "nothing"
+		}
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.OnCreate("first", func(_ context.Context, c *dynamicChange) error {
+				c.Condition("Up", metav1.ConditionFalse, "Starts", "in a moment")
+				seen.add(up(c.Object))
+				return nil
+			})
+			s.OnCreate("second", func(_ context.Context, c *dynamicChange) error { seen.add(up(c.Object)); return nil })
+			s.OnEvent("event", func(_ context.Context, ev *kopf.Event[kopf.Dynamic]) error {
+				ev.Condition("Seen", metav1.ConditionTrue, "Event", "")
+				return nil
+			})
+			ticks := 0
+			s.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				if ticks++; ticks < 3 {
+					r.Condition("Up", metav1.ConditionFalse, "Starts", "still")
+				} else {
+					r.Condition("Up", metav1.ConditionTrue, "Answers", "")
+				}
+				return nil
+			}, kopf.InitialDelay(time.Minute))
+		})
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		seen.want(t, "False Starts", "False Starts")
+		began := e.moved("Up")
+		time.Sleep(2 * time.Minute)
+		e.settle()
+		if e.moved("Up") != began {
+			t.Errorf("the time has moved from %s to %s with no other status", began, e.moved("Up"))
+		}
+		time.Sleep(time.Minute)
+		e.settle()
+		e.expect("in the end", "Seen=True Event@1: ", "Up=True Answers@1: ", "observed 0 of 1")
+		if e.moved("Up") == began {
+			t.Error("the time has not moved with the status")
+		}
+		writes(way)
+		time.Sleep(time.Hour)
+		e.settle()
+		if n := len(writes(way)); n != 0 {
+			t.Errorf("%d writes of what was there already", n)
+		}
+	})
+}
+
+// What cannot be a condition fails the handler for good, by a text that names object, handler and field.
+func TestOwnConditionsThatCannotBe(t *testing.T) {
+	text := func(field string) string {
+		return `setting a condition of object default/home by handler "create": ` + field
+	}
+	for name, c := range map[string]struct {
+		reason string
+		edit   func(r *memapi.Resource)
+		set    func(c *dynamicChange)
+		want   string
+	}{
+		"type": {"it has a blank", nil, func(c *dynamicChange) {
+			c.Condition("Is up", metav1.ConditionTrue, "Up", "")
+		}, text(`type "Is up"`)},
+		"status": {"it is Python's", nil, func(c *dynamicChange) { c.Condition("Up", "true", "Up", "") },
+			text(`status "true"`)},
+		"reason": {"it is a sentence", nil, func(c *dynamicChange) {
+			c.Condition("Up", metav1.ConditionTrue, "it is up", "")
+		}, text(`reason "it is up"`)},
+		"one of the framework's": {"both would write it", nil, func(c *dynamicChange) {
+			c.Condition("Ready", metav1.ConditionTrue, "Up", "")
+		}, text(`type "Ready": it tells of the handlers`)},
+		"in a sub-handler": {"its text names that one", nil, func(c *dynamicChange) {
+			c.Sub("part", func(_ context.Context, c *dynamicChange) error {
+				c.Condition("Stalled", metav1.ConditionTrue, "Up", "")
+				return nil
+			})
+			_ = c.RunSubs(t.Context())
+		}, `handler "create/part": type "Stalled": it tells of the handlers`},
+		"no subresource": {"each would be a new generation", func(r *memapi.Resource) { r.StatusSubresource = false },
+			func(c *dynamicChange) { c.Condition("Up", metav1.ConditionTrue, "Up", "") },
+			text("the status of the kind is no subresource")},
+		"a status of another shape": {"a former handler has made a list of it", nil, func(c *dynamicChange) {
+			c.Patch(func(o kopf.Dynamic) { o.Object["status"] = []any{} })
+			c.Condition("Up", metav1.ConditionTrue, "Up", "")
+		}, text("the status of the object is no mapping")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inConditional(t, c.edit, func(e conditional) {
+				_, log, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+					s.Conditions()
+					s.OnCreate("create", func(_ context.Context, change *dynamicChange) error {
+						c.set(change)
+						return nil
+					})
+				})
+				defer stop()
+				e.build(map[string]any{"size": int64(1)})
+				told := log.with("Handler failed for good")
+				if len(told) == 0 || !strings.Contains(strings.ReplaceAll(told[0], `\"`, `"`), c.want) {
+					t.Errorf("%s: %q lack %q", c.reason, told, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A filter can look at conditions, and not set any.
+func TestOwnConditionsInFilters(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		_, log, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.WhenChange(func(_ context.Context, c *dynamicChange) bool {
+				c.Condition("Up", metav1.ConditionTrue, "Up", "")
+				return true
+			}).OnCreate("create", func(context.Context, *dynamicChange) error { return nil })
+		})
+		defer stop()
+		e.build(nil)
+		if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" || len(log.with("a filter can neither")) == 0 {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}

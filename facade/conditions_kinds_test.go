@@ -1,0 +1,192 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+const notWritten = "Cannot write conditions to the status of a kind"
+
+// retrying is an operator whose handlers always have news: they are called every minute.
+func retrying(s kopf.Selection[kopf.Dynamic]) {
+	s.Conditions()
+	s.OnCreate("create", func(context.Context, *dynamicChange) error {
+		return kopf.Temporary(errors.New("later"), time.Minute)
+	})
+}
+
+// Of a kind without a place for conditions, one line in the log tells what is missing, and nothing is written. In
+// particular, no generation of any object moves.
+func TestConditionsOfKindsWithoutThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason, why, remedy string
+		edit                func(r *memapi.Resource)
+	}{
+		"no subresource": {
+			"each write of the status would be a new generation", "its status is no subresource",
+			`add \"subresources: {status: {}}\" to version v1 of the CRD houses.test.example.org`,
+			func(r *memapi.Resource) { r.StatusSubresource = false },
+		},
+		"no field": {
+			"the API server would drop it", "the schema has no status.conditions",
+			"add status.conditions to the schema of the CRD",
+			func(r *memapi.Resource) { r.StatusFields = []string{"phase"} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inConditional(t, c.edit, func(e conditional) {
+				way, log, stop := e.run(retrying)
+				defer stop()
+				e.build(map[string]any{"size": int64(1)})
+				time.Sleep(time.Hour)
+				e.settle()
+				told := log.with(notWritten)
+				if len(told) != 1 || !strings.Contains(told[0], c.why) || !strings.Contains(told[0], c.remedy) ||
+					!strings.Contains(told[0], "Kind=House") {
+					t.Errorf("%s: %q", c.reason, told)
+				}
+				for _, one := range writes(way) {
+					if one != "patch houses" {
+						t.Errorf("%s: %s", c.reason, one)
+					}
+				}
+				if g := e.house().GetGeneration(); g != 1 || e.house().Object["status"] != nil {
+					t.Errorf("%s: generation %d, %v", c.reason, g, e.house().Object["status"])
+				}
+			})
+		})
+	}
+}
+
+// A CRD may get what it lacked; and what cannot be known before is learnt from the answers: told once, and no more
+// requests are made for it until ten minutes are over.
+func TestConditionsOfKindsThatDropThem(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		e.api.Admit(memapi.Admission{Mutate: func(_ memapi.Resource, object map[string]any) {
+			delete(object, "status")
+		}})
+		way, log, stop := e.run(retrying)
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		for range 8 {
+			time.Sleep(time.Minute)
+			e.settle()
+		}
+		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
+			t.Errorf("%q", told)
+		}
+		if n := countStatus(way); n != 1 {
+			t.Errorf("%d writes of the status, all of them in vain", n)
+		}
+		e.api.Admit(memapi.Admission{})
+		time.Sleep(3 * time.Minute)
+		e.settle()
+		if told := e.told(); len(told) != 3 || !strings.HasPrefix(told[0], "Ready=False Retrying@1") {
+			t.Errorf("when the schema was mended: %q", told)
+		}
+	})
+}
+
+func countStatus(way *memapi.Connection) (n int) {
+	for _, one := range writes(way) {
+		if one == "patch houses/status" {
+			n++
+		}
+	}
+	return n
+}
+
+// Conditions that are refused take nothing with them: what the handler has set is written, and its change is handled.
+func TestConditionsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		refuse func(status string) error
+		most   int // writes of the status in half an hour
+	}{
+		"no right": {"the whole kind cannot be written to", func(string) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "houses"}, "home", errors.New("no rule"))
+		}, 15},
+		"a condition that does not fit": {"it is this object's", func(status string) error {
+			if !strings.Contains(status, "conditions") {
+				return nil
+			}
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "House"}, "home", nil)
+		}, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inConditional(t, nil, func(e conditional) {
+				register := func(s kopf.Selection[kopf.Dynamic]) {
+					s.Conditions()
+					s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
+						c.SetResult(map[string]any{"size": int64(c.Retry)})
+						if c.Retry < 3 {
+							return kopf.Temporary(errors.New("later"), time.Minute)
+						}
+						return nil
+					})
+				}
+				way, log, stop := e.run(register)
+				defer stop()
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb != "patch" || r.Subresource != "status" {
+						return nil
+					}
+					return c.refuse(string(r.Body))
+				}
+				e.build(map[string]any{"size": int64(1)})
+				time.Sleep(30 * time.Minute)
+				e.settle()
+				if told := log.with(notWritten); len(told) != 1 {
+					t.Errorf("%s: %q", c.reason, told)
+				}
+				if n := countStatus(way); n == 0 || n > c.most {
+					t.Errorf("%s: %d writes of the status", c.reason, n)
+				}
+				house := e.house()
+				if house.GetAnnotations()["test.example.org/last-handled-configuration"] == "" {
+					t.Errorf("%s: the creation is not over: %v", c.reason, house.Object)
+				}
+				size := kopf.AtOr(house, "status.create.size", int64(-1))
+				if mayHave := name != "no right"; mayHave != (size == 3) {
+					t.Errorf("%s: the result is %d", c.reason, size)
+				}
+			})
+		})
+	}
+}
+
+// An object whose conditions are something else is left alone; others of the kind are not.
+func TestConditionsOfAnotherShape(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		odd := map[string]any{"conditions": map[string]any{"Ready": "yes"}}
+		e.api.Put(e.houses, map[string]any{
+			"metadata": map[string]any{"name": "odd", "namespace": "default"}, "status": odd,
+		})
+		way, log, stop := e.run(retrying)
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		time.Sleep(time.Hour)
+		e.settle()
+		if d := cmp.Diff(any(odd), e.api.Object(e.houses, "default", "odd")["status"]); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		for _, r := range way.Requests() {
+			if r.Name == "odd" && r.Subresource == "status" {
+				t.Errorf("%s", r.Body)
+			}
+		}
+		if told := e.told(); len(told) != 3 || len(log.with(notWritten)) > 1 {
+			t.Errorf("%q, %q", told, log.with(notWritten))
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// conditional is an API server with houses that tell of their handlers, on virtual time, and what an operator does to
+// them.
+type conditional struct {
+	t      *testing.T
+	api    *memapi.Server
+	houses memapi.Resource
+}
+
+// inConditional plays on virtual time, with houses whose CRD is changed first.
+func inConditional(t *testing.T, edit func(r *memapi.Resource), play func(e conditional)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e := conditional{t, memapi.New(), houses}
+		if edit != nil {
+			edit(&e.houses)
+		}
+		e.api.Install(e.houses)
+		play(e)
+	})
+}
+
+// lines are those of a log.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, prefix+" "+args)
+}
+
+// with gives those that have a text in them.
+func (l *lines) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// run starts an operator, and waits until it is at rest.
+func (e conditional) run(register func(s kopf.Selection[kopf.Dynamic]), given ...kopf.Settings) (
+	way *memapi.Connection, log *lines, stop func(),
+) {
+	e.t.Helper()
+	return e.runAs("test.example.org", register, given...)
+}
+
+// runAs is run for an operator of any name.
+func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dynamic]), given ...kopf.Settings) (
+	way *memapi.Connection, log *lines, stop func(),
+) {
+	e.t.Helper()
+	op := kopf.New(name, given...)
+	register(kopf.ForResource(op, "test.example.org/v1", "houses"))
+	way, log = e.api.Connect(), &lines{}
+	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
+		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Logger: funcr.New(log.add, funcr.Options{}),
+	})
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = m.Start(ctx) }()
+	e.settle()
+	return way, log, func() { cancel(); <-done }
+}
+
+// settle is longer than a start takes, and than the requests of any pass; but shorter than the delays of retries.
+func (e conditional) settle() { time.Sleep(2 * time.Second); synctest.Wait() }
+
+// build makes a house, as its server does, and waits.
+func (e conditional) build(spec map[string]any) {
+	e.t.Helper()
+	people, err := memapi.NewClient(e.api, e.houses)
+	if err == nil {
+		err = people.Create(e.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "test.example.org/v1", "kind": "House", "spec": spec,
+			"metadata": map[string]any{"name": "home", "namespace": "default"},
+		}})
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.settle()
+}
+
+// edit changes the house, and waits.
+func (e conditional) edit(change func(house map[string]any)) {
+	e.t.Helper()
+	e.api.Edit(e.houses, "default", "home", change)
+	e.settle()
+}
+
+// remove deletes the house, and waits.
+func (e conditional) remove() {
+	e.t.Helper()
+	people, err := memapi.NewClient(e.api, e.houses)
+	if err == nil {
+		err = people.Delete(e.t.Context(), e.house())
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.settle()
+}
+
+func (e conditional) house() kopf.Dynamic {
+	return &unstructured.Unstructured{Object: e.api.Object(e.houses, "default", "home")}
+}
+
+// told are the conditions in short, with what the whole status is about.
+func (e conditional) told() (all []string) {
+	house := e.house()
+	list, _, _ := unstructured.NestedSlice(house.Object, "status", "conditions")
+	for _, item := range list {
+		held, _ := item.(map[string]any)
+		all = append(all, fmt.Sprintf(
+			"%v=%v %v@%v: %v", held["type"], held["status"], held["reason"], held["observedGeneration"],
+			held["message"],
+		))
+	}
+	observed, _, _ := unstructured.NestedInt64(house.Object, "status", "observedGeneration")
+	return append(all, fmt.Sprintf("observed %d of %d", observed, house.GetGeneration()))
+}
+
+// moved is when the condition changed last.
+func (e conditional) moved(conditionType string) string {
+	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
+	for _, item := range list {
+		if held, _ := item.(map[string]any); held["type"] == conditionType {
+			return fmt.Sprint(held["lastTransitionTime"])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+)
+
+// Deviation D-conditions: no handler is called for the conditions of the framework, not even one of that very field; it
+// is for those of others.
+func TestConditionsCallNobody(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		seen := &journal{}
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			for _, field := range []string{"status", "status.conditions", "status.observedGeneration"} {
+				s.OnField("see", field, func(_ context.Context, c *dynamicChange) error {
+					if seen.add(c.ID); c.Reason == kopf.ReasonCreate && c.Retry == 0 {
+						return kopf.Temporary(errors.New("later"), time.Minute)
+					}
+					return nil
+				})
+			}
+		})
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		time.Sleep(time.Hour)
+		e.settle()
+		e.edit(resize(2))
+		if d := cmp.Diff("observed 2 of 2", e.told()[len(e.told())-1]); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		seen.want(t) // nothing
+		e.edit(func(house map[string]any) {
+			list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
+			list = append(list, map[string]any{"type": "Other", "status": "True"})
+			house["status"].(map[string]any)["conditions"] = list
+		})
+		time.Sleep(time.Hour)
+		e.settle()
+		// With one retry of each, which is told as well.
+		seen.want(t, "see/status", "see/status.conditions", "see/status", "see/status.conditions")
+		if n := len(writes(way)); n > 20 {
+			t.Errorf("%d writes", n)
+		}
+	})
+}
+
+// What another client writes between a handler and the write of its outcome stays.
+func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		edits := 0
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
+				c.Condition("Up", "True", "Answers", "")
+				c.Patch(func(house kopf.Dynamic) { _ = kopf.SetAt(house, "status.phase", "up") })
+				return nil
+			})
+		})
+		defer stop()
+		way.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" && edits < 2 {
+				edits++
+				e.api.Edit(e.houses, "default", "home", func(house map[string]any) {
+					list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
+					list = append(list, map[string]any{"type": fmt.Sprintf("Other%d", edits), "status": "True"})
+					house["status"] = map[string]any{"conditions": list}
+				})
+			}
+			return nil
+		}
+		e.build(map[string]any{"size": int64(1)})
+		e.expect("after two conflicts", "Other1=True <nil>@<nil>: <nil>", "Other2=True <nil>@<nil>: <nil>",
+			"Up=True Answers@1: ", "Ready=True Succeeded@1: all handlers have succeeded", "observed 1 of 1")
+		want := []string{"patch houses/status", "patch houses/status", "patch houses/status", "patch houses"}
+		if d := cmp.Diff(want, writes(way)); d != "" {
+			t.Errorf("writes: -want, +got:\n%s", d)
+		}
+		if phase := kopf.AtOr(e.house(), "status.phase", ""); phase != "up" {
+			t.Errorf("the handler's own status is %q", phase)
+		}
+	})
+}
+
+// Whoever takes the conditions away gets them back once, and no more than that; two operators with the same types do
+// not keep each other busy either.
+func TestConditionsAreNotFoughtFor(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		done := func(context.Context, *dynamicChange) error { return nil }
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.Conditions(); s.OnCreate("create", done) })
+		defer stop()
+		other, _, stopOther := e.runAs("other.example.org", func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnCreate("later", func(context.Context, *dynamicChange) error {
+				return kopf.Temporary(errors.New("later"), time.Minute)
+			})
+		})
+		defer stopOther()
+		e.build(map[string]any{"size": int64(1)})
+		time.Sleep(10 * time.Minute)
+		e.settle()
+		if n, m := countStatus(way), countStatus(other); n > 10 || m > 30 {
+			t.Errorf("%d and %d writes of the status in 10 retries", n, m)
+		}
+		for range 20 {
+			e.edit(func(house map[string]any) { delete(house, "status") })
+		}
+		if n, m := countStatus(way), countStatus(other); n > 10 || m > 10 {
+			t.Errorf("%d and %d writes of the status after 20 removals", n, m)
+		}
+	})
+}
+
+// A write that fails is made again, also one that no handler was called for, and one that ends a change.
+func TestConditionsCatchUpAfterErrors(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		seen := &journal{}
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { seen.add("name"); return nil })
+		})
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		failing := 0
+		way.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" && r.Subresource == "status" && failing > 0 {
+				failing--
+				return apierrors.NewInternalError(errors.New("etcd has no leader"))
+			}
+			return nil
+		}
+		for _, spec := range []map[string]any{{"size": int64(2)}, {"name": "x"}} {
+			failing = 2
+			e.edit(func(house map[string]any) { house["spec"] = spec })
+			time.Sleep(time.Minute)
+			e.settle()
+			told := e.told()
+			if want := fmt.Sprintf("observed %[1]d of %[1]d", e.house().GetGeneration()); told[len(told)-1] != want {
+				t.Errorf("after %v: %q", spec, told)
+			}
+		}
+		seen.want(t, "name")
+	})
+}
+
+// With a domain, both operators have their own.
+func TestConditionsWithADomain(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		_, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
+				c.Condition("Ready", "Unknown", "Asked", "somebody else's")
+				return nil
+			})
+		}, kopf.Settings{Conditions: kopf.ConditionsSettings{Enabled: true, Domain: "a.example.org"}})
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		e.expect("with a domain", "Ready=Unknown Asked@1: somebody else's",
+			"a.example.org/Ready=True Succeeded@1: all handlers have succeeded", "observed 0 of 1")
+	})
+}

@@ -1,0 +1,176 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type dynamicChange = kopf.Change[kopf.Dynamic]
+
+// expect compares the conditions.
+func (e conditional) expect(when string, want ...string) {
+	e.t.Helper()
+	if d := cmp.Diff(want, e.told()); d != "" {
+		e.t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
+
+func resize(size int64) func(house map[string]any) {
+	return func(house map[string]any) { house["spec"] = map[string]any{"size": size} }
+}
+
+// A failure for good stays told through a restart and a change that concerns nobody, until a change is handled.
+func TestConditionsOfFailures(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		register := func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnResume("look", func(context.Context, *dynamicChange) error { return nil })
+			s.On("provision", []kopf.Reason{kopf.ReasonCreate}, func(context.Context, *dynamicChange) error {
+				return kopf.Permanent(errors.New("no such region"))
+			})
+			s.OnField("resize", "spec.size", func(_ context.Context, c *dynamicChange) error {
+				if c.Reason == kopf.ReasonUpdate && kopf.AtOr(c.Object, "spec.size", int64(0)) == 2 {
+					return kopf.Temporary(errors.New("later"), time.Hour)
+				}
+				return nil
+			})
+		}
+		way, _, stop := e.run(register)
+		e.build(map[string]any{"size": int64(1)})
+		failed := `@1: handler "provision" has failed for good: no such region`
+		e.expect("at first", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 1 of 1")
+		stop()
+		writes(way)
+
+		way, _, stop = e.run(register)
+		defer stop()
+		if d := cmp.Diff([]string(nil), writes(way)); d != "" {
+			t.Errorf("writes at the restart: -want, +got:\n%s", d)
+		}
+		e.edit(resize(2))
+		e.expect("while the change is retried",
+			`Ready=False Retrying@2: handler "resize/spec.size", attempt 1: later`,
+			`Stalled=False FailedBefore@2: handler "provision" has failed for good: no such region`,
+			`Reconciling=True Retrying@2: handler "resize/spec.size", attempt 1: later`, "observed 2 of 2")
+		e.edit(resize(1))
+		failed = `@3: handler "provision" has failed for good: no such region`
+		e.expect("after the change was taken back", "Ready=False Failed"+failed, "Stalled=True Failed"+failed,
+			"observed 3 of 3")
+		e.edit(resize(3))
+		e.expect("after a change", "Ready=True Succeeded@4: all handlers have succeeded", "observed 4 of 4")
+	})
+}
+
+// A generation that no handler is called for is observed all the same, in one write.
+func TestConditionsFollowEveryGeneration(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason   string
+		register func(s kopf.Selection[kopf.Dynamic])
+	}{
+		"another field": {"an update without handlers", func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { return nil })
+		}},
+		"declined": {"the object leaves the filter of all handlers", func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.When(func(_ context.Context, house kopf.Dynamic) bool {
+				return kopf.AtOr(house, "spec.size", int64(0)) < 2
+			}).OnCreate("small", func(context.Context, *dynamicChange) error { return nil })
+		}},
+		"only events": {"nothing is ever changing for them", func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnEvent("see", func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
+		}},
+		"only a timer": {"what it does is not told", func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.Timer("tick", time.Hour, func(context.Context, *kopf.Run[kopf.Dynamic]) error { return errors.New("no") })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inConditional(t, nil, func(e conditional) {
+				way, _, stop := e.run(c.register)
+				defer stop()
+				e.build(map[string]any{"size": int64(1)})
+				told := e.told()
+				writes(way)
+				e.edit(resize(2))
+				status := 0
+				for _, one := range writes(way) {
+					if one == "patch houses/status" {
+						status++
+					}
+				}
+				after := e.told()
+				if len(told) != 2 || len(after) != 2 || after[1] != "observed 2 of 2" || status != 1 {
+					t.Errorf("%s: %d writes of the status led from %q to %q", c.reason, status, told, after)
+				}
+				moved := e.moved("Ready")
+				stop()
+				way, _, stop = e.run(c.register)
+				for _, one := range writes(way) {
+					if one == "patch houses/status" {
+						t.Errorf("%s: the status was written at an idle restart", c.reason)
+					}
+				}
+				if e.moved("Ready") != moved {
+					t.Errorf("%s: the time has moved", c.reason)
+				}
+			})
+		})
+	}
+}
+
+// A deletion says what it waits for; an object that goes at once is not written for that.
+func TestConditionsOfDeletions(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnDelete("clean", func(_ context.Context, c *dynamicChange) error {
+				if c.Retry == 0 {
+					return kopf.Temporary(errors.New("in use"), time.Minute)
+				}
+				return nil
+			})
+		})
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		writes(way)
+		e.remove()
+		text := `Retrying@2: handler "clean", attempt 1: in use`
+		e.expect("while it waits", "Ready=False "+text, "Reconciling=True "+text, "observed 2 of 2")
+		writes(way)
+		time.Sleep(time.Minute)
+		e.settle()
+		if d := cmp.Diff([]string{"patch houses"}, writes(way)); d != "" {
+			t.Errorf("writes at the end: -want, +got:\n%s", d)
+		}
+		if e.api.Object(e.houses, "default", "home") != nil {
+			t.Error("the object is still there")
+		}
+	})
+}
+
+// Objects that are there when an operator learns to tell are written once.
+func TestConditionsOfFormerObjects(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		nothing := func(context.Context, *dynamicChange) error { return nil }
+		_, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.OnCreate("create", nothing) })
+		e.build(map[string]any{"size": int64(1)})
+		stop()
+		for _, want := range [][]string{{"patch houses/status"}, nil} {
+			way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.OnCreate("create", nothing) },
+				kopf.Settings{Conditions: kopf.ConditionsSettings{Enabled: true}})
+			if d := cmp.Diff(want, writes(way)); d != "" {
+				t.Errorf("writes: -want, +got:\n%s", d)
+			}
+			e.expect("by the settings", "Ready=True Succeeded@1: no handler had to be called", "observed 1 of 1")
+			stop()
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package conditions_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
+)
+
+var (
+	before = "2026-01-01T00:00:00Z"
+	now    = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
+	later  = "2026-02-03T04:05:06Z"
+)
+
+// item is a condition as it is written, of the second generation.
+func item(conditionType, status, reason, message, moved string) map[string]any {
+	return map[string]any{
+		"type": conditionType, "status": status, "reason": reason, "message": message, "lastTransitionTime": moved,
+		"observedGeneration": int64(2),
+	}
+}
+
+func object(status any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"generation": int64(2)}, "status": status}
+}
+
+// with is a status with a list of conditions, about the second generation.
+func with(items ...any) map[string]any {
+	return map[string]any{"conditions": items, "observedGeneration": int64(2)}
+}
+
+func usual(t *testing.T) conditions.Types {
+	t.Helper()
+	types, err := conditions.Named("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types
+}
+
+func TestApply(t *testing.T) {
+	ok := item("Ready", "True", "Succeeded", "all handlers have succeeded", before)
+	stalled := []any{
+		item("Ready", "False", "Failed", `handler "a" has failed for good: no`, before),
+		item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, before),
+	}
+	retried := []any{
+		item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, before),
+		item("Stalled", "False", "FailedBefore", `handler "a" has failed for good: no`, later),
+		item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+	}
+	done := conditions.Outcome{ID: "a", Attempts: 1, Succeeded: true}
+	failed := conditions.Outcome{ID: "a", Attempts: 1, Failed: true, Message: "no"}
+	waiting := conditions.Outcome{ID: "b", Attempts: 1, Message: "wait"}
+	for name, c := range map[string]struct {
+		reason   string
+		held     any
+		resumed  bool
+		outcomes []conditions.Outcome
+		want     any
+	}{
+		"all have succeeded at once": {
+			"nothing was told before", nil, false, []conditions.Outcome{done},
+			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+		},
+		"no handler is concerned": {
+			"others are to be able to wait for such objects, too", nil, false, nil,
+			with(item("Ready", "True", "Succeeded", "no handler had to be called", later)),
+		},
+		"again": {"what is so stays with its time", with(ok), false, []conditions.Outcome{done}, with(ok)},
+		"no handler for a change": {
+			"what was said remains said", with(ok), false, nil, with(ok),
+		},
+		"an error": {
+			"it is retried: Ready is False, and Reconciling True", with(ok), false, []conditions.Outcome{waiting},
+			with(
+				item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, later),
+				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+			),
+		},
+		"a success after an error": {
+			"Reconciling goes", with(
+				item("Ready", "False", "Retrying", "wait", before),
+				item("Reconciling", "True", "Retrying", "wait", before),
+			), false, []conditions.Outcome{done},
+			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+		},
+		"a handler that was not called yet": {
+			"by the lifecycle, or as the operator stops", nil, false, []conditions.Outcome{done, {ID: "b"}},
+			with(
+				item("Ready", "False", "Progressing", `handler "b" is not called yet`, later),
+				item("Reconciling", "True", "Progressing", `handler "b" is not called yet`, later),
+			),
+		},
+		"a failure for good": {
+			"kstatus takes Stalled for a failure", with(ok), false,
+			[]conditions.Outcome{failed, {ID: "c", Succeeded: true}},
+			with(
+				item("Ready", "False", "Failed", `handler "a" has failed for good: no`, later),
+				item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, later),
+			),
+		},
+		"a failure beside a retry": {
+			"there is still something to come, and the failure is not hidden", nil, false,
+			[]conditions.Outcome{failed, waiting},
+			with(
+				item("Ready", "False", "Retrying",
+					`handler "a" has failed for good: no; handler "b", attempt 1: wait`, later),
+				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+			),
+		},
+		"an object that does not fit": {
+			"no retry helps", nil, false, []conditions.Outcome{{ID: "a", Blocked: true, Message: "no number"}},
+			with(
+				item("Ready", "False", "Blocked", `handler "a" waits until the object is changed: no number`, later),
+				item("Stalled", "True", "Blocked", `handler "a" waits until the object is changed: no number`, later),
+			),
+		},
+		"a retry after a failure": {
+			"the failure is kept aside", with(stalled...), false, []conditions.Outcome{waiting}, with(retried...),
+		},
+		"that change is taken back": {
+			"the failure is what remains", with(retried...), false, nil, with(
+				item("Ready", "False", "Failed", `handler "a" has failed for good: no`, before),
+				item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, later),
+			),
+		},
+		"that change succeeds": {
+			"the failure is past", with(retried...), false, []conditions.Outcome{{ID: "b", Succeeded: true}},
+			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+		},
+		"no handler after a failure": {
+			"nobody has mended it", with(stalled...), false, nil, with(stalled...),
+		},
+		"another handler's resume after a failure": {
+			"a restart does not mend what it has not tried", with(stalled...), true,
+			[]conditions.Outcome{{ID: "b", Succeeded: true}}, with(stalled...),
+		},
+		"its own resume after a failure": {
+			"that has tried it again", with(stalled...), true, []conditions.Outcome{done},
+			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+		},
+		"others' conditions": {
+			"they stay, at their places and with their fields; what is there twice is there once",
+			map[string]any{"conditions": []any{
+				"odd", map[string]any{"type": "Other", "own": "x"},
+				map[string]any{"type": "Ready", "status": "True", "probed": "y"}, map[string]any{"type": "Ready"},
+				map[string]any{"type": "Last"},
+			}, "phase": "up"}, false, []conditions.Outcome{done},
+			map[string]any{"conditions": []any{
+				"odd", map[string]any{"type": "Other", "own": "x"},
+				map[string]any{
+					"type": "Ready", "status": "True", "reason": "Succeeded", "message": "all handlers have succeeded",
+					"lastTransitionTime": later, "observedGeneration": int64(2), "probed": "y",
+				},
+				map[string]any{"type": "Last"},
+			}, "phase": "up", "observedGeneration": int64(2)},
+		},
+		"conditions of another shape": {
+			"they are not ours to destroy", map[string]any{"conditions": map[string]any{"Ready": true}}, false,
+			[]conditions.Outcome{done}, map[string]any{"conditions": map[string]any{"Ready": true}},
+		},
+		"no mapping": {"so there is no place", "up", false, []conditions.Outcome{done}, map[string]any(nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := object(c.held)
+			got, changed := usual(t).Apply(
+				body, conditions.Report{Generation: 2, Resumed: c.resumed, Outcomes: c.outcomes}, now)
+			if d := cmp.Diff(c.want, any(got)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
+			}
+			if _, mapping := c.held.(map[string]any); mapping && changed == cmp.Equal(c.held, c.want) {
+				t.Errorf("%s: it says changed=%t", c.reason, changed)
+			}
+			if d := cmp.Diff(object(c.held), body); d != "" {
+				t.Errorf("the object itself has changed:\n%s", d)
+			}
+		})
+	}
+}
+
+// A handler that sets all conditions at once takes those of the framework away; their times go on.
+func TestTimesGoOn(t *testing.T) {
+	former := object(with(item("Ready", "True", "Succeeded", "all handlers have succeeded", before)))
+	report := conditions.Report{
+		Generation: 2, Outcomes: []conditions.Outcome{{ID: "a", Succeeded: true}}, Former: former,
+	}
+	status, _ := usual(t).Apply(object(map[string]any{"conditions": []any{}}), report, now)
+	if d := cmp.Diff(former["status"], any(status)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// The generation that somebody else has observed meanwhile is not taken back, unless the object is a restored one.
+func TestObservedGeneration(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason       string
+		held         any
+		seen, is, to int64
+	}{
+		"none":       {"it is written", nil, 3, 3, 3},
+		"behind":     {"it follows", int64(2), 3, 4, 3},
+		"ahead":      {"another operator was faster", int64(4), 3, 4, 4},
+		"impossible": {"it is of the object that this one was restored from", int64(9), 3, 4, 3},
+		"a default":  {"of a CRD, for kstatus", int64(-1), 3, 3, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := object(map[string]any{"observedGeneration": c.held})
+			body["metadata"] = map[string]any{"generation": c.is}
+			status, _ := usual(t).Apply(body, conditions.Report{Generation: c.seen}, now)
+			if status["observedGeneration"] != c.to {
+				t.Errorf("%s: %v", c.reason, status["observedGeneration"])
+			}
+		})
+	}
+	plain, _ := usual(t).Apply(map[string]any{}, conditions.Report{}, now)
+	list, _ := plain["conditions"].([]any)
+	if ready, _ := list[0].(map[string]any); ready["observedGeneration"] != nil || plain["observedGeneration"] != nil {
+		t.Errorf("a kind without generations: %v", plain)
+	}
+}
+
+func TestTextsAreBounded(t *testing.T) {
+	var many []conditions.Outcome
+	for range 100 {
+		many = append(many, conditions.Outcome{ID: "h", Attempts: 1, Message: strings.Repeat("ä", 4000)})
+	}
+	status, _ := usual(t).Apply(map[string]any{}, conditions.Report{Outcomes: many}, now)
+	list, _ := status["conditions"].([]any)
+	for _, one := range list {
+		text, _ := one.(map[string]any)["message"].(string)
+		if len(text) > 1024 || !strings.HasSuffix(text, "…") || strings.ContainsRune(text, '\uFFFD') {
+			t.Errorf("the message has %d bytes: %s", len(text), text)
+		}
+	}
+}

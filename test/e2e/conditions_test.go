@@ -1,0 +1,75 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// What only the real server can show: schemas as it tells them, a list that is a map, and what kubectl waits for.
+var _ = Describe("The conditions of objects", func() {
+	It("are what kubectl waits for, and are not written to kinds that have no place for them",
+		func(ctx context.Context) {
+			ns := namespace(ctx)
+			op := kopf.New("conditions.example.org", within(ns))
+			for _, plural := range []string{"gizmos", "gadgets", "sprockets"} {
+				things := kopf.ForResource(op, "e2e.example.org/v1", plural)
+				things.Conditions()
+				things.On("handle", kopf.CreateUpdateResume(), func(
+					_ context.Context, c *kopf.Change[kopf.Dynamic],
+				) error {
+					if c.Reason == kopf.ReasonCreate && c.Retry == 0 {
+						return kopf.Temporary(errors.New("in a moment"), 100*time.Millisecond)
+					}
+					if plural == "gizmos" {
+						c.Condition("Handled", "True", "Called", "by us")
+					}
+					return nil
+				})
+			}
+			running := start(op)
+			gizmo := raw("e2e.example.org/v1", "Gizmo", ns, "gizmo", map[string]any{"size": int64(1)})
+			gadget := gadget(ns, "gadget", map[string]any{"size": int64(1)})
+			sprocket := raw("e2e.example.org/v1", "Sprocket", ns, "sprocket", map[string]any{"size": int64(1)})
+			create(ctx, gizmo)
+			create(ctx, gadget)
+			create(ctx, sprocket)
+			await := func(condition string) {
+				GinkgoHelper()
+				wait := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "wait",
+					"--kubeconfig", userOf(ctx, "waiter", []string{"system:masters"}), "-n", ns, "gizmo/gizmo",
+					"--for=condition="+condition, "--timeout="+patience.String())
+				out, err := wait.CombinedOutput()
+				Expect(err).NotTo(HaveOccurred(), string(out))
+			}
+			await("Ready")
+			Expect(field(ctx, gizmo, "status", "observedGeneration")()).To(BeEquivalentTo(1))
+			Expect(running.requests.of("gizmo")).To(Equal([]string{"PATCH status", "PATCH", "PATCH status", "PATCH"}))
+			merge(ctx, gizmo, `{"spec":{"size":2}}`)
+			await("Ready") // of the new generation: kubectl compares them
+			await("Handled")
+			Expect(field(ctx, gizmo, "status", "observedGeneration")()).To(BeEquivalentTo(2))
+			Expect(field(ctx, gizmo, "status", "conditions")()).To(HaveLen(2))
+
+			for _, other := range []string{"gadget", "sprocket"} {
+				Eventually(func() []string { return running.requests.of(other) }).
+					Should(Equal([]string{"PATCH", "PATCH"}))
+			}
+			Expect(field(ctx, gadget, "metadata", "generation")()).To(BeEquivalentTo(1))
+			Expect(field(ctx, gadget, "status")()).To(BeNil())
+			Expect(field(ctx, sprocket, "status")()).To(BeNil())
+			logged := string(running.logs.Contents())
+			Expect(strings.Count(logged, "Cannot write conditions to the status of a kind")).To(Equal(2), logged)
+			Expect(logged).To(ContainSubstring("version v1 of the CRD gadgets.e2e.example.org"))
+			Expect(logged).To(ContainSubstring("the schema has no status.conditions"))
+		})
+})
