@@ -26,7 +26,6 @@ import (
 
 // levelled takes events of a level and above, about the objects as they are given.
 type levelled struct {
-	recorder
 	level slog.Level
 	posts []any
 }
