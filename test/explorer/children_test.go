@@ -61,6 +61,22 @@ func childOf(namespace, name string) *unstructured.Unstructured {
 	return child
 }
 
+// touch is somebody who deletes one child, and edits the others.
+func touch(w *world) {
+	for i, child := range w.children() {
+		if i == 0 {
+			if err := w.client.Delete(context.Background(), &child); client.IgnoreNotFound(err) != nil {
+				w.t.Errorf("deleting a child: %v", err)
+			}
+			continue
+		}
+		child.Object["data"] = map[string]any{"of": "nobody"}
+		if err := w.client.Update(context.Background(), &child); client.IgnoreNotFound(err) != nil && !isConflict(err) {
+			w.t.Errorf("editing a child: %v", err)
+		}
+	}
+}
+
 // collect is the garbage collector: it deletes children whose owner is no more.
 func collect(w *world) {
 	object := w.object()

@@ -212,6 +212,17 @@ var scenarios = map[string]scenario{
 		},
 		deleted: true, ensures: true, lasting: lasting,
 	},
+	"children-that-are-touched": {
+		register: func(l *life, s Selection) {
+			s.On("a", append([]kopf.Reason{kopf.ReasonResume}, anyChange...), l.ensures(time.Second))
+			kopf.Owns(s, childOf("", ""))
+		},
+		steps: []step{
+			{after: time.Second, do: create("abC")}, {after: 10 * time.Second, do: touch},
+			{after: 10 * time.Second, do: edit("bdC")}, {after: 10 * time.Second, do: touch},
+		},
+		carriers: []string{"a"}, resumes: map[string]bool{"a": true}, ensures: true, lasting: lasting,
+	},
 	"children-and-recreate":                recreated(2250 * time.Millisecond), // between a and b
 	"children-and-recreate-after-the-last": recreated(2400 * time.Millisecond), // as the handler returns
 }
