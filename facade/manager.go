@@ -33,7 +33,9 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer}
 	if op.owns() {
-		keeper.Owned, keeper.Watched = &owned.Children{Label: keeper.Label(), Guard: keeper}, op.watchesChildren
+		keeper.Owned, keeper.Watched = &owned.Children{
+			Label: keeper.Label(), Author: keeper, Repairer: keeper,
+		}, op.watchesChildren
 		keeper.Repaired = op.repairs()
 	}
 	return keeper

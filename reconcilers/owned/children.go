@@ -13,17 +13,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Guard knows what the children of an object are to be like. Its methods but Repair are called on the goroutines of
-// informers.
-type Guard interface {
+// Author knows what the operator itself makes of children. The methods are called on the goroutines of informers, too.
+type Author interface {
 	// Wrote tells whether this version of a child is what the operator itself made of it.
 	Wrote(child types.UID, version string) bool
+	// Gone is told of the end of a child.
+	Gone(child types.UID)
+}
+
+// Repairer knows what the children of an object are to be like. Its methods but Repair are called on the goroutines of
+// informers.
+type Repairer interface {
 	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone bool) bool
 	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.
 	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
-	// Gone is told of the end of a child.
-	Gone(child types.UID)
 	// Forget is told of an owner that is gone, or of which no handler is called any more.
 	Forget(owner types.UID)
 }
@@ -32,8 +36,9 @@ type Guard interface {
 type Children struct {
 	// Label is that of children with the uid of their owner, beside owner references.
 	Label string
-	// Guard knows what children are to be like.
-	Guard Guard
+	// Author makes children, and Repairer repairs them.
+	Author   Author
+	Repairer Repairer
 
 	mu     sync.Mutex
 	owners map[types.UID]*owner
@@ -147,7 +152,7 @@ func (r *Route) End() {
 // part forgets what the handlers of the owner were told.
 func (c *Children) part(uid types.UID, known *owner) {
 	known.route = nil
-	c.Guard.Forget(uid)
+	c.Repairer.Forget(uid)
 	for child, one := range known.children {
 		if one.told, one.listed = nil, true; one.gone {
 			delete(known.children, child)

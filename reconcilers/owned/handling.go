@@ -95,7 +95,7 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 		}
 	}
 	if result.Body != nil && !result.Released && ctx.Err() == nil && (h.Open == nil || h.Open()) {
-		if again := h.Children.Guard.Repair(ctx, result.Body, h.Events); again != nil {
+		if again := h.Children.Repairer.Repair(ctx, result.Body, h.Events); again != nil {
 			result.postpone(*again)
 		}
 	}

@@ -59,7 +59,7 @@ func (c *Children) news(uid types.UID, one *child, known *told) (news, bool) {
 		return item, false
 	case one.gone:
 		item.kind = Deleted
-	case before == item.version, c.Guard.Wrote(uid, item.version):
+	case before == item.version, c.Author.Wrote(uid, item.version):
 		return item, false
 	case before == "" && one.listed:
 		item.kind = Listed

@@ -44,7 +44,7 @@ func (s *Source) Seen(eventType string, object *unstructured.Unstructured) {
 	before, now := c.of[uid], c.ownersOf(object)
 	if eventType == Deleted {
 		now = nil
-		c.Guard.Gone(uid)
+		c.Author.Gone(uid)
 	}
 	for _, owner := range now {
 		if c.note(s, owner, object, eventType == Listed) {
@@ -81,7 +81,7 @@ func (c *Children) note(s *Source, uid types.UID, object *unstructured.Unstructu
 		known.children[object.GetUID()] = one
 	}
 	one.source, one.object, one.gone = s, object, false
-	drifted := c.Guard.Drifted(uid, object, false)
+	drifted := c.Repairer.Drifted(uid, object, false)
 	return known.route != nil && (drifted || known.route.tends(s))
 }
 
@@ -97,7 +97,7 @@ func (c *Children) lose(s *Source, uid types.UID, object *unstructured.Unstructu
 	}
 	one.object, one.gone = object, true
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
-	drifted := c.Guard.Drifted(uid, object, true)
+	drifted := c.Repairer.Drifted(uid, object, true)
 	routed := known.route != nil
 	if !routed || len(one.told) == 0 { // nobody has ever heard of it
 		delete(known.children, object.GetUID())

@@ -15,7 +15,7 @@ type application struct {
 	child   declared
 	uid     types.UID
 	version string
-	print   fingerprint // of what it became
+	became  fingerprint // of what it became
 
 	drift    drift
 	seen     string    // the version that has drifted
@@ -40,7 +40,7 @@ type applications struct {
 
 func newApplication(child declared, made *unstructured.Unstructured) *application {
 	return &application{
-		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), print: fingerprintOf(made.Object),
+		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), became: fingerprintOf(made.Object),
 	}
 }
 

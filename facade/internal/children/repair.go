@@ -18,7 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-var _ owned.Guard = (*Keeper)(nil)
+var (
+	_ owned.Author   = (*Keeper)(nil)
+	_ owned.Repairer = (*Keeper)(nil)
+)
 
 // The first repair is made at once, and each one soon after another doubles the delay: somebody else may be as
 // stubborn as we are.
@@ -48,7 +51,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 			one.drift = deleted
 		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil:
 			continue
-		case fingerprintOf(child.Object) == one.print:
+		case fingerprintOf(child.Object) == one.became:
 			one.drift = "" // maybe somebody has set it back
 			continue
 		default:
@@ -153,7 +156,7 @@ func (a *applications) settle(one *application, made *unstructured.Unstructured,
 	if one.seen == seen || !patching.Newer(one.seen, made.GetResourceVersion()) {
 		one.drift = ""
 	}
-	one.uid, one.version, one.print = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
+	one.uid, one.version, one.became = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
 }
 
 func (a *applications) anyDrifted(parent types.UID) bool { return len(a.drifted(parent)) > 0 }
