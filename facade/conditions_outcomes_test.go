@@ -95,7 +95,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
 				way, _, stop := e.run(c.register)
-				defer stop()
+				defer func() { stop() }()
 				e.build(map[string]any{"size": int64(1)})
 				told := e.told()
 				writes(way)

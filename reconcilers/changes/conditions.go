@@ -35,7 +35,7 @@ type Acceptance interface {
 	Refused(ctx context.Context, why error, lasting bool)
 }
 
-// tells tells whether the object of the cause is to tell of its handlers.
+// tells says whether the object of the cause is to tell of its handlers.
 func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
 		if matches, err := reporter.Matches(ctx, c); matches || err != nil {
