@@ -89,3 +89,56 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		}
 	})
 }
+
+// In a pause, reviews are answered still, and with what is in the indices now.
+func TestAdmissionInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, on := newShared(t), &socketless{http.NewServeMux()}
+		op := kopf.New("test.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}})
+		var calls atomic.Int64
+		widgets := kopf.For(op, &Widget{})
+		widgets.On("handle", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, func(context.Context, *Change) error {
+			calls.Add(1)
+			return nil
+		})
+		sizes := kopf.NewIndex(widgets, "sizes", func(_ context.Context, w *Widget) (map[int64]string, error) {
+			return map[int64]string{int64(w.Spec.Size): w.Name}, nil
+		})
+		widgets.Validate("size", func(context.Context, *Admission) error {
+			return kopf.Deny(403, "%d of size 2", len(sizes.Get(2)))
+		})
+		m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(s.server)), ctrl.Options{
+			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+			WebhookServer: on,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := op.SetupWithManager(m); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Start(ctx) }()
+		want := func(when, message string, called int64) {
+			t.Helper()
+			status, verdict := on.post(t, "/test.example.org/validate/size", request(nil))
+			if status != 200 || verdict.Status == nil || verdict.Status.Message != message || calls.Load() != called {
+				t.Errorf("%s: got %d %v, and %d calls", when, status, verdict.Status, calls.Load())
+			}
+		}
+		time.Sleep(time.Minute)
+		want("before", "0 of size 2", 1)
+		s.stay(120)
+		time.Sleep(time.Minute)
+		s.resize(2)
+		time.Sleep(30 * time.Second)
+		want("in the pause", "1 of size 2", 1)
+		time.Sleep(2 * time.Minute)
+		want("after it", "1 of size 2", 2)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
