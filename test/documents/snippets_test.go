@@ -35,7 +35,7 @@ func TestSnippets(t *testing.T) {
 		"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
-		"docs/events.md": "var cloud interface{ Create(context.Context, string) (string, error) }\n",
+		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
 	} {
