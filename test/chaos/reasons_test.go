@@ -18,6 +18,10 @@ const moment = 3 * time.Second
 // takeOverWait is how long operators of ours wait for those of Kopf.
 const takeOverWait = 5 * time.Second
 
+// beat is how long an operator of Kopf has no record, if somebody has removed it, by default: it writes it when the
+// lifetime is about to end, and does not look.
+const beat = 15 * time.Second
+
 // reasons are tried in this order. docs/peering.md tells of them; what has none is a failure.
 var reasons = []reason{
 	{"an operator of ours was frozen, and wrote nothing afterwards", func(a *account, o overlap) bool {
@@ -32,6 +36,13 @@ var reasons = []reason{
 		return slices.ContainsFunc(o.kopfs(), func(c *call) bool {
 			return a.happened("", c.began-moment, c.began, func(e event) bool {
 				return e.Kind == removed && e.By != c.about.By
+			})
+		})
+	}},
+	{"a frozen peer had removed the record of Kopf, which wrote it again later", func(a *account, o overlap) bool {
+		return slices.ContainsFunc(o.kopfs(), func(c *call) bool {
+			return a.happened(c.about.By, o.second.began-beat, o.second.began, func(e event) bool {
+				return e.Kind == removed
 			})
 		})
 	}},
