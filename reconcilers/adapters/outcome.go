@@ -66,9 +66,20 @@ func mustEnd(cause error) bool {
 	return errors.Is(cause, execution.ErrUnmatched) || errors.Is(cause, execution.ErrDeleted)
 }
 
-// Ending is the cause for which functions must end when the context of their pass has ended: the operator is paused, or
+// Running gives the context of a function that is called in a pass: with the values of the pass, and until cancel is
+// called, or that of the pass ends. Then its cause says why functions must end.
+func Running(pass context.Context) (running context.Context, cancel context.CancelCauseFunc) {
+	running, end := context.WithCancelCause(context.WithoutCancel(pass))
+	forget := context.AfterFunc(pass, func() { end(ending(pass)) })
+	return running, func(cause error) {
+		forget()
+		end(cause)
+	}
+}
+
+// ending is the cause for which functions must end when the context of their pass has ended: the operator is paused, or
 // it exits. It is an exit for them as well if others go on with their objects.
-func Ending(ctx context.Context) error {
+func ending(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return execution.ErrPaused
 	}

@@ -138,12 +138,10 @@ func (i *invocation) run(ctx context.Context) error {
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
 	i.interval = pass.handling.checkpoint()
-	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	running, cancel := adapters.Running(ctx) // it ends apart from the loop below, which may be busy with a write
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
-	// Apart from the loop below, which may be busy with a write.
-	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
 	i.wait(ctx, i.handler.Start(running, i.attempt))
 	pass.exiting = pass.exiting || !pass.handling.mayBegin(ctx) // the function may have heard of it first
 	return i.runner.conclude(i.attempt)

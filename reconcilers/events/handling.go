@@ -112,9 +112,8 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 	a := execution.New(handler.Description, c, c.Body)
 	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
 	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
-	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
 	handler.Run(running, a)
 	return a
 }

@@ -145,9 +145,8 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
 	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache
 	a.Call.Child = runtime.DeepCopyJSON(one.object.Object)
-	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(adapters.Ending(ctx)) })()
 	handler.Run(running, a)
 	if a.Outcome.Aborted && !a.Outcome.Blocked {
 		return
