@@ -30,7 +30,7 @@ DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/de
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e test/memapi test/interop test/chaos)
+SUITES = $(wildcard test/e2e facade/facadetest/memapi test/interop test/chaos)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
@@ -88,10 +88,11 @@ test-newest: gotest ## Run the unit tests with the newest versions of what go.mo
 	$(GO) vet $(NEWEST) ./test/...; \
 	$(TEST) -- $(NEWEST) $(LIMIT) $$packages
 
+# What it builds is no input that the test cache knows of.
 .PHONY: weight
 weight: ## Tell what a project takes on with this module, and fail if that is more than it should be.
 	$(call say,what is added to a program with controller-runtime alone)
-	@$(GO) test -v $(LIMIT) ./test/weight
+	@$(GO) test -v -count 1 $(LIMIT) ./test/weight
 
 .PHONY: test-envtest
 test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.

@@ -16,8 +16,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets"}

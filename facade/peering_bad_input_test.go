@@ -6,7 +6,7 @@ import (
 	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 // Whole programs go on whatever is wrong with their peering: they act, or wait until it is mended, and end gracefully.

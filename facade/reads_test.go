@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // readers has a handler of each sort of the operator read a widget, and notes what came of it.

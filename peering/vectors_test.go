@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 

@@ -15,12 +15,12 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // newManager makes a manager that talks to nobody before it starts.

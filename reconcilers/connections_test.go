@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 // watched counts the watches that are open on a resource, or on all of them.

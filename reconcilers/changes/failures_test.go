@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // forbidden refuses all writes for a while.

@@ -27,8 +27,8 @@ func Overlay(root, into string) (string, error) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && entry.Name() == "testdata":
-				return filepath.SkipDir
+			case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "facadetest"):
+				return filepath.SkipDir // the test kit is in no product
 			case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil
 			}

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/deafness"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // figures are the times of a run: by default of a short one.

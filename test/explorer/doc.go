@@ -7,5 +7,5 @@
 // each disturbance of the API: a sample of these courses by default, all of them with `make explore`. It never sleeps
 // for real: a manager, the API server in memory and the clock run in a bubble.
 //
-// Neighbours: test/memapi is the API server; test/e2e kills real processes, less often.
+// Neighbours: facade/facadetest/memapi is the API server; test/e2e kills real processes, less often.
 package explorer

@@ -5,5 +5,5 @@
 // and does it still go when it is deleted? The forgeries are random, by seed; each run has an honest twin of the same
 // sizes, which says what may be spent. It never sleeps for real.
 //
-// Neighbours: test/memapi is the API server; test/explorer is about deaths and failures instead of malice.
+// Neighbours: facade/facadetest/memapi is the API server; test/explorer is about deaths and failures instead of malice.
 package forgery

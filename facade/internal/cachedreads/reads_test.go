@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // program is a manager on a connection of which the requests for config maps are counted, and can be refused.

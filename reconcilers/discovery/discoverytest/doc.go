@@ -2,5 +2,5 @@
 //
 // It is apart because the tests of several packages ask the same questions. It never watches and has no objects.
 //
-// Neighbours: test/memapi is a whole API server; this is for what a whole one never says.
+// Neighbours: facade/facadetest/memapi is a whole API server; this is for what a whole one never says.
 package discoverytest

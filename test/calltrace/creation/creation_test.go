@@ -15,8 +15,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
-	"github.com/kopf-runtime/kopf-runtime/test/memapi"
 )
 
 // TestCreation writes the calls into the file that CALLTRACE names, if it names one.
