@@ -19,19 +19,23 @@ import (
 // Every folder of examples with an expected.txt is run as its README says: its object is created, updated and deleted,
 // and the operator's lines must match the expressions that stand below each step.
 var _ = Describe("The examples", func() {
+	for _, folder := range examples() {
+		story := steps(filepath.Join(folder, "expected.txt"))
+		It(filepath.Base(folder)+" does what it shows", func(ctx context.Context) { play(ctx, folder, story) })
+	}
+})
+
+// examples are the folders of those that say what to expect of them.
+func examples() []string {
 	folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "expected.txt"))
 	if err != nil || len(folders) == 0 {
 		panic("there are no examples: this suite must be run in its folder")
 	}
-	folders = append(folders, filepath.Join("..", "..", "facade", "rules", "example", "expected.txt"))
-	for _, expected := range folders {
-		folder := filepath.Dir(expected)
-		It(filepath.Base(folder)+" does what it shows", func(ctx context.Context) {
-			play(ctx, folder, steps(expected))
-		})
+	for i, expected := range folders {
+		folders[i] = filepath.Dir(expected)
 	}
-
-})
+	return append(folders, filepath.Join("..", "..", "facade", "rules", "example"))
+}
 
 // step is one thing done to the object of an example, or to others around it, and what the operator must say to it.
 type step struct {
@@ -147,17 +151,6 @@ func install(crds string) {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	Expect(err).NotTo(HaveOccurred())
-}
-
-func build(folder string) string {
-	GinkgoHelper()
-	GinkgoWriter.Println("building", folder)
-	program := filepath.Join(GinkgoT().TempDir(), "operator")
-	command := exec.Command("go", "build", "-o", program, ".") //nolint:gosec // the folders are ours
-	command.Dir = folder                                       // which may be of another module
-	output, err := command.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(output))
-	return program
 }
 
 // run starts a program with credentials of its own. It is killed at the latest with the spec.

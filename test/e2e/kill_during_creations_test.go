@@ -62,7 +62,7 @@ func gadgetsIn(ctx context.Context, ns string) []unstructured.Unstructured {
 var _ = Describe("An operator that is killed again and again", func() {
 	It("in a burst of creations loses nothing, and repeats nothing that was written", func(ctx context.Context) {
 		ns, objects := namespace(ctx), []*unstructured.Unstructured(nil)
-		program := programPath()
+		program := build(own)
 		for i := range burst {
 			objects = append(objects, gadget(ns, fmt.Sprintf("burst-%d", i), map[string]any{"size": int64(1)}))
 		}

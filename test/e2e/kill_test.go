@@ -18,21 +18,10 @@ import (
 // process starts the program of test/e2e/operator.
 func process(ns string, env ...string) *gexec.Session {
 	GinkgoHelper()
-	return run(programPath(), env, "-n", ns)
+	return run(build(own), env, "-n", ns)
 }
 
-var builtProgram, builtKubeconfig string
-
-func programPath() string {
-	GinkgoHelper()
-	if builtProgram == "" {
-		GinkgoWriter.Println("building the operator that is going to be killed")
-		path, err := gexec.Build("github.com/kopf-runtime/kopf-runtime/test/e2e/operator")
-		Expect(err).NotTo(HaveOccurred())
-		builtProgram = path
-	}
-	return builtProgram
-}
+var builtKubeconfig string
 
 func kubeconfigPath() string {
 	GinkgoHelper()
@@ -51,7 +40,7 @@ func kubeconfigPath() string {
 
 // cleanProcesses removes what was built for the processes.
 func cleanProcesses() {
-	gexec.CleanupBuildArtifacts()
+	Expect(endBuilds()).To(Succeed())
 	if builtKubeconfig != "" {
 		Expect(os.RemoveAll(filepath.Dir(builtKubeconfig))).To(Succeed())
 	}
@@ -108,7 +97,7 @@ var _ = Describe("An operator that is killed", func() {
 
 	It("loses no result if that happens between the status and the rest", func(ctx context.Context) {
 		ns := namespace(ctx)
-		first := run(programPath(), []string{"E2E_DIE_IN=" + ns})
+		first := run(build(own), []string{"E2E_DIE_IN=" + ns})
 		obj := widget(ns, "between", map[string]any{"size": int64(1)})
 		create(ctx, obj)
 		Eventually(first).Should(gexec.Exit())

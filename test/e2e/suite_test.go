@@ -40,6 +40,11 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	logf.SetLogger(loggerTo(GinkgoWriter))
+	var ahead []string
+	if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) == 0 {
+		ahead = append(examples(), own) // all of them are asked for
+	}
+	Expect(buildAhead(ahead...)).To(Succeed())
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
