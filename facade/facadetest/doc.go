@@ -1,0 +1,2 @@
+// Package facadetest is the test kit.
+package facadetest

@@ -1,0 +1,207 @@
+package facadetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// judged is a test that is watched: its failures are kept, and its end is called by hand.
+type judged struct {
+	testing.TB
+	failures []string
+	cleanups []func()
+}
+
+// fatal ends a judged test.
+type fatal struct{}
+
+func (j *judged) Helper() {}
+func (j *judged) Errorf(f string, args ...any) {
+	j.failures = append(j.failures, fmt.Sprintf(f, args...))
+}
+func (j *judged) Cleanup(end func()) { j.cleanups = append(j.cleanups, end) }
+func (j *judged) Fatal(args ...any) {
+	j.failures = append(j.failures, fmt.Sprint(args...))
+	panic(fatal{})
+}
+func (j *judged) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatal{}) }
+
+// judge runs a test with its cleanups, and gives what it has failed with.
+func judge(t *testing.T, test func(t testing.TB)) string {
+	t.Helper()
+	j := &judged{TB: t}
+	func() {
+		defer func() {
+			if ended := recover(); ended != nil && ended != any(fatal{}) {
+				panic(ended)
+			}
+		}()
+		test(j)
+	}()
+	for i := len(j.cleanups) - 1; i >= 0; i-- {
+		j.cleanups[i]()
+	}
+	return strings.Join(j.failures, "\n")
+}
+
+// greeter is an operator that logs the names of config maps, and does what else the test wants with them.
+func greeter(handle func(ctx context.Context) error) *kopf.Operator {
+	op := kopf.New("greeter")
+	kopf.ForResource(op, "configmaps").OnCreate("greet", func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		log.FromContext(ctx).Info("Hello " + c.Object.GetName())
+		if handle == nil {
+			return nil
+		}
+		return handle(ctx)
+	})
+	return op
+}
+
+func TestARunningOperator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		if code := r.ExitCode(); code != -1 {
+			t.Errorf("the exit code of a running operator is %d", code)
+		}
+		createConfigMap(t, server, "world")
+		r.Await("Hello world", time.Minute)
+		if err := r.Stop(); err != nil {
+			t.Errorf("stopping it: %v", err)
+		}
+		if err, code := r.Stop(), r.ExitCode(); err != nil || code != 0 {
+			t.Errorf("stopped again: %v, exit code %d", err, code)
+		}
+		if !strings.Contains(r.Stderr(), "Hello world") || r.Output() != r.Stderr() || r.Stdout() != "" {
+			t.Errorf("the log is not all of the output, which is\n%s\nand to stdout\n%s", r.Output(), r.Stdout())
+		}
+	})
+}
+
+func TestWhatFailsATest(t *testing.T) {
+	deaf := func(released <-chan struct{}) func(context.Context) error {
+		return func(context.Context) error { <-released; return nil }
+	}
+	broken := func() *kopf.Operator {
+		op := greeter(nil)
+		op.OnStartup("open", func(context.Context, *kopf.Startup) error {
+			return kopf.Permanent(errors.New("the door is locked"))
+		})
+		return op
+	}
+	cases := map[string]struct {
+		reason string
+		test   func(t testing.TB, server *memapi.Server)
+		want   []string // in the failure; none means that there is none
+	}{
+		"Nothing": {
+			reason: "an operator that nobody has stopped is stopped with the test",
+			test: func(t testing.TB, server *memapi.Server) {
+				facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server))).Ready()
+			},
+		},
+		"NotReady": {
+			reason: "an operator that does not start is told with its error, and the test does not go on",
+			test: func(t testing.TB, server *memapi.Server) {
+				facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server))).Ready()
+				t.Errorf("the test has gone on")
+			},
+			want: []string{"the operator has ended before it was ready", "the door is locked", "its last lines:\n"},
+		},
+		"Unseen": {
+			reason: "an operator that ends by itself while the test does other things is no success",
+			test: func(t testing.TB, server *memapi.Server) {
+				<-facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server))).Ended()
+			},
+			want: []string{"the operator has ended by itself", "the door is locked"},
+		},
+		"Seen": {
+			reason: "an error that the test has got is the test's: it may be what it wants",
+			test: func(t testing.TB, server *memapi.Server) {
+				r := facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server)))
+				<-r.Ended()
+				if err := r.Stop(); err == nil || r.ExitCode() != 1 {
+					t.Errorf("the error is %v, the exit code %d", err, r.ExitCode())
+				}
+			},
+		},
+		"NotWritten": {
+			reason: "a text that does not come ends the test with what came instead",
+			test: func(t testing.TB, server *memapi.Server) {
+				r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
+				r.Await("Goodbye", time.Hour)
+				t.Errorf("the test has gone on")
+			},
+			want: []string{`the operator has not written "Goodbye" in 1h0m0s; its last lines:` + "\n", "level=INFO"},
+		},
+		"Hanging": {
+			reason: "a function that does not listen to its context is named with its place",
+			test: func(t testing.TB, server *memapi.Server) {
+				released := make(chan struct{})
+				t.Cleanup(func() { close(released) })
+				r := facadetest.Start(t, greeter(deaf(released)), facadetest.Against(memapi.Config(server)),
+					facadetest.StopWithin(time.Second))
+				r.Ready()
+				createConfigMap(t, server, "world")
+				r.Await("Hello world", time.Minute)
+			},
+			want: []string{
+				"the operator has not stopped in 1s: 1 of its functions have not returned",
+				"facadetest_test.TestWhatFailsATest", "runner_test.go:",
+			},
+		},
+		"Args": {
+			reason: "what is for programs is told, not ignored",
+			test: func(t testing.TB, server *memapi.Server) {
+				facadetest.Start(t, greeter(nil), facadetest.Args("run"))
+			},
+			want: []string{"Args and Env are for StartProgram"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				got := judge(t, func(t testing.TB) { tc.test(t, server) })
+				if (got == "") != (len(tc.want) == 0) {
+					t.Errorf("%s: the test has failed with %q", tc.reason, got)
+				}
+				for _, want := range tc.want {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s: the failure lacks %q:\n%s", tc.reason, want, got)
+					}
+				}
+				if strings.Contains(got, "has gone on") {
+					t.Errorf("%s: the test has gone on", tc.reason)
+				}
+			})
+		})
+	}
+}
+
+func createConfigMap(t testing.TB, server *memapi.Server, name string) {
+	t.Helper()
+	user, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if err := user.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
