@@ -12,6 +12,8 @@ LIFETIME   ?= 15s
 SEED       ?=
 TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
+TESTS      ?= all
+BASE       ?= origin/main
 GOVULNDB   ?= https://vuln.go.dev
 
 # Every module is told its own go.mod: a workspace around this folder must not mix them.
@@ -42,6 +44,7 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 .DEFAULT_GOAL := help
 .SUFFIXES:
 
+comma := ,
 empty :=
 space := $(empty) $(empty)
 say = @printf '\n== %s\n' "$(1)"
@@ -52,9 +55,9 @@ say = @printf '\n== %s\n' "$(1)"
 help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)'
+		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -160,6 +163,19 @@ chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then
 	@set -e; assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
 	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
+
+.PHONY: mutants
+mutants: ## Change the code of PACKAGES in small ways, and list what no test notices: storage and reconcilers, or one of them.
+	$(call say,small changes of the code$(comma) tried with TESTS=$(TESTS): all that import a package$(comma) own$(comma) or packages)
+	@nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(filter ./...,$(PACKAGES)),./storage/... ./reconcilers/...,$(PACKAGES))
+
+.PHONY: mutants-changed
+# A minute for what a branch adds: what does not fit in is told. Without a branch there is nothing to do.
+mutants-changed: ## The same for the lines that were changed since BASE, for a minute.
+	$(call say,small changes of the lines that were changed since $(BASE))
+	@base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
+		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	$(GO) run ./test/mutants -since "$$base" -for 60s ./storage/... ./reconcilers/...
 
 .PHONY: deafness
 deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// campaign tries the changes of one package.
+type campaign struct {
+	module  module
+	target  *target
+	folder  string
+	overlay string
+	workers int
+	told    time.Time
+}
+
+// try builds the tests that import a package, one program after the other, until every change of it has been noticed.
+// It is no error if the time is over: what was not tried then is untried.
+func (m module) try(ctx context.Context, t *target, o options) error {
+	folder, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return fmt.Errorf("making a folder for test programs: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, told: time.Now()}
+	if c.overlay, err = t.overlay(folder); err != nil {
+		return err
+	}
+	testing, err := m.testing(ctx, t.path, o.tests)
+	if err != nil {
+		return err
+	}
+	for _, path := range testing {
+		if len(c.alive()) == 0 {
+			break
+		}
+		if err := c.tryWith(ctx, path); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			say("%s: the time is over", t.path)
+			return nil
+		}
+	}
+	for _, one := range c.alive() {
+		if one.outcome == untried {
+			one.outcome = unreached
+		}
+	}
+	return nil
+}
+
+func (c *campaign) alive() []*mutant {
+	var alive []*mutant
+	for _, one := range c.target.mutants {
+		if one.alive() {
+			alive = append(alive, one)
+		}
+	}
+	return alive
+}
+
+func (c *campaign) tryWith(ctx context.Context, path string) error {
+	program, err := c.build(ctx, path)
+	if err != nil || program == nil {
+		return err
+	}
+	defer func() { _ = os.Remove(program.file) }()
+	if err := program.record(ctx, c); err != nil {
+		return err
+	}
+	var reached []*mutant
+	for _, one := range c.alive() {
+		if len(program.reaching[one.id]) > 0 {
+			reached = append(reached, one)
+		}
+	}
+	c.inParallel(len(reached), func(i int) {
+		one := reached[i]
+		if program.notices(ctx, one.id) {
+			one.outcome = killed
+		} else if ctx.Err() == nil {
+			one.outcome = survived
+			one.tests = append(one.tests, c.module.relative(program.dir))
+		}
+	}, func(done int) {
+		c.progress("%d of %d changes tried that its tests reach", done, len(reached), program)
+	})
+	return nil
+}
+
+// inParallel does n things with all workers, and tells after each how many are done.
+func (c *campaign) inParallel(n int, do, tell func(i int)) {
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	next, done := 0, 0
+	for range c.workers {
+		group.Go(func() {
+			for {
+				lock.Lock()
+				i := next
+				next++
+				lock.Unlock()
+				if i >= n {
+					return
+				}
+				do(i)
+				lock.Lock()
+				done++
+				tell(done)
+				lock.Unlock()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// progress tells how far it is, at most every five seconds.
+func (c *campaign) progress(format string, done, all int, with *program) {
+	if now := time.Now(); now.Sub(c.told) > 5*time.Second || c.told.IsZero() {
+		c.told = now
+		say("%s with ./%s: "+format, c.target.path, c.module.relative(with.dir), done, all)
+	}
+}

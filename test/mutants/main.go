@@ -1,0 +1,138 @@
+// Command mutants measures how strong the tests are: it changes the code in small ways and asks whether a test notices.
+//
+//	go run ./test/mutants [-since COMMIT] [-for 60s] [-tests all|own|PACKAGES] PACKAGES
+//
+// It stands apart from the mutation testers that exist, as those run either the tests of the changed package alone, or
+// all tests of the module for each change, and here much of an engine is shown by tests a package higher. All changes
+// of a package are compiled at once, each behind a switch, and a test program is built once. It is recorded which of
+// its tests reach which change, and a change is tried with those that reach it, the quick ones first. The tree is never
+// touched: the changed files are an overlay of the build.
+//
+// Changes that nobody could notice are listed in equivalent.txt, with the reason.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+type options struct {
+	root, equivalent, since, tests string
+	limit                          time.Duration
+	workers                        int
+	killed, unreached              int
+}
+
+var (
+	errWeak  = errors.New("there are changes that no test notices")
+	errStale = errors.New("the list of equivalent changes is out of date")
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.root, "root", ".", "the folder of the module")
+	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
+	flag.StringVar(&o.since, "since", "", "only what was changed since this commit; then every survivor is a failure")
+	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
+	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and tell what was not tried; 0 is never")
+	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
+	flag.IntVar(&o.killed, "killed", 95, "how many percent of the changes that tests reach have to be noticed")
+	flag.IntVar(&o.unreached, "unreached", 5, "how many percent of the changes may be reached by no test")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := o.run(ctx, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) run(ctx context.Context, patterns []string) error {
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return fmt.Errorf("finding the module: %w", err)
+	}
+	module := module{root: root}
+	changed, err := o.changes(ctx, module)
+	if err != nil || o.since != "" && len(changed) == 0 {
+		return err
+	}
+	listed, err := readEquivalents(filepath.Join(root, o.equivalent))
+	if err != nil {
+		return err
+	}
+	packages, err := module.packages(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	if o.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.limit)
+		defer cancel()
+	}
+	return o.measure(ctx, module, packages, listed, changed)
+}
+
+// changes are the lines that differ from the commit of -since, by file; it says so if there are none.
+func (o options) changes(ctx context.Context, m module) (lines, error) {
+	if o.since == "" {
+		return nil, nil
+	}
+	changed, err := m.changedLines(ctx, o.since)
+	if err == nil && len(changed) == 0 {
+		say("nothing was changed since %s", o.since)
+	}
+	return changed, err
+}
+
+func (o options) measure(
+	ctx context.Context, m module, packages []listedPackage, listed equivalents, changed lines,
+) error {
+	var report report
+	for _, one := range packages {
+		if o.since != "" && !changed.touch(m.relative(one.Dir)) {
+			continue
+		}
+		target, err := m.load(ctx, one)
+		if err != nil {
+			return err
+		}
+		target.mutants = listed.without(target.mutants)
+		if o.since != "" {
+			target.mutants = changed.only(target.mutants)
+		}
+		if len(target.mutants) == 0 {
+			continue
+		}
+		if err := m.try(ctx, target, o); err != nil {
+			return fmt.Errorf("trying the changes of %s: %w", one.ImportPath, err)
+		}
+		report.add(os.Stdout, m.relative(one.Dir), target.mutants)
+	}
+	report.table(os.Stdout)
+	return o.verdict(report, listed.stale(m.root))
+}
+
+// verdict is an error if the tests are too weak, or if the list is out of date: only the files that were looked at can
+// tell the latter.
+func (o options) verdict(r report, stale []string) error {
+	var err error
+	for _, one := range stale {
+		say("%s: is listed as equivalent, but the code does not have it any more: remove it, or write it anew", one)
+		err = errStale
+	}
+	if o.since != "" && r.survivors() > 0 || o.since == "" && r.weak(o.killed, o.unreached) {
+		err = errors.Join(errWeak, err)
+	}
+	return err
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "mutants: "+format+"\n", args...) }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// report has the figures of every package.
+type report struct{ rows []row }
+
+type row struct {
+	dir                                       string
+	all, killed, survived, unreached, untried int
+}
+
+// killedPercent is that of the changes which a test reaches; with none of these there is nothing to complain of.
+func (r row) killedPercent() int { return percent(r.killed, r.killed+r.survived, 100) }
+
+func (r row) unreachedPercent() int { return percent(r.unreached, r.all, 0) }
+
+func percent(part, of, none int) int {
+	if of == 0 {
+		return none
+	}
+	return 100 * part / of
+}
+
+// add writes down a package, and lists what no test has noticed.
+func (r *report) add(to io.Writer, dir string, mutants []*mutant) {
+	one := row{dir: dir, all: len(mutants)}
+	count := map[outcome]*int{
+		killed: &one.killed, survived: &one.survived, unreached: &one.unreached, untried: &one.untried,
+	}
+	for _, mutant := range mutants {
+		*count[mutant.outcome]++
+		switch mutant.outcome {
+		case survived:
+			_, _ = fmt.Fprintf(to, "%v survived the tests of %s\n", mutant, strings.Join(mutant.tests, ", "))
+		case unreached:
+			_, _ = fmt.Fprintf(to, "%v is reached by no test\n", mutant)
+		}
+	}
+	r.rows = append(r.rows, one)
+}
+
+func (r *report) table(to io.Writer) {
+	if len(r.rows) == 0 {
+		return
+	}
+	slices.SortStableFunc(r.rows, func(a, b row) int { return cmp.Compare(a.dir, b.dir) })
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(out, "package\tchanges\tkilled\tsurvived\tnot reached\tnot tried")
+	for _, one := range r.rows {
+		_, _ = fmt.Fprintf(
+			out, "%s\t%d\t%d %%\t%d\t%d %%\t%d\n", one.dir, one.all, one.killedPercent(), one.survived,
+			one.unreachedPercent(), one.untried,
+		)
+	}
+	_ = out.Flush()
+}
+
+func (r *report) survivors() int {
+	sum := 0
+	for _, one := range r.rows {
+		sum += one.survived + one.unreached
+	}
+	return sum
+}
+
+// weak says whether a package has less than so many percent killed, or more than so many not reached.
+func (r *report) weak(killed, unreached int) bool {
+	return slices.ContainsFunc(r.rows, func(one row) bool {
+		return one.killedPercent() < killed || one.unreachedPercent() > unreached
+	})
+}

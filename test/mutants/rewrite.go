@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// site is a piece of the source that is replaced by one with switches. Sites are nested, as expressions are.
+type site struct {
+	start, end int
+	render     func(text part) string
+}
+
+// part is a piece of a file that is being rewritten.
+type part struct {
+	code       *source
+	start, end int
+	// itself is the site that is being rendered.
+	itself *site
+}
+
+// inside is the source of the piece, with the switches of what is nested in it.
+func (p part) inside() string {
+	var text strings.Builder
+	position := p.start
+	for _, one := range p.code.sites {
+		if one == p.itself || one.start < position || one.end > p.end {
+			continue
+		}
+		text.Write(p.code.text[position:one.start])
+		text.WriteString(one.render(part{code: p.code, start: one.start, end: one.end, itself: one}))
+		position = one.end
+	}
+	text.Write(p.code.text[position:p.end])
+	return text.String()
+}
+
+// within is a node of the piece, with its switches.
+func (s *search) within(p part, node ast.Node) string {
+	p.start, p.end = s.offset(node.Pos()), s.offset(node.End())
+	return p.inside()
+}
+
+// plain is a node as it stands in the source.
+func (s *search) plain(node ast.Node) string {
+	return string(s.code.text[s.offset(node.Pos()):s.offset(node.End())])
+}
+
+// switches is what is added to the package. A switch that is asked for the first time says so in a file, if there is
+// one: it is written at once, as nobody tells a program that it is about to end.
+const switches = `package %s
+
+import (
+	"os"
+	"strconv"
+	"sync/atomic"
+)
+
+var (
+	mutantChosen, _ = strconv.Atoi(os.Getenv("MUTANT"))
+	mutantRecord    = mutantOpen(os.Getenv("MUTANTS_RECORD"))
+	mutantReached   [%d]atomic.Bool
+)
+
+func mutantOpen(name string) *os.File {
+	file, _ := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return file
+}
+
+func mutantOn(id int) bool {
+	if mutantRecord != nil && !mutantReached[id].Swap(true) {
+		mutantRecord.WriteString(strconv.Itoa(id) + "\n")
+	}
+	return mutantChosen == id
+}
+
+func mutantOff(id int) bool { return mutantChosen != id }
+`
+
+// overlay writes the package with all its switches into a folder, and returns the file that tells the compiler so.
+func (t *target) overlay(folder string) (string, error) {
+	replaced := map[string]string{}
+	write := func(path, text string) error {
+		replaced[path] = filepath.Join(folder, filepath.Base(path))
+		return os.WriteFile(replaced[path], []byte(text), 0o600)
+	}
+	err := write(filepath.Join(t.dir, "mutants_switches.go"), fmt.Sprintf(switches, t.name, t.count+1))
+	for _, file := range t.files {
+		if err == nil && len(file.sites) > 0 {
+			err = write(file.path, file.rewritten())
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the changed files: %w", err)
+	}
+	path := filepath.Join(folder, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the overlay: %w", err)
+	}
+	return path, nil
+}
+
+func (s *source) rewritten() string {
+	return part{code: s, end: len(s.text)}.inside()
+}
