@@ -40,6 +40,7 @@ func main() {
 
 func register(op *kopf.Operator, servers *fleet) {
 	dbs := kopf.For(op, &v1.Database{})
+	dbs.Conditions() // kubectl wait --for=condition=Ready
 	// Handlers of fields are called for deletions as well, with what has changed just before: these are not.
 	alive := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.DeletionTimestamp.IsZero() })
 	hosted := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.Status.Host != "" })

@@ -29,7 +29,7 @@ func (p provisioner) provision(ctx context.Context, c *Change) error {
 	if primary := c.Outcome("primary"); primary.State == kopf.SubFailed {
 		return kopf.Permanentf("there is no server: %s", primary.Message)
 	}
-	enter(c, v1.PhaseReady)
+	enter(c, v1.PhaseServing)
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 		enter(c, v1.PhaseUpgrading)
 		return unfinished
 	}
-	enter(c, v1.PhaseReady)
+	enter(c, v1.PhaseServing)
 	if failed != nil {
 		c.Warn("UpgradeFailed", failed.Error())
 		return kopf.Permanent(failed)
@@ -65,24 +65,20 @@ func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 
 // report makes conditions of the outcomes. The error is that of the first step that has failed.
 func report(c *Change, steps []step) (failed error) {
-	conditions := make([]metav1.Condition, 0, len(steps))
 	for _, s := range steps {
 		outcome := c.Outcome(s.id)
-		condition := metav1.Condition{Type: s.condition, Message: outcome.Message}
 		switch outcome.State {
 		case kopf.SubSucceeded:
-			condition.Status, condition.Reason = metav1.ConditionTrue, "Succeeded"
+			c.Condition(s.condition, metav1.ConditionTrue, "Succeeded", "")
 		case kopf.SubFailed:
-			condition.Status, condition.Reason = metav1.ConditionFalse, "Failed"
+			c.Condition(s.condition, metav1.ConditionFalse, "Failed", outcome.Message)
 			if failed == nil {
 				failed = errors.New(s.id + ": " + outcome.Message)
 			}
 		default:
-			condition.Status, condition.Reason = metav1.ConditionUnknown, "Pending"
+			c.Condition(s.condition, metav1.ConditionUnknown, "Pending", outcome.Message)
 		}
-		conditions = append(conditions, condition)
 	}
-	setConditions(c, conditions...)
 	return failed
 }
 

@@ -56,7 +56,7 @@ func (w watchman) watch(ctx context.Context, r *Run) error {
 		}
 		if (lag > 0) != (before > 0) {
 			log.FromContext(ctx).Info("The replicas fall behind or catch up", "lag", lag)
-			setConditions(r, inSync(lag))
+			tellOfReplicas(r, lag)
 			if err := r.Flush(ctx); err != nil {
 				return err
 			}
@@ -65,10 +65,11 @@ func (w watchman) watch(ctx context.Context, r *Run) error {
 	}
 }
 
-func inSync(lag time.Duration) metav1.Condition {
+// tellOfReplicas is a condition of our own: what daemons and timers find out is none of Ready's.
+func tellOfReplicas(r *Run, lag time.Duration) {
 	if lag > 0 {
-		behind := "The replicas are behind by " + lag.String()
-		return metav1.Condition{Type: "InSync", Status: metav1.ConditionFalse, Reason: "Behind", Message: behind}
+		r.Condition("InSync", metav1.ConditionFalse, "Behind", "the replicas are behind by "+lag.String())
+		return
 	}
-	return metav1.Condition{Type: "InSync", Status: metav1.ConditionTrue, Reason: "CaughtUp"}
+	r.Condition("InSync", metav1.ConditionTrue, "CaughtUp", "")
 }

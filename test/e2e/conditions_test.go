@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -43,20 +45,12 @@ var _ = Describe("The conditions of objects", func() {
 			create(ctx, gizmo)
 			create(ctx, gadget)
 			create(ctx, sprocket)
-			await := func(condition string) {
-				GinkgoHelper()
-				wait := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "wait",
-					"--kubeconfig", userOf(ctx, "waiter", []string{"system:masters"}), "-n", ns, "gizmo/gizmo",
-					"--for=condition="+condition, "--timeout="+patience.String())
-				out, err := wait.CombinedOutput()
-				Expect(err).NotTo(HaveOccurred(), string(out))
-			}
-			await("Ready")
+			awaitCurrent(ctx, gizmo, "condition=Ready")
 			Expect(field(ctx, gizmo, "status", "observedGeneration")()).To(BeEquivalentTo(1))
 			Expect(running.requests.of("gizmo")).To(Equal([]string{"PATCH status", "PATCH", "PATCH status", "PATCH"}))
 			merge(ctx, gizmo, `{"spec":{"size":2}}`)
-			await("Ready") // of the new generation: kubectl compares them
-			await("Handled")
+			awaitCurrent(ctx, gizmo, "condition=Ready") // of the new generation: kubectl compares them
+			awaitCurrent(ctx, gizmo, "condition=Handled")
 			Expect(field(ctx, gizmo, "status", "observedGeneration")()).To(BeEquivalentTo(2))
 			Expect(field(ctx, gizmo, "status", "conditions")()).To(HaveLen(2))
 
@@ -73,3 +67,19 @@ var _ = Describe("The conditions of objects", func() {
 			Expect(logged).To(ContainSubstring("the schema has no status.conditions"))
 		})
 })
+
+// awaitCurrent has kubectl wait for the object, as people do who have just changed it. What it finds must be about that
+// change, and not be left of the state before.
+func awaitCurrent(ctx context.Context, obj *unstructured.Unstructured, what string) {
+	GinkgoHelper()
+	kind := strings.ToLower(obj.GetKind()) + "." + obj.GroupVersionKind().Group
+	wait := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "wait",
+		"--kubeconfig", kubeconfigPath(), "-n", obj.GetNamespace(), kind+"/"+obj.GetName(), "--for="+what,
+		"--timeout="+patience.String())
+	out, err := wait.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	found := obj.DeepCopy()
+	Expect(api.Get(ctx, client.ObjectKeyFromObject(obj), found)).To(Succeed())
+	observed, _, _ := unstructured.NestedInt64(found.Object, "status", "observedGeneration")
+	Expect(observed).To(Equal(found.GetGeneration()), what)
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // Every folder of examples with an expected.txt is run as its README says: its object is created, updated and deleted,
-// and the operator's lines must match the expressions that stand below each step.
+// what kubectl waits for must come, and the operator's lines must match the expressions that stand below each step.
 var _ = Describe("The examples", func() {
 	for _, folder := range examples() {
 		story := steps(filepath.Join(folder, "expected.txt"))
@@ -41,6 +41,7 @@ func examples() []string {
 type step struct {
 	verb  string
 	patch string // or the file that has the others
+	waits []string
 	lines []string
 }
 
@@ -58,6 +59,8 @@ func steps(expected string) []step {
 			(verb == "apply" || verb == "remove" || verb == "refuse") && strings.HasSuffix(patch, ".yaml"),
 			verb == "refuse" && (strings.HasPrefix(patch, "{") || patch == "delete"):
 			all = append(all, step{verb: verb, patch: patch})
+		case verb == "wait" && strings.Contains(patch, "="):
+			all[len(all)-1].waits = append(all[len(all)-1].waits, patch)
 		default:
 			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
 		}
@@ -97,6 +100,9 @@ func play(ctx context.Context, folder string, steps []step) {
 		case "refuse":
 			refuse(ctx, folder, ns, obj, s)
 			continue
+		}
+		for _, what := range s.waits {
+			awaitCurrent(ctx, obj, what)
 		}
 		for _, line := range s.lines {
 			Eventually(func() string {

@@ -26,8 +26,8 @@ type Phase string
 
 // The phases of a database; it has none before it is provisioned.
 const (
-	// PhaseReady is a database that takes connections.
-	PhaseReady Phase = "Ready"
+	// PhaseServing is a database that takes connections.
+	PhaseServing Phase = "Serving"
 	// PhaseUpgrading is a database that takes none, as its version changes.
 	PhaseUpgrading Phase = "Upgrading"
 )
@@ -52,7 +52,11 @@ type DatabaseStatus struct {
 	// LastBackup is the name of the last one.
 	// +optional
 	LastBackup string `json:"lastBackup,omitempty"`
-	// Conditions has one for each step of the last upgrade, and InSync for the replicas.
+	// ObservedGeneration is the generation that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions has Ready; Reconciling and Stalled where they say something; one for each step of the last upgrade; and
+	// InSync for the replicas.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -63,6 +67,7 @@ type DatabaseStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.host`
@@ -72,6 +77,7 @@ type Database struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec DatabaseSpec `json:"spec"`
+	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status DatabaseStatus `json:"status,omitempty"`
 }

@@ -62,7 +62,19 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 	if missing, err := unmatched(warnings, output); missing != "" || err != nil {
 		return errors.Join(fmt.Errorf("no warning of kubectl matched %q for %q", missing, act.Verb), err)
 	}
-	defer s.Report.Waiting("waiting for the handler of "+act.Verb, "")()
+	for _, what := range act.Waits {
+		if err := s.kubectl(ctx, s.waiting(what)...); err != nil {
+			return err
+		}
+	}
+	return s.follow(ctx, operator, act.Verb, awaited, lines)
+}
+
+// follow waits until the operator has said all lines.
+func (s *Session) follow(
+	ctx context.Context, operator *process.Process, verb string, awaited []<-chan string, lines []string,
+) error {
+	defer s.Report.Waiting("waiting for the handler of "+verb, "")()
 	timer := time.NewTimer(s.patience())
 	defer timer.Stop()
 	for i, seen := range awaited {
@@ -70,11 +82,11 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 		case <-seen:
 		case <-timer.C:
 			return fmt.Errorf("no handler fired for %q within %s: no line of the operator matched %q",
-				act.Verb, s.patience(), lines[i])
+				verb, s.patience(), lines[i])
 		case <-operator.Done():
-			return fmt.Errorf("waiting for the handler of %q: %w: %w", act.Verb, ErrOperatorEnded, ending(operator))
+			return fmt.Errorf("waiting for the handler of %q: %w: %w", verb, ErrOperatorEnded, ending(operator))
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the handler of %q: %w", act.Verb, context.Cause(ctx))
+			return fmt.Errorf("waiting for the handler of %q: %w", verb, context.Cause(ctx))
 		}
 	}
 	return nil

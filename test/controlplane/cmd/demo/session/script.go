@@ -20,6 +20,8 @@ type Act struct {
 	Patch string
 	// File has the objects to be applied or removed; it is in the folder of the example.
 	File string
+	// Waits are what kubectl is to wait for then, one after the other, as by its option --for.
+	Waits []string
 	// Lines are regular expressions for what the operator is to say then, in any order; those that begin with
 	// "Warning: " are for what kubectl is to say, as are all of what is refused.
 	Lines []string
@@ -38,9 +40,9 @@ func (s *Session) acts() []Act {
 }
 
 // Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
-// <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then the expressions of what
-// follows. What stands under "restart" and "stop" is left out: a demonstration has one operator, which it ends without
-// looking. An example without the file has no acts of its own.
+// <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then "wait <for>" for what kubectl
+// is to wait for, and the expressions of what follows. What stands under "restart" and "stop" is left out: a
+// demonstration has one operator, which it ends without looking. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
@@ -70,6 +72,9 @@ func Script(example string) (acts []Act, err error) {
 			left = false
 			acts = append(acts, Act{Verb: verb})
 		case left:
+		case verb == "wait" && len(acts) > 0 && strings.Contains(patch, "="):
+			last := &acts[len(acts)-1]
+			last.Waits = append(last.Waits, patch)
 		case len(acts) == 0:
 			return nil, fmt.Errorf("reading %s: %q stands under no step", file, line)
 		default:
@@ -118,4 +123,9 @@ func (s *Session) arguments(act Act) []string {
 	default:
 		return []string{"apply", "-f", s.object()}
 	}
+}
+
+// waiting are the arguments of kubectl for what it is to wait for.
+func (s *Session) waiting(what string) []string {
+	return []string{"wait", "-f", s.object(), "--for=" + what, "--timeout", s.patience().String()}
 }

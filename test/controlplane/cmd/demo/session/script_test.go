@@ -42,6 +42,14 @@ func TestScript(t *testing.T) {
 				{Verb: "refuse", Lines: []string{"C"}},
 			},
 		},
+		"Waits": {
+			reason: "people wait for conditions before they go on",
+			text:   "create\nwait condition=Ready\nA\nrestart\nwait condition=Up\nupdate {}\nwait for it\n",
+			want: []session.Act{
+				{Verb: "create", Waits: []string{"condition=Ready"}, Lines: []string{"A"}},
+				{Verb: "update", Patch: "{}", Lines: []string{"wait for it"}},
+			},
+		},
 		"Words": {
 			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
 			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it"}}},

@@ -3,8 +3,6 @@ package main
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
@@ -33,15 +31,4 @@ func enter(h Handling, phase v1.Phase) {
 	}
 	h.Patch(func(db *v1.Database) { db.Status.Phase = phase })
 	h.Info(string(phase), "The database is "+string(phase))
-}
-
-// setConditions leaves the other ones alone.
-func setConditions(h Handling, conditions ...metav1.Condition) {
-	generation := h.Current().Generation
-	h.Patch(func(db *v1.Database) {
-		for _, condition := range conditions {
-			condition.ObservedGeneration = generation
-			meta.SetStatusCondition(&db.Status.Conditions, condition)
-		}
-	})
 }
