@@ -187,7 +187,7 @@ takeover: ## Tell how long a paused operator takes to take over 20,000 handled o
 
 .PHONY: children
 children: ## Tell what 1,000 objects with three children each cost, beside the same on controller-runtime by hand.
-	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^TestEnsureFigures$$' -timeout 10m ./facade
+	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.
