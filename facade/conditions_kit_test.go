@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -77,7 +78,7 @@ func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dyna
 ) {
 	e.t.Helper()
 	op := kopf.New(name, given...)
-	register(kopf.ForResource(op, "test.example.org/v1", "houses"))
+	register(kopf.ForResource(op, e.apiVersion(), e.houses.Plural))
 	way, log = e.api.Connect(), &lines{}
 	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
 		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
@@ -96,6 +97,10 @@ func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dyna
 	return way, log, func() { cancel(); <-done }
 }
 
+func (e conditional) apiVersion() string {
+	return schema.GroupVersion{Group: e.houses.Group, Version: e.houses.Version}.String()
+}
+
 // settle is longer than a start takes, and than the requests of any pass; but shorter than the delays of retries.
 func (e conditional) settle() { time.Sleep(2 * time.Second); synctest.Wait() }
 
@@ -105,7 +110,7 @@ func (e conditional) build(spec map[string]any) {
 	people, err := memapi.NewClient(e.api, e.houses)
 	if err == nil {
 		err = people.Create(e.t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "test.example.org/v1", "kind": "House", "spec": spec,
+			"apiVersion": e.apiVersion(), "kind": e.houses.Kind, "spec": spec,
 			"metadata": map[string]any{"name": "home", "namespace": "default"},
 		}})
 	}

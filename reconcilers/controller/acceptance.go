@@ -84,6 +84,9 @@ func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resour
 	}
 	a := d.acceptanceOf(r)
 	a.mu.Lock()
+	if !a.resource.Interchangeable(r) {
+		a.said = "" // another definition: what is missing in it is told, even if it was before
+	}
 	a.resource, a.types = r, d.Settings.typesOf(r)
 	a.mu.Unlock()
 	a.inspect(ctx)

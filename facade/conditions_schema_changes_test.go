@@ -1,0 +1,87 @@
+package facade_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// redefine has the CRD of houses changed while the operator runs.
+func (e conditional) redefine(edit func(r *memapi.Resource)) {
+	changed := e.houses
+	edit(&changed)
+	e.api.Install(changed)
+	e.api.Put(definitions, map[string]any{"metadata": map[string]any{"name": "houses.test.example.org", "uid": "h"}})
+}
+
+// retried has the handler of a house called that many times more, and gives how often its status was written for that.
+func (e conditional) retried(way *memapi.Connection, times int) (written int) {
+	way.Drain()
+	for range times {
+		time.Sleep(time.Minute)
+		e.settle()
+	}
+	return countStatus(way)
+}
+
+func withoutSubresource(r *memapi.Resource) { r.StatusSubresource = false }
+func withoutConditions(r *memapi.Resource)  { r.StatusFields = []string{"phase"} }
+func asItWas(*memapi.Resource)              {}
+
+// A status that becomes a subresource is written to at once, without a restart. Where it is none any more, nothing is
+// written: that would be a new generation each time.
+func TestConditionsFollowTheSubresource(t *testing.T) {
+	inConditional(t, withoutSubresource, func(e conditional) {
+		way, log, stop := e.run(retrying)
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		for round := 1; round <= 2; round++ {
+			if n := e.retried(way, 3); n > 0 || len(log.with(notWritten)) != round {
+				t.Errorf("round %d, without: %d writes of the status, %q", round, n, log.with(notWritten))
+			}
+			generation := e.house().GetGeneration()
+			e.redefine(func(r *memapi.Resource) { r.StatusSubresource = true })
+			if n := e.retried(way, 3); n < 3 || n > 4 || len(e.told()) != 3 || len(log.with(notWritten)) != round {
+				t.Errorf("round %d, with: %d writes, %q, %q", round, n, e.told(), log.with(notWritten))
+			}
+			e.redefine(asItWas)
+			e.retried(way, 1)
+			if now := e.house().GetGeneration(); now != generation {
+				t.Errorf("round %d: the generation has moved from %d to %d", round, generation, now)
+			}
+		}
+	})
+}
+
+// A schema is no reason to handle all objects anew, so nobody is told of it: it is looked at every ten minutes while it
+// does not fit, and found out by what becomes of a write when it does not any more.
+func TestConditionsFollowTheSchema(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		way, log, stop := e.run(retrying)
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		e.redefine(withoutConditions)
+		if n := e.retried(way, 10); n != 1 {
+			t.Errorf("%d writes of the status are dropped, want one to find out", n)
+		}
+		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
+			t.Errorf("when the schema is lost: %q", told)
+		}
+		if n := e.retried(way, 30); n > 0 || len(e.told()) != 1 {
+			t.Errorf("%d writes in half an hour without a schema: %q", n, e.told())
+		}
+		told := log.with(notWritten)
+		if len(told) != 2 || !strings.Contains(told[1], "the schema has no status.conditions") {
+			t.Errorf("when the schema is looked at: %q", told)
+		}
+		e.redefine(asItWas)
+		if n := e.retried(way, 12); n == 0 || n > 12 || len(e.told()) != 3 {
+			t.Errorf("when the schema fits again: %d writes, %q", n, e.told())
+		}
+		if again := log.with(notWritten); len(again) != len(told) {
+			t.Errorf("when the schema fits again: %q", again)
+		}
+	})
+}
