@@ -55,11 +55,8 @@ type DatabaseStatus struct {
 	// ObservedGeneration is the generation that the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions has Ready; Reconciling and Stalled where they say something; one for each step of the last upgrade; and
-	// InSync for the replicas.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
+	// Conditions has Ready; Reconciling and Stalled where they say something; one for each step of the last upgrade;
+	// and InSync for the replicas. +listType=map +listMapKey=type +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
