@@ -56,7 +56,10 @@ type DatabaseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions has Ready; Reconciling and Stalled where they say something; one for each step of the last upgrade;
-	// and InSync for the replicas. +listType=map +listMapKey=type +optional
+	// and InSync for the replicas.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
