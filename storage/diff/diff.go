@@ -212,9 +212,9 @@ func (c *comparison) differ(before, after map[string]any) bool {
 }
 
 func (c *comparison) differing(before, after any) bool {
-	beforeMapping, beforeOK := before.(map[string]any)
-	afterMapping, afterOK := after.(map[string]any)
-	if beforeOK && afterOK && beforeMapping != nil && afterMapping != nil {
+	beforeMapping, _ := before.(map[string]any)
+	afterMapping, _ := after.(map[string]any)
+	if beforeMapping != nil && afterMapping != nil {
 		return c.differ(beforeMapping, afterMapping)
 	}
 	return !Equal(before, after)
