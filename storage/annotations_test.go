@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,6 +122,23 @@ func TestAnnotateOnce(t *testing.T) {
 			}
 			if delta := cmp.Diff(tc.want, tc.patch); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	full := strings.Repeat("x", 256)
+	cases := map[string]struct{ reason, text, want string }{
+		"Short": {reason: "There is nothing to leave out.", text: "x", want: "x"},
+		"Full":  {reason: "An ellipsis would only make it longer.", text: full, want: full},
+		"Long":  {reason: "Messages are read by people.", text: full + "y", want: full + "…"},
+		"Cut":   {reason: "Half a character is no text.", text: full[1:] + "ü", want: full[1:] + "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := storage.Excerpt(tc.text); got != tc.want {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -55,6 +55,18 @@ func TestWithout(t *testing.T) {
 			path:   []string{"a", "b", "c"},
 			want:   object{"d": int64(2)},
 		},
+		"Neighbours": {
+			reason: "What stands beside the way stays at every depth, and what is removed is gone at all of them.",
+			tree:   object{"a": object{"b": object{"c": int64(1), "d": int64(2)}, "e": int64(3)}, "f": int64(4)},
+			path:   []string{"a", "b", "c"},
+			want:   object{"a": object{"b": object{"d": int64(2)}, "e": int64(3)}, "f": int64(4)},
+		},
+		"LastOfOneParent": {
+			reason: "A mapping that becomes empty goes, but not the one above it, which has something else.",
+			tree:   object{"a": object{"b": object{"c": int64(1)}, "d": int64(2)}},
+			path:   []string{"a", "b", "c"},
+			want:   object{"a": object{"d": int64(2)}},
+		},
 		"EmptyParent": {
 			reason: "Kopf does not tell a mapping that became empty from one that was.",
 			tree:   object{"a": object{}},
@@ -155,6 +167,10 @@ func TestTrim(t *testing.T) {
 		"Zero":        {reason: "It counts as nothing.", essence: object{"status": int64(0)}, want: object{}},
 		"ZeroFloat":   {reason: "It counts as nothing.", essence: object{"status": 0.0}, want: object{}},
 		"False":       {reason: "It counts as nothing.", essence: object{"status": false}, want: object{}},
+		"Foreign": {
+			reason: "What is not of JSON is not known to be nothing.", essence: object{"status": uint8(0)},
+			want: object{"status": uint8(0)},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -84,8 +84,8 @@ func TestMarshal(t *testing.T) {
 			want: `[0.1,0.0001,1e-05,1e-07,5e-324]`,
 		},
 		"Numbers": {
-			reason: "They are text already.", value: list{json.Number("1"), json.Number("-1.50e3")},
-			want: `[1,-1.50e3]`,
+			reason: "They are text already.", value: list{json.Number("0"), json.Number("9"), json.Number("-1.50e3")},
+			want: `[0,9,-1.50e3]`,
 		},
 		"Html": {
 			reason: "It is for people, not for browsers.", value: "<a href='x'>&</a>/", want: `"<a href='x'>&</a>/"`,
@@ -96,6 +96,10 @@ func TestMarshal(t *testing.T) {
 			want: `"\n\r\t\b\f\u0000\u001f\u007f"`,
 		},
 		"Latin": {reason: "All but ASCII is escaped.", value: "Ünï", want: `"\u00dcn\u00ef"`},
+		"Bounds": {
+			reason: "The last printable character of ASCII, and the first one beyond it.", value: " ~\u0080",
+			want: `" ~\u0080"`,
+		},
 		"Separators": {
 			reason: "They are not ASCII either.", value: "\u2028\u2029\ufffd", want: `"\u2028\u2029\ufffd"`,
 		},

@@ -193,6 +193,14 @@ func TestDepth(t *testing.T) {
 		"NullsOnBothSides": {
 			reason: "So are two of them.", before: m{"a": m{"b": nil}}, after: m{"a": m{"c": nil}},
 		},
+		"OtherKind": {
+			reason: "A list is no mapping either.", before: m{"a": m{"b": []any{}}}, after: m{"a": m{"b": m{}}},
+			full: true, left: true, right: true,
+		},
+		"NilMapping": {
+			reason: "A nil mapping is null, not empty.", before: m{"a": m{"b": m(nil)}}, after: m{"a": m{"b": m{}}},
+			full: true, left: true, right: true,
+		},
 		"Kind": {
 			reason: "A mapping is no list.", before: m{"a": m{"b": m{}}}, after: m{"a": m{"b": []any{}}}, full: true,
 			left: true, right: true,

@@ -33,8 +33,13 @@ func TestEqual(t *testing.T) {
 			reason: "2^53+1 has no float; its rounding differs", a: int64(1<<53 + 1), b: float64(1 << 53),
 		},
 		"MaxInteger": {reason: "2^63 is above all integers", a: int64(math.MaxInt64), b: float64(1 << 63)},
-		"Infinity":   {reason: "no integer is infinite", a: int64(math.MinInt64), b: math.Inf(-1)},
-		"Fraction":   {reason: "a fraction is no integer", a: int64(1), b: 1.5},
+		"BelowAll": {
+			reason: "2^63 becomes the least of all integers where it is converted", a: int64(math.MinInt64),
+			b: float64(1 << 63),
+		},
+		"NotANumberAndOne": {reason: "only one of them is a number", a: math.NaN(), b: 1.5},
+		"Infinity":         {reason: "no integer is infinite", a: int64(math.MinInt64), b: math.Inf(-1)},
+		"Fraction":         {reason: "a fraction is no integer", a: int64(1), b: 1.5},
 		"HugeLiterals": {
 			reason: "numbers beyond floats count by their text", a: json.Number("1e999"), b: json.Number("2e999"),
 		},
@@ -50,6 +55,9 @@ func TestEqual(t *testing.T) {
 		"GoFloats":     {reason: "handwritten values may have Go's floats", a: float32(0.5), b: 0.5, want: true},
 		"Literal": {
 			reason: "numbers kept as text are numbers", a: json.Number("1.0"), b: int64(1), want: true,
+		},
+		"IntegerLiteral": {
+			reason: "numbers kept as text are numbers", a: json.Number("1"), b: int64(1), want: true,
 		},
 		"SameHugeLiterals": {
 			reason: "the same text is the same number", a: json.Number("1e999"), b: json.Number("1e999"), want: true,

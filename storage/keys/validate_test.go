@@ -50,14 +50,19 @@ func TestValidateID(t *testing.T) {
 			reason: "the record would overwrite the diff-base", id: "last-handled-configuration",
 			want: "framework's own",
 		},
-		"Marker":   {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
-		"Touch":    {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
-		"Remedy":   {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},
-		"Simple":   {reason: "a usual id", id: "create_fn"},
-		"Field":    {reason: "a handler of a field", id: "fn/spec.field"},
-		"Nested":   {reason: "a local function of Python", id: "outer.<locals>.fn"},
-		"Long":     {reason: "the digest makes it short enough", id: strings.Repeat("handler/", 30) + "fn"},
-		"LongTail": {reason: "what the cut removes cannot be refused", id: strings.Repeat("x", 64) + "_"},
+		"Marker": {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
+		"Touch":  {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
+		"Children": {
+			reason: "the record would be taken for a list of children", id: "children-of.fn", want: "framework's own",
+		},
+		"RunChildren": {reason: "so would this one", id: "children-of-run.fn", want: "framework's own"},
+		"LastDigit":   {reason: "digits may be last", id: "step-9"},
+		"Remedy":      {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},
+		"Simple":      {reason: "a usual id", id: "create_fn"},
+		"Field":       {reason: "a handler of a field", id: "fn/spec.field"},
+		"Nested":      {reason: "a local function of Python", id: "outer.<locals>.fn"},
+		"Long":        {reason: "the digest makes it short enough", id: strings.Repeat("handler/", 30) + "fn"},
+		"LongTail":    {reason: "what the cut removes cannot be refused", id: strings.Repeat("x", 64) + "_"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

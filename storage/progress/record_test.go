@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/utils/ptr"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -137,6 +138,49 @@ func TestRecordFields(t *testing.T) {
 		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).Fields()["started"],
 	); delta != "" {
 		t.Errorf("times are in UTC, to the microsecond, -want, +got:\n%s", delta)
+	}
+}
+
+// What was read in a form of its own is written anew even if nothing has changed: others read our form alone.
+func TestForeign(t *testing.T) {
+	const own, respelled = "2024-05-06T07:08:09.123456+00:00", "2024-05-06T07:08:09.123456"
+	cases := map[string]struct {
+		reason          string
+		record          string
+		inText, inField bool
+	}{
+		"Own": {reason: "It is as we write it.", record: `{"started":"` + own + `","retries":1}`},
+		"Respelled": {
+			reason: "The same time is written otherwise.", record: `{"started":"` + respelled + `"}`,
+			inText: true, inField: true,
+		},
+		"OneOfTwo": {
+			reason: "One time is enough, wherever it stands.",
+			record: `{"started":"` + respelled + `","stopped":"` + own + `"}`, inText: true, inField: true,
+		},
+		"UnknownKey": {
+			reason: "A text is replaced as a whole, and is to have no other keys; fields are merged.",
+			record: `{"retries":1,"color":"red"}`, inText: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inText, err := progress.Annotations{}.Fetch(annotated(object{"kopf.zalando.org/fn": tc.record}), "fn")
+			if err != nil {
+				t.Fatalf("fetching the annotation: %v", err)
+			}
+			fields, err := storage.Parse(tc.record)
+			if err != nil {
+				t.Fatalf("parsing the record: %v", err)
+			}
+			inField, err := progress.DecodeRecord(fields)
+			if err != nil {
+				t.Fatalf("decoding the fields: %v", err)
+			}
+			if got := []bool{inText.Foreign(), inField.Foreign()}; !cmp.Equal([]bool{tc.inText, tc.inField}, got) {
+				t.Errorf("%s\ngot %v as text and as fields, want %v and %v", tc.reason, got, tc.inText, tc.inField)
+			}
+		})
 	}
 }
 

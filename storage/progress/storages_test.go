@@ -173,6 +173,46 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 	}
 }
 
+// Who may write the status alone must not skip a deletion, nor undo what was handled (deviation D-status-rights).
+func TestStatusIsBelievedOnlyOfNewObjects(t *testing.T) {
+	const own = "kopf.zalando.org/fn"
+	cases := map[string]struct {
+		reason   string
+		metadata object
+		want     bool
+	}{
+		"New": {reason: "Nothing says that it was handled.", want: true},
+		"Deleted": {
+			reason:   "A deletion would be skipped.",
+			metadata: object{"deletionTimestamp": "2024-05-06T07:08:09Z"},
+		},
+		"Remembered": {
+			reason:   "It was handled since Kopf has moved to annotations.",
+			metadata: object{"annotations": object{"kopf.zalando.org/last-handled-configuration": "{}"}},
+		},
+		"OwnIsNull": {
+			reason:   "The handler's own annotation says nothing, and nothing of other handlers.",
+			metadata: object{"annotations": object{own: "null"}}, want: true,
+		},
+		"OtherPrefix": {
+			reason:   "It is of an operator whose prefix only begins as ours.",
+			metadata: object{"annotations": object{"kopf.zalando.organic/fn": "{}"}}, want: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			body := inStatus(object{"fn": object{"retries": int64(2)}})
+			if tc.metadata != nil {
+				body["metadata"] = tc.metadata
+			}
+			record, err := progress.Smart{}.Fetch(body, "fn")
+			if (record != nil) != tc.want || err != nil {
+				t.Errorf("%s\ngot %v with error %v, want a record: %v", tc.reason, record, err, tc.want)
+			}
+		})
+	}
+}
+
 // A status that was patched keeps what the patch does not name: a new record names everything.
 func TestStatusForgetsFormerKeys(t *testing.T) {
 	patch := object{}

@@ -142,9 +142,13 @@ func (s *search) negated(of ast.Expr) {
 	s.site(of, func(part part) string { return fmt.Sprintf("(mutantOn(%d) != (%s))", id, part.inside()) })
 }
 
-// literal is a bool that is returned.
+// literal is a bool that is returned, but not beside an error: nobody looks at it there.
 func (s *search) literal(of *ast.Ident) {
-	if _, is := s.parent().(*ast.ReturnStmt); !is || of.Name != "true" && of.Name != "false" {
+	returned, is := s.parent().(*ast.ReturnStmt)
+	if !is || of.Name != "true" && of.Name != "false" {
+		return
+	}
+	if last := s.info.Types[returned.Results[len(returned.Results)-1]]; !last.IsNil() && isError(last.Type) {
 		return
 	}
 	if s.info.Uses[of] != types.Universe.Lookup(of.Name) || s.info.Types[of].Type != types.Typ[types.Bool] {
@@ -152,4 +156,9 @@ func (s *search) literal(of *ast.Ident) {
 	}
 	id := s.mutant(of.Pos(), "return "+of.Name, "return !"+of.Name)
 	s.site(of, func(part) string { return fmt.Sprintf("(mutantOn(%d) != %s)", id, of.Name) })
+}
+
+func isError(of types.Type) bool {
+	wanted, is := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+	return is && types.Implements(of, wanted)
 }

@@ -63,6 +63,12 @@ func TestSearch(t *testing.T) {
 			code:   condition + "a = false; if i := true; i { return i }; return false }",
 			want:   []string{"`i` to `!i`", "`return false` to `return !false`"},
 		},
+		"beside an error": {
+			reason: "nobody looks at it",
+			code: "package p\n\nfunc f(err error) (bool, error) " +
+				"{ if nil == err { return true, nil }; return false, err }",
+			want: []string{"`nil == err` to `nil != err`", "`return true` to `return !true`"},
+		},
 		"numbers": {
 			reason: "not the plus of strings",
 			code:   condition + "_ = s + s; _ = i*k + -i; return a }",
