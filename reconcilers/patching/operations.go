@@ -142,7 +142,7 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	if reviewed == nil {
 		reviewed = map[string]any{}
 	}
-	if _, err := mergeReviewed(reviewed, p.Merge, nil); err != nil {
+	if err := mergeReviewed(reviewed, p.Merge, nil); err != nil {
 		return nil, fmt.Errorf("merging the patch into the reviewed body: %w", err)
 	}
 	after, err := applyTransforms(reviewed, p.Transforms)
@@ -152,48 +152,45 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	return operations(body, after), nil
 }
 
-// mergeReviewed merges into the held mapping itself. It tells whether the patch removes a key at any depth, so that
-// the caller drops empty parents.
-func mergeReviewed(held, merge map[string]any, path []string) (pruning bool, err error) {
+// mergeReviewed merges into the held mapping itself.
+func mergeReviewed(held, merge map[string]any, path []string) error {
 	for key, change := range merge {
 		switch change := change.(type) {
 		case nil:
 			delete(held, key)
-			pruning = true
 		case map[string]any:
-			pruned, err := descend(held, key, change, append(path[:len(path):len(path)], key))
-			if err != nil {
-				return false, err
+			if err := descend(held, key, change, append(path[:len(path):len(path)], key)); err != nil {
+				return err
 			}
-			pruning = pruning || pruned
 		default:
 			held[key] = diff.Copy(change)
 		}
 	}
-	return pruning, nil
+	return nil
 }
 
-func descend(held map[string]any, key string, change map[string]any, path []string) (pruning bool, err error) {
+func descend(held map[string]any, key string, change map[string]any, path []string) error {
 	if leafless(change) {
-		return false, nil
+		return nil
 	}
 	value, present := held[key]
 	child, isMapping := value.(map[string]any)
 	switch {
 	case present && !isMapping:
-		return false, fmt.Errorf("%s is not a mapping in the body, but is one in the patch", strings.Join(path, "."))
+		return fmt.Errorf("%s is not a mapping in the body, but is one in the patch", strings.Join(path, "."))
 	case !present:
 		child = map[string]any{}
 	}
-	if pruning, err = mergeReviewed(child, change, path); err != nil {
-		return false, err
+	if err := mergeReviewed(child, change, path); err != nil {
+		return err
 	}
+	// Whatever leaves it empty has removed something, as there are leaves.
 	if len(child) > 0 {
 		held[key] = child
-	} else if pruning {
+	} else {
 		delete(held, key)
 	}
-	return pruning, nil
+	return nil
 }
 
 // leafless tells whether the patch has nothing but mappings, at any depth.
