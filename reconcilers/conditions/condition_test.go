@@ -119,6 +119,10 @@ func TestHidden(t *testing.T) {
 			map[string]any{"conditions": []any{map[string]any{"type": "Up"}}},
 		},
 		"odd": {"it is left alone", "up", "up"},
+		"empty": {
+			"somebody else has written that", map[string]any{"conditions": []any{}},
+			map[string]any{"conditions": []any{}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object(c.held)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,4 +190,19 @@ func TestNobody(t *testing.T) {
 	if s.Client(way) != way {
 		t.Error("its requests go the same way as before")
 	}
+}
+
+// A deployment's smoke test waits until nothing is missing any more, and no longer.
+func TestAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serving(t.Context(), "a")
+		go func() {
+			time.Sleep(minute)
+			h.Scope("a").Synced()
+		}()
+		began := time.Now()
+		if at := h.AtWork(t.Context()); !at || time.Since(began) < minute || time.Since(began) > minute+time.Second {
+			t.Errorf("got %v after %v, want it as soon as all is listed", at, time.Since(began))
+		}
+	})
 }

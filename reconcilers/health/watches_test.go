@@ -114,3 +114,16 @@ func TestOverlappingWatches(t *testing.T) {
 		want(t, "it starts anew: that is a matter of its list", h.Ready(), "caches: a: not listed yet")
 	})
 }
+
+// Who is not listed yet, or may not be, is waited for elsewhere, or not at all.
+func TestOnlyWhatIsListedIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serving(t.Context(), "a", "b")
+		h.Scope("a").Synced()
+		h.Scope("a").Begin()
+		h.Scope("b").Synced()
+		h.Scope("b").Refuse()
+		time.Sleep(time.Hour)
+		want(t, "one is listed anew, and one is refused", h.Ready(), "caches: a: not listed yet")
+	})
+}

@@ -99,3 +99,17 @@ func TestKeysOfObjects(t *testing.T) {
 		})
 	}
 }
+
+// Both at once, which is cheaper, are the same as one after the other.
+func TestKeysAtOnce(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+	key := types.NamespacedName{Namespace: "ns", Name: "w1"}
+	for _, uid := range []types.UID{"u1", ""} {
+		var apart, atOnce bytes.Buffer
+		logging.OfObject(logging.OfKind(text(&apart, slog.LevelInfo), kind), key, uid).Info("Done")
+		logging.OfKindAndObject(text(&atOnce, slog.LevelInfo), kind, key, uid).Info("Done")
+		if d := cmp.Diff(apart.String(), atOnce.String()); d != "" {
+			t.Errorf("with the uid %q: -apart, +at once:\n%s", uid, d)
+		}
+	}
+}

@@ -24,6 +24,8 @@ func TestCheck(t *testing.T) {
 		"Team-*":        `'T' is in no name`,
 		"ns/*":          `'/' is in no name`,
 		"ns[0-9":        "a bracket is not closed",
+		"ns[":           "a bracket is not closed",
+		"[a]z-0*9":      "",
 		"a":             "",
 		"a-*":           "",
 		"ns[!A-Z]?":     "",

@@ -81,6 +81,8 @@ func TestGlobs(t *testing.T) {
 		{"a*b*c", []string{"abc", "aXbXbXc"}, []string{"abcd", "acb", ""}},
 		{"**", []string{"", "a"}, nil},
 		{"ns[0-9]", []string{"ns5"}, []string{"nsa", "ns", "ns55"}},
+		{"ns[a-c0-9x]", []string{"nsa", "nsc", "ns0", "ns9", "nsx"}, []string{"nsd", "ns-"}},
+		{"ns[!", []string{"ns[!"}, []string{"nsa"}},
 		{"ns[9-0]", nil, []string{"ns5", "ns9", "ns-"}},
 		{"ns[]x]", []string{"ns]", "nsx"}, []string{"ns["}},
 		{"ns[!]x]", []string{"nsa"}, []string{"ns]", "nsx"}},

@@ -47,6 +47,22 @@ func TestErrorHidesTheStack(t *testing.T) {
 	}
 }
 
+// wrapping has no text of its own.
+type wrapping struct{ err error }
+
+func (w *wrapping) Error() string { panic(w) }
+func (w *wrapping) Unwrap() error { return w.err }
+
+func TestTextOfWhatIsWrapped(t *testing.T) {
+	const none = "a *panics_test.wrapping whose text cannot be had, as its method panics"
+	if got := panics.Text(&wrapping{errPlain}); got != "plain" {
+		t.Errorf("what it wraps says more than nothing: %q", got)
+	}
+	if got := panics.Text(&wrapping{}); got != none {
+		t.Errorf("it wraps nothing that could say more: %q", got)
+	}
+}
+
 func TestText(t *testing.T) {
 	for want, value := range map[string]any{
 		"plain": errPlain, "3": 3, "<nil>": nil,

@@ -2,6 +2,7 @@ package patching_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -172,6 +173,8 @@ func TestStatusRefused(t *testing.T) {
 		},
 		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
 		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true},
+		"Malformed": {reason: "It would be just as malformed the next time.", failure: int64(400), want: true},
+		"Crashed":   {reason: "A server that fails may recover.", failure: int64(500)},
 		"NoSubresource": {
 			reason:  "The resource was declared with a status that is not served: the message says so.",
 			missing: true, want: true, class: patching.ErrRefused, text: "no /status subresource",
@@ -210,5 +213,39 @@ func TestStatusRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestHopeless(t *testing.T) {
+	failing := patching.Contained([]patching.Transform{func(map[string]any) error { return errors.New("no") }})
+	for reason, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"A user's function fails again.":        {fmt.Errorf("patching: %w", failing[0](nil)), true},
+		"The object will not come back.":        {fmt.Errorf("patching: %w", patching.ErrReplaced), true},
+		"The content stays the same.":           {fmt.Errorf("patching: %w", patching.ErrRefused), true},
+		"A right is missing until it is given.": {fmt.Errorf("patching: %w", memapi.Refusal(403)), true},
+		"The next body may do.":                 {fmt.Errorf("patching: %w", patching.ErrConflict), false},
+		"The server may recover.":               {fmt.Errorf("patching: %w", memapi.Refusal(503)), false},
+		"Connections come back.":                {errors.New("connection refused"), false},
+	} {
+		if got := patching.Hopeless(tc.err); got != tc.want {
+			t.Errorf("%s\n%v: got %v, want %v", reason, tc.err, got, tc.want)
+		}
+	}
+}
+
+// A body of a test, or of a part of an object, has no uid: it is not another object for that.
+func TestMissingStatusOfAnObjectWithoutUID(t *testing.T) {
+	api, body := serverOf(object()), object()
+	api.serveStatus(false)
+	delete(body["metadata"].(map[string]any), "uid")
+	result, err := engineWriter(t, api).Apply(
+		t.Context(), patching.Target{Body: body, StatusSubresource: true},
+		patching.Patch{Merge: map[string]any{"status": map[string]any{"b": int64(2)}}},
+	)
+	if err != nil || !errors.Is(result.StatusRefused, patching.ErrRefused) {
+		t.Errorf("want the status refused, got %v with error %v", result.StatusRefused, err)
 	}
 }

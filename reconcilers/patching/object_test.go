@@ -77,3 +77,10 @@ func TestHasFinalizer(t *testing.T) {
 		})
 	}
 }
+
+func TestBlockDeletionWithNilMetadata(t *testing.T) {
+	body := map[string]any{"metadata": map[string]any(nil)}
+	if err := patching.BlockDeletion("own")(body); err != nil || !patching.HasFinalizer(body, "own") {
+		t.Errorf("a nil mapping is none: got %v with error %v", body, err)
+	}
+}

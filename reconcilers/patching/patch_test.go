@@ -33,6 +33,19 @@ func TestAddResult(t *testing.T) {
 			value:  []any{math.NaN()},
 			err:    `"fn/spec.field"`,
 		},
+		"Infinite": {
+			reason: "Nor is there any for infinity.",
+			value:  []any{math.Inf(1)},
+			err:    `"fn/spec.field"`,
+		},
+		"NilMapping": {reason: "A nil mapping is null in JSON.", value: map[string]any(nil)},
+		"NilList":    {reason: "So is a nil list.", value: []any(nil)},
+		"OverNilMapping": {
+			reason: "There is nothing to merge into.",
+			patch:  map[string]any{"status": map[string]any{"fn/spec.field": map[string]any(nil)}},
+			value:  map[string]any{"a": "A"},
+			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": "A"}}},
+		},
 		"Nil": {
 			reason: "No result is no change at all, not even an empty status.",
 			value:  nil,
@@ -110,6 +123,10 @@ func TestSetIn(t *testing.T) {
 			reason: "A removal gives way to a value inside.", patch: map[string]any{"a": nil}, path: []string{"a", "b"},
 			value: int64(1), want: map[string]any{"a": map[string]any{"b": int64(1)}},
 		},
+		"OverNilMapping": {
+			reason: "A nil mapping is null, too.", patch: map[string]any{"a": map[string]any(nil)},
+			path: []string{"a", "b"}, value: "x", want: map[string]any{"a": map[string]any{"b": "x"}},
+		},
 		"GoValues": {
 			reason: "Typed maps become mappings that can be merged into.", path: []string{"labels"},
 			value: map[string]string{"x": "y"}, want: map[string]any{"labels": map[string]any{"x": "y"}},
@@ -135,6 +152,9 @@ func TestPatchOwnsItsMappings(t *testing.T) {
 		t.Fatal(err)
 	}
 	clone := p.Clone()
+	if diff := cmp.Diff(p, clone); diff != "" {
+		t.Errorf("a clone is the same: -want, +got:\n%s", diff)
+	}
 	clone.SetIn([]string{"status", "fn", "c"}, int64(3))
 	clone.Transforms = append(clone.Transforms, patching.BlockDeletion("x"))
 
@@ -226,5 +246,14 @@ func TestApplyTo(t *testing.T) {
 				t.Errorf("%s\nthe body was modified: %s", tc.reason, encode(body))
 			}
 		})
+	}
+}
+
+func TestTreesAreTakenAsTheyAre(t *testing.T) {
+	var p patching.Patch
+	path := []string{"a"}
+	p.SetIn(path, "x")
+	if got := testing.AllocsPerRun(100, func() { p.SetIn(path, "x") }); got != 0 {
+		t.Errorf("got %v allocations: what is JSON already needs no encoding", got)
 	}
 }

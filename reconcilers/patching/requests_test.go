@@ -47,6 +47,24 @@ func TestRequestsByForm(t *testing.T) {
 			patch:   patching.Patch{Merge: m{"spec": nil}},
 			want:    []string{`merge  {"metadata":{"resourceVersion":"100","uid":"uid1"},"spec":null}`},
 		},
+		"UnguardedList": {
+			reason: "A list that was not computed from the present one is good for any version.",
+			fold:   true,
+			patch:  patching.Patch{Merge: m{"spec": m{"l": []any{"b"}}}},
+			want:   []string{`merge  {"spec":{"l":["b"]}}`},
+		},
+		"FoldedScalars": {
+			reason: "So is what has no lists at all, on /status as well.",
+			fold:   true,
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"status", "s"}, int64(3))}},
+			want:   []string{`merge /status {"status":{"s":3}}`},
+		},
+		"MappingOverList": {
+			reason: "It removes a list, to which others may have added.",
+			fold:   true,
+			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "l"}, m{"a": "b"})}},
+			want:   []string{`merge  {"metadata":{"resourceVersion":"100"},"spec":{"l":{"a":"b"}}}`},
+		},
 		"PlainFinalizer": {
 			reason: "Kopf's form: a JSON-patch with a test.",
 			patch:  patching.Patch{Transforms: finalizer},

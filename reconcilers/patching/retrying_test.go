@@ -164,6 +164,41 @@ func TestApplyRetrying(t *testing.T) {
 	}
 }
 
+// A 409 may be of our guard, whichever of the two forms has one.
+func TestEitherGuardIsRetried(t *testing.T) {
+	for _, tc := range []struct {
+		reason        string
+		guarded, fold bool
+		requests      int
+	}{
+		{"the uid is a guard", true, false, 2},
+		{"so is the version in what is folded", false, true, 2},
+		{"without any, it is somebody else's", false, false, 1},
+	} {
+		api := serverOf(object())
+		api.failures = []any{int64(409)}
+		writer := engineWriter(t, api)
+		writer.Guarded, writer.Fold = tc.guarded, tc.fold
+		target := patching.Target{Body: object(), StatusSubresource: true}
+		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{Merge: annotate(nil)}, nil)
+		if result.Requests != tc.requests || (err == nil) != (tc.requests > 1) {
+			t.Errorf("%s: got %d requests, want %d; error %v", tc.reason, result.Requests, tc.requests, err)
+		}
+	}
+}
+
+func TestNothingMoreIsSentToWhatIsGone(t *testing.T) {
+	api := serverOf(object())
+	api.vanish()
+	writer := engineWriter(t, api)
+	writer.Fold = false
+	p := patching.Patch{Merge: annotate(nil), Transforms: []patching.Transform{patching.BlockDeletion("own")}}
+	result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
+	if err != nil || !result.Gone || result.Requests != 1 {
+		t.Errorf("want it gone after one request, got %v after %d, error %v", result.Gone, result.Requests, err)
+	}
+}
+
 func TestRemainingMerge(t *testing.T) {
 	type m = map[string]any
 	p := patching.Patch{

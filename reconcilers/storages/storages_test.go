@@ -218,3 +218,40 @@ func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 		t.Error("several storages stay several: the engine looks into them")
 	}
 }
+
+// answering is a storage with a fixed answer.
+type answering struct {
+	progress.Annotations
+	record *progress.Record
+	err    error
+}
+
+func (a answering) Fetch(object, string) (*progress.Record, error) { return a.record, a.err }
+
+func (a answering) Store(object, object, string, progress.Record) error { return a.err }
+
+func TestAnswersOfUsersStorages(t *testing.T) {
+	broken := errors.New("broken")
+	kept := record()
+	for name, tc := range map[string]struct {
+		reason string
+		given  answering
+		want   bool
+	}{
+		"Nothing":    {"there is none", answering{}, false},
+		"Record":     {"it is what there is", answering{record: &kept}, true},
+		"Error":      {"nothing is known", answering{err: broken}, false},
+		"BothOfThem": {"what comes with an error is not to be believed", answering{record: &kept, err: broken}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := storages.Progress(tc.given).Fetch(body(), "fn")
+			if (got != nil) != tc.want || !errors.Is(err, tc.given.err) {
+				t.Errorf("%s: got %v with error %v", tc.reason, got, err)
+			}
+			err = storages.ProbeProgress(object{}, tc.given, "fn")
+			if !errors.Is(err, tc.given.err) || err != nil && !strings.Contains(err.Error(), `handler "fn"`) {
+				t.Errorf("an error of the probe names the handler, got %v", err)
+			}
+		})
+	}
+}

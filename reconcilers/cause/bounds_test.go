@@ -1,0 +1,84 @@
+package cause_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+func TestUnreachableFieldsAreTold(t *testing.T) {
+	lens := newLens(
+		diff.Path{"spec", "a", "b"}, diff.Path{"status", "l", "0"}, diff.Path{"spec", "a", "b"},
+		diff.Path{"status", "null", "x"}, diff.Path{"status", "absent", "x"}, diff.Path{"status", "l"},
+		diff.Path{"spec", "a", "c"},
+	)
+	body := object{"spec": object{"a": int64(1)}, "status": object{"l": []any{int64(1)}, "null": nil}}
+	want := []diff.Path{{"spec", "a", "b"}, {"status", "l", "0"}, {"spec", "a", "c"}}
+	if d := cmp.Diff(want, lens.Unreachable(body)); d != "" {
+		t.Errorf("those in a scalar or a list, each once; what is absent may come: -want, +got:\n%s", d)
+	}
+}
+
+// Where integers and floats meet, digests must tell apart what comparisons tell apart.
+func TestDigestsOfNumbers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason      string
+		before, now any
+		same        bool
+	}{
+		"Huge":     {"floats beyond all integers differ from each other", 1e300, 2e300, false},
+		"Least":    {"the least integer is a float as well", int64(math.MinInt64), float64(math.MinInt64), true},
+		"AboveAll": {"2^63 is no integer, and not the least one", int64(math.MinInt64), float64(1 << 63), false},
+		"Negative": {"so it is on the other side", -1e300, -2e300, false},
+	} {
+		_, stored := forms(t, whole, diffbase.Essence{"spec": tc.before})
+		for i, form := range stored {
+			if c := seen(whole, form, diffbase.Essence{"spec": tc.now}); c.Changed == tc.same {
+				t.Errorf("%s: %s: form %d: got %v", name, tc.reason, i, c.Diff)
+			}
+		}
+	}
+}
+
+func TestLimitIsIncluded(t *testing.T) {
+	essence := diffbase.Essence{"spec": "some text"}
+	text, err := asciijson.Marshal(essence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]bool{0: false, len(text): false, len(text) - 1: true} {
+		r := cause.Redaction{Limit: limit}
+		if got, err := r.Exceeded(essence); got != want || err != nil {
+			t.Errorf("%d bytes with a limit of %d (0 is none): got %v with error %v", len(text), limit, got, err)
+		}
+	}
+}
+
+// What was recalled is shared with whoever compares next.
+func TestBareLeavesTheEssenceAlone(t *testing.T) {
+	_, stored := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "y"}})
+	old, _ := whole.Recall(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
+	spec, _ := old["spec"].(object)
+	hidden := spec["b"]
+	if d := cmp.Diff(diffbase.Essence{"spec": object{"a": "x"}}, cause.Bare(old)); d != "" || hidden == nil {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if spec["b"] != hidden {
+		t.Errorf("the hidden value is gone from what was given: %v", old)
+	}
+	again, _ := whole.Recall(body, stored[0], old)
+	if inner, _ := again["spec"].(object); inner["b"] != hidden || inner["a"] != "x" {
+		t.Errorf("a value that is hidden on both sides is the same: got %v", again)
+	}
+	_, others := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "other"}})
+	different, _ := whole.Recall(body, others[0], old)
+	if inner, _ := different["spec"].(object); inner["b"] == hidden || inner["b"] == nil {
+		t.Errorf("one that was hidden with another digest is another one: got %v", different)
+	}
+}
