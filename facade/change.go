@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -64,6 +66,7 @@ type Change[T client.Object] struct {
 	call     *handlers.Call
 	mistakes *mistakes // of the handler, so that each is told once
 	children *children.Keeper
+	owns     func(owner discovery.Resource, child schema.GroupKind) bool
 	declared atomic.Bool // the children have been, by this call
 
 	mu       sync.Mutex
@@ -102,7 +105,7 @@ func newChange[T client.Object](
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
-		mistakes: said, children: cluster.children,
+		mistakes: said, children: cluster.children, owns: cluster.owns,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
@@ -16,6 +18,7 @@ type clients struct {
 	client   client.Client
 	live     client.Reader
 	children *children.Keeper
+	owns     func(owner discovery.Resource, child schema.GroupKind) bool
 }
 
 // clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
@@ -25,7 +28,7 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 		writing = op.fence.Client(writing)
 	}
 	writing = client.WithFieldOwner(writing, op.name)
-	return clients{client: writing, live: live, children: op.keeper(writing, live)}
+	return clients{client: writing, live: live, children: op.keeper(writing, live), owns: op.ownsKind}
 }
 
 // keeper keeps children by the settings as they are by now.

@@ -7,10 +7,12 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
@@ -160,12 +162,27 @@ func (op *Operator) owns() bool {
 // watchesChildren tells whether children of the kind are watched.
 func (op *Operator) watchesChildren(of schema.GroupKind) bool {
 	return slices.ContainsFunc(op.registrations, func(r registration) bool {
-		if !watches(r.handler) {
+		return watches(r.handler) && r.isOf(of, op.filled)
+	})
+}
+
+// ownsKind tells whether children of the kind are watched for the objects of the resource.
+func (op *Operator) ownsKind(owner discovery.Resource, of schema.GroupKind) bool {
+	return slices.ContainsFunc(op.registrations, func(r registration) bool {
+		if r.handler.Owned == nil || watches(r.handler) {
 			return false
 		}
-		selector, err := r.kind.find(op.filled)
-		return err == nil && selector.Group.Text == of.Group && selector.Kind == of.Kind
+		owners, err := r.kind.find(op.filled)
+		return err == nil && owners.Matches(owner) && slices.ContainsFunc(op.registrations, func(c registration) bool {
+			return c.handler == r.handler.Owned && c.isOf(of, op.filled)
+		})
 	})
+}
+
+// isOf tells whether the registration is for a kind that was given by an object.
+func (r registration) isOf(kind schema.GroupKind, scheme *runtime.Scheme) bool {
+	selector, err := r.kind.find(scheme)
+	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
 }
 
 // owned are the children of the operator's objects; nil if none are watched.

@@ -60,7 +60,9 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 // sub is the function of a sub-handler as the engine calls it.
 func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
-		own, err := newChange(ctx, call, c.codec, clients{client: c.Client, live: c.Live, children: c.children}, said)
+		own, err := newChange(ctx, call, c.codec, clients{
+			client: c.Client, live: c.Live, children: c.children, owns: c.owns,
+		}, said)
 		if err != nil {
 			return err
 		}

@@ -95,6 +95,16 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
 }
 
+// Fingerprint identifies the change: that it is another one, or that the object has become another one since. It is for
+// this process alone.
+func (c *Cause) Fingerprint() string {
+	text, err := Fingerprint(c.New)
+	if err != nil {
+		text = err.Error()
+	}
+	return string(c.Reason) + " " + text
+}
+
 // withoutNulls gives the mapping without keys whose value is null, at any depth: they mean the same as absent ones.
 func withoutNulls(mapping map[string]any) map[string]any {
 	remaining := make(map[string]any, len(mapping))

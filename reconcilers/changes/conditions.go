@@ -98,6 +98,9 @@ func (p *pass) report(handled *outcomes) conditions.Report {
 		if h.Message != nil {
 			told.Message = *h.Message
 		}
+		if h.Awaits() {
+			told.Awaited = *h.Awaited
+		}
 		if told.Blocked {
 			told.Message = blockedBy(handled.attempts, h.ID)
 		}

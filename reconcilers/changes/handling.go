@@ -91,6 +91,8 @@ type Handling struct {
 	Background Background
 	// Dependents are what must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
+	// Waits are the children that handlers wait for; nil if none can.
+	Waits Waits
 	// Conditions are what objects tell of the handlers in their status; nil is nothing.
 	Conditions *Conditions
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.

@@ -228,6 +228,11 @@ func (p *pass) restoreProgress(
 	if state.Superseding() {
 		restored.purging = supersede(ctx, state, seen.cause.Reason)
 	}
+	for _, handler := range selected {
+		if h := state.Handler(handler.Description.ID); h.Awaits() {
+			p.wake(seen.cause, handler.Description, h)
+		}
+	}
 	found, err := p.object.findSuccess(ctx, state)
 	if err != nil {
 		return nil, &BlockedError{Err: err}

@@ -115,6 +115,9 @@ func (r *runner) conclude(a *execution.Attempt) error {
 	if err := r.outcomes.conclude(a, r.pass.handling.now()); err != nil {
 		return err
 	}
+	if r.pass.handling.Waits != nil {
+		r.pass.noteWait(a)
+	}
 	r.working = withChanges(r.working, a, a.Made())
 	return nil
 }

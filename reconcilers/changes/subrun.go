@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -37,6 +36,9 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 			state, err := outcomes.state.Sub(read, sub.handler.Description, r.subs.ancestors, pass.handling.now())
 			if err != nil {
 				return err
+			}
+			if state.Awaits() {
+				pass.wake(outcomes.cause, sub.handler.Description, state)
 			}
 			r.all[i].state = state
 		}
@@ -146,12 +148,12 @@ func (r *subRun) pending(ctx context.Context) error {
 		if sub.state.Finished() || sub.state.Postponed || len(r.account(place).Awaits) > 0 {
 			continue
 		}
-		delay := time.Duration(0)
-		if sub.state.Delayed != nil {
-			delay = max(0, sub.state.Delayed.Sub(r.subs.runner.pass.handling.now()))
-		}
-		if pending == nil || delay < pending.Delay {
+		delay := sub.state.Delay(r.subs.runner.pass.handling.now())
+		if pending == nil {
 			pending = &execution.PendingError{Delay: delay}
+		}
+		if pending.Delay = min(pending.Delay, delay); pending.Child == "" && sub.state.Awaits() {
+			pending.Child = *sub.state.Awaited
 		}
 	}
 	r.subs.dropFinished(r.all)

@@ -41,6 +41,8 @@ type Outcome struct {
 	Succeeded, Failed, Blocked bool
 	// Message is the text of its last error; empty if there is none.
 	Message string
+	// Awaited is the child that it waits for; empty is none.
+	Awaited string
 }
 
 // Report is what there is to be told of an object.
@@ -115,7 +117,7 @@ func (t Types) judge(list []any, r Report) []Condition {
 	switch {
 	case len(open) > 0:
 		ready.Status, ready.Reason, ready.Message = False, Progressing, texts(append(lost, open...))
-		if open[0].Attempts > 0 {
+		if open[0].Attempts > 0 && open[0].Awaited == "" {
 			ready.Reason = Retrying
 		}
 		reconciling.Status, reconciling.Reason, reconciling.Message = True, ready.Reason, texts(open)
@@ -179,7 +181,7 @@ func split(all []Outcome) (open, lost []Outcome) {
 		case o.Succeeded:
 		case o.Failed, o.Blocked:
 			lost = append(lost, o)
-		case o.Attempts > 0:
+		case o.Attempts > 0 || o.Awaited != "":
 			open = append(open, o)
 		default:
 			fresh = append(fresh, o)
@@ -215,6 +217,8 @@ func (o Outcome) text() string {
 		return name + " has failed for good" + message
 	case o.Blocked:
 		return name + " waits until the object is changed" + message
+	case o.Awaited != "":
+		return name + " waits for " + o.Awaited
 	case o.Attempts == 0:
 		return name + " is not called yet"
 	default:

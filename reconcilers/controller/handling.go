@@ -23,7 +23,12 @@ func newChanges(
 	deps *Dependencies, turn Turn, r discovery.Resource, own []*adapters.Handler, place execution.Place,
 ) *changes.Handling {
 	s, families := deps.Settings, adapters.ByFamily(own)
+	var waits changes.Waits
+	if s.Owned != nil {
+		waits = s.Owned
+	}
 	return &changes.Handling{
+		Waits: waits,
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
 		Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,

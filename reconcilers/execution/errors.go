@@ -3,6 +3,8 @@ package execution
 import (
 	"errors"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // These are the cancellation causes of running functions when the operator exits, or pauses.
@@ -60,6 +62,8 @@ func (e *RetriesError) Permanent() bool { return true }
 type PendingError struct {
 	// Delay is how long the nearest of the sub-handlers sleeps.
 	Delay time.Duration
+	// Child is what one of them waits for; empty if none waits for any.
+	Child string
 }
 
 // Error says what the function waits for.
@@ -69,3 +73,16 @@ func (e *PendingError) kopfText() string { return "None" }
 
 // RetryAfter makes it a temporary error.
 func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
+
+// AwaitingError is the error of a function that waits for a child. It is no failure, and does not count.
+type AwaitingError struct {
+	// Wait is what it waits for; Delay is how long that may take yet.
+	Wait  handlers.Wait
+	Delay time.Duration
+}
+
+// Error says what the function waits for.
+func (e *AwaitingError) Error() string { return "waits for child " + e.Wait.Child }
+
+// RetryAfter makes it a temporary error.
+func (e *AwaitingError) RetryAfter() time.Duration { return e.Delay }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -43,6 +44,11 @@ type HandlerState struct {
 	// id.
 	Succeeded []string
 
+	// Awaited is the child that it waits for, or waited for before the last error; nil is none. Until is when that is to
+	// end; nil if it is a sub-handler that waits.
+	Awaited *string
+	Until   *time.Time
+
 	// Postponed is true if the object has no room for the progress of a sub-handler that was not called yet. The
 	// sub-handler is not called, and has no record.
 	Postponed bool
@@ -56,6 +62,7 @@ type HandlerState struct {
 
 	loaded  *progress.Record // as the object has it; nil if there is none
 	blocked bool
+	awake   bool   // what it waits for has come, or nobody looks for it: it is due
 	parts   *parts // its sub-handlers declared in this process; nil if there are none
 
 	sub     bool // it is a sub-handler: it counts in the state only by the outcome of its handler
@@ -73,6 +80,8 @@ type Account struct {
 	Started time.Time
 	// Until is when the next attempt is due; zero or past is now.
 	Until time.Time
+	// Waited is what the handler waited for at last.
+	Waited handlers.Wait
 	// Finished is true after a success, or a failure for good.
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
@@ -88,6 +97,7 @@ func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 
 func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
+	e.Awaited, e.Until = r.Awaited, r.Until
 	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), distinct(r.Succeeded)
 	if r.Started != nil {
 		e.Started = *r.Started
@@ -124,7 +134,7 @@ func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
 // delay gives the time until the next attempt is due.
 func (e *HandlerState) delay(now time.Time) time.Duration {
-	if e.Delayed == nil {
+	if e.Delayed == nil || e.awake {
 		return 0
 	}
 	return max(0, e.Delayed.Sub(now))
@@ -139,11 +149,13 @@ func (e *HandlerState) repurpose(purpose string) {
 	if e.Purpose != "" {
 		e.Success, e.Failure, e.Stopped, e.Succeeded = false, false, nil, nil
 	}
-	e.Purpose = purpose
+	e.Purpose, e.Until = purpose, nil
 }
 
 func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
-	e.Retries = min(e.Retries+1, mostRetries)
+	if e.awake = false; o.Awaited.Child == "" {
+		e.Retries = min(e.Retries+1, mostRetries)
+	}
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
 	e.Delayed, e.Message = nil, nil
@@ -153,6 +165,9 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	if o.Delay != nil {
 		until := now.Add(*o.Delay)
 		e.Delayed = &until
+	}
+	if e.await(o, now) {
+		return
 	}
 	if o.Err != nil {
 		text := asciijson.Cut(o.Text(kopf), e.messageLimit())
@@ -185,7 +200,8 @@ func union(a, b []string) []string {
 func (e *HandlerState) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
-		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done()}
+		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done(),
+		Awaited: e.Awaited, Until: e.Until}
 	if purpose != "" {
 		r.Purpose = &purpose
 	}
@@ -264,15 +280,18 @@ func (e *HandlerState) Recorded() bool {
 	case e.named, (e.Postponed || e.Waiting) && fresh:
 		return false
 	default:
-		return !e.compact || !fresh || e.Timed || e.parts != nil
+		return !e.compact || !fresh || e.Timed || e.parts != nil || e.Awaited != nil
 	}
 }
 
 // Account gives the part of the state that adapters need.
 func (e *HandlerState) Account() Account {
 	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
-	if e.Delayed != nil {
+	if e.Delayed != nil && !e.awake {
 		account.Until = *e.Delayed
+	}
+	if e.Awaited != nil && e.Until != nil {
+		account.Waited = handlers.Wait{Child: *e.Awaited, Until: *e.Until}
 	}
 	if account.Started.IsZero() { // the record says so: to an account, the zero time would be no start
 		account.Started = account.Started.Add(1)

@@ -28,6 +28,8 @@ type Outcome struct {
 	Aborted bool
 	// Blocked is true if the attempt was aborted because of the object: a retry is useless until the object changes.
 	Blocked bool
+	// Awaited is the child that the function waits for, itself or by a sub-handler. Such an attempt does not count.
+	Awaited handlers.Wait
 	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
 }
@@ -89,6 +91,15 @@ func (l Limits) Contain(judge func() Outcome) (o Outcome) {
 	}
 	o.Err, o.Ignored = panics.Tame(o.Err), panics.Tame(o.Ignored)
 	return o
+}
+
+// Await gives the outcome of a function that waits for a child: until then, or until its own time is over.
+func (l Limits) Await(e *AwaitingError) Outcome {
+	delay := max(e.Delay, 0)
+	if l.Policy.Timeout != nil {
+		delay = min(delay, max(*l.Policy.Timeout-l.Runtime, 0))
+	}
+	return Outcome{Err: e, Delay: &delay, Awaited: e.Wait}
 }
 
 func (l Limits) judgeOrdinary(err error) Outcome {

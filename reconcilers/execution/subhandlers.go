@@ -126,7 +126,7 @@ func (e *HandlerState) Reserved(now time.Time) progress.Record {
 func (e *HandlerState) Stored() bool { return e.loaded != nil }
 
 // Tried is true if the handler was called before, or has a record all the same: there is a place for it already.
-func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil }
+func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil || e.Awaited != nil }
 
 // Naming is how many bytes a record takes to name a sub-handler that succeeded. Levels is how many records refer to it
 // if it has a record of its own, in how many bytes each.

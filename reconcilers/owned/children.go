@@ -17,6 +17,8 @@ import (
 type Author interface {
 	// Wrote tells whether this version of a child is what the operator itself made of it.
 	Wrote(child types.UID, version string) bool
+	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state.
+	Outdated(owner types.UID, child *unstructured.Unstructured) bool
 	// Gone is told of the end of a child.
 	Gone(child types.UID)
 }
@@ -43,6 +45,7 @@ type Children struct {
 	mu     sync.Mutex
 	owners map[types.UID]*owner
 	of     map[types.UID][]types.UID // the owners of each child
+	waits  map[types.UID][]*wait     // of each owner
 }
 
 // owner is an object that owns others, be it handled here or not.
@@ -152,6 +155,7 @@ func (r *Route) End() {
 // part forgets what the handlers of the owner were told.
 func (c *Children) part(uid types.UID, known *owner) {
 	known.route = nil
+	delete(c.waits, uid)
 	c.Repairer.Forget(uid)
 	for child, one := range known.children {
 		if one.told, one.listed = nil, true; one.gone {

@@ -82,7 +82,7 @@ func (c *Children) note(s *Source, uid types.UID, object *unstructured.Unstructu
 	}
 	one.source, one.object, one.gone = s, object, false
 	drifted := c.Repairer.Drifted(uid, object, false)
-	return known.route != nil && (drifted || known.route.tends(s))
+	return known.route != nil && (drifted || known.route.tends(s) || c.awaits(uid, object))
 }
 
 // lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at.

@@ -37,6 +37,12 @@ type Record struct {
 	// handler and the slash, sorted. Kopf does not know it; where it is nil, it is not written, not even as a null.
 	// Key: succeeded.
 	Succeeded []string
+	// Awaited is the child that the handler waits for, or waited for at last; Until is when that was to end. Of a
+	// handler whose sub-handlers wait, there is the child alone. While it waits, Delayed is the same moment, so that
+	// Kopf, which knows neither, does not call it before. Where they are nil, they are not written. Keys: awaited,
+	// until.
+	Awaited *string
+	Until   *time.Time
 
 	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of
 	// [Record.Equal].
@@ -76,16 +82,16 @@ var fields = [...]field{
 	{"failure", func(r *Record) any { return &r.Failure }},
 	{"message", func(r *Record) any { return &r.Message }},
 	{"subrefs", func(r *Record) any { return &r.Subrefs }},
-	{succeededKey, func(r *Record) any { return &r.Succeeded }},
+	{"succeeded", func(r *Record) any { return &r.Succeeded }},
+	{"awaited", func(r *Record) any { return &r.Awaited }},
+	{"until", func(r *Record) any { return &r.Until }},
 }
 
-// succeededKey is the one that Kopf's records do not have.
-const succeededKey = "succeeded"
+// kopfFields is how many of them Kopf's records have: the first ones.
+const kopfFields = 9
 
 // omits tells whether a field without a value is left out, rather than a null.
-func (r Record) omits(place int) bool {
-	return r.absent.has(place) || fields[place].key == succeededKey
-}
+func (r Record) omits(place int) bool { return r.absent.has(place) || place >= kopfFields }
 
 // Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are
 // compared as they are stored, in microseconds; an absent key is not the same as its default. Unknown keys do not
@@ -100,7 +106,9 @@ func (r Record) Equal(other Record) bool {
 		same(r.Failure, other.Failure) &&
 		same(r.Message, other.Message) &&
 		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
-		slices.Equal(r.Succeeded, other.Succeeded)
+		slices.Equal(r.Succeeded, other.Succeeded) &&
+		same(r.Awaited, other.Awaited) &&
+		sameTime(r.Until, other.Until)
 }
 
 // Clone returns a record that shares nothing with this one.
@@ -108,6 +116,7 @@ func (r Record) Clone() Record {
 	r.Started, r.Stopped, r.Delayed = cloned(r.Started), cloned(r.Stopped), cloned(r.Delayed)
 	r.Purpose, r.Retries, r.Message = cloned(r.Purpose), cloned(r.Retries), cloned(r.Message)
 	r.Success, r.Failure = cloned(r.Success), cloned(r.Failure)
+	r.Awaited, r.Until = cloned(r.Awaited), cloned(r.Until)
 	r.Subrefs, r.Succeeded = slices.Clone(r.Subrefs), slices.Clone(r.Succeeded)
 	r.Unknown, _ = diff.Copy(r.Unknown).(map[string]any)
 	return r

@@ -204,8 +204,10 @@ func (s Status) Store(patch, body map[string]any, id string, record Record) erro
 		return nil
 	}
 	object, path := record.Fields(), s.path(id)
-	if _, stale := diff.Resolve(body, append(slices.Clip(path), succeededKey)); stale && record.Succeeded == nil {
-		object[succeededKey] = nil
+	for _, own := range fields[kopfFields:] {
+		if _, stale := diff.Resolve(body, append(slices.Clip(path), own.key)); stale && object[own.key] == nil {
+			object[own.key] = nil
+		}
 	}
 	return storage.Put(patch, path, object)
 }

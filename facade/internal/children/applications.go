@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // application is a child of a watched kind as it was applied last in this process.
@@ -96,6 +98,19 @@ func (k *Keeper) Wrote(child types.UID, version string) bool {
 	k.applied.mu.Lock()
 	defer k.applied.mu.Unlock()
 	return version != "" && k.applied.versions[child] == version
+}
+
+// Outdated tells whether a child of the parent has been applied since it was in this state.
+func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bool {
+	k.applied.mu.Lock()
+	defer k.applied.mu.Unlock()
+	for _, record := range k.applied.parents[parent] {
+		one := record[identityOf(child)]
+		if one != nil && patching.Newer(one.version, child.GetResourceVersion()) {
+			return true
+		}
+	}
+	return false
 }
 
 // Gone is told of the end of a child that was watched.

@@ -1,0 +1,146 @@
+package facade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+)
+
+// ErrWaitTimeout says that the time of [WaitFor] is over, and the child is not as the handler wants it.
+var ErrWaitTimeout = errors.New("the wait for a child is over")
+
+// WaitFor has the handler wait until a child of the object is as the function wants it. The child is given by an object
+// with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil is that
+// it is so; any other error must be returned by the handler. Kopf: none.
+//
+//	if err := c.Ensure(ctx, server); err != nil {
+//		return err
+//	}
+//	err := kopf.WaitFor(c, server, func(s *appsv1.Deployment) bool {
+//		return s.Status.ObservedGeneration >= s.Generation && s.Status.AvailableReplicas > 0
+//	}, 10*time.Minute)
+//	if err != nil {
+//		return err
+//	}
+//
+// # Flow
+//
+// The kind must be watched: kopf.Owns(selection, &appsv1.Deployment{}). Nothing is asked of the API server, and no
+// goroutine or worker waits: the handler ends, and is called again from its start when the child is as wanted, or when
+// the object has changed, so all before WaitFor is done again, and must be idempotent. After a restart, it is called at
+// once, and goes on waiting.
+//
+// The function gets the child as it is by now, not as it was before this operator has applied it last. What a controller
+// has not seen yet is for the function to find out, as above. A child that is not there, or is being deleted, is waited
+// for. The function may be called at any time, also after the handler has returned, and must do nothing but look.
+//
+// The time counts from the first wait of the handler for this child and this change, also across restarts and errors
+// in between; it is remembered on the object. If the handler waits for several children, one after the other, each has
+// its own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it is.
+// [Timeout] goes on, and may end the wait before.
+//
+// # Errors
+//
+// When the time is over, the error names the child, and is a permanent one that wraps [ErrWaitTimeout]: the handler has
+// failed for good until the object is changed. To begin a new wait instead, return [Temporary] of it. Without Owns for
+// the kind, without a name, a function or a time, it is permanent as well.
+func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
+	w, err := newWait(c, child, wanted, timeout)
+	if err != nil {
+		return fmt.Errorf("waiting for a child of object %s in handler %q: %w", c.name(), c.ID, err)
+	}
+	name, now := childName(w, c.metadata().GetNamespace()), time.Now().UTC().Truncate(time.Microsecond)
+	until := now.Add(timeout)
+	if former := c.call.Waited; former.Child == name && former.Until.Before(until) {
+		until = former.Until
+	}
+	found, reached, err := c.children.Owned.Await(w)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking at child %s of object %s in handler %q: %w", name, c.name(), c.ID, err)
+	case reached:
+		return nil
+	case until.After(now):
+		return &execution.AwaitingError{Wait: handlers.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
+	}
+	state := "there is no such child with an owner reference to the object, or declared by Ensure"
+	if found {
+		state = "it is there, but not as the function wants it at " + location()
+	}
+	return Permanent(fmt.Errorf("waited %s for child %s of object %s in handler %q: %s: %w",
+		timeout, name, c.name(), c.ID, state, ErrWaitTimeout))
+}
+
+// newWait checks what the handler has asked for.
+func newWait[T, C client.Object](
+	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
+) (w owned.Wait, err error) {
+	if given := reflect.ValueOf(child); !given.IsValid() || given.Kind() == reflect.Pointer && given.IsNil() {
+		return w, Permanent(errors.New("the child is nil: give an object with its name"))
+	}
+	switch {
+	case c.returned.Load():
+		return w, errReturned
+	case c.call.Subs == nil:
+		return w, Permanent(errors.New("WaitFor is for handlers of changes"))
+	case child.GetName() == "":
+		return w, Permanent(fmt.Errorf("the %T has no name: give it the one of the child", child))
+	case wanted == nil:
+		return w, Permanent(errors.New("the function is nil: without a condition, use one that is always true"))
+	}
+	if err := positiveDuration("timeout", timeout); err != nil {
+		return w, Permanent(err)
+	}
+	kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
+	if err != nil {
+		return w, Permanent(fmt.Errorf("finding the kind of a %T: %w; add its type to the scheme", child, err))
+	}
+	if c.owns == nil || c.call.Resource == nil || !c.owns(*c.call.Resource, kind.GroupKind()) {
+		return w, Permanent(fmt.Errorf("children of kind %s are not watched: register kopf.Owns(selection, %s), with "+
+			"the selection of the handler", kind.GroupKind(), example(child)))
+	}
+	children := codec.New[C](reflect.TypeOf(child).Elem())
+	return owned.Wait{
+		Owner: c.metadata().GetUID(), Handler: c.call.Handler, Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
+		Namespace: cmp.Or(child.GetNamespace(), c.metadata().GetNamespace()), Name: child.GetName(),
+		Reached: func(raw map[string]any) (bool, error) {
+			object, err := children.Decode(raw)
+			if err != nil {
+				return false, fmt.Errorf("decoding the child: %w", err)
+			}
+			return wanted(object), nil
+		},
+	}, nil
+}
+
+// example is how to give the kind of a child.
+func example(child client.Object) string {
+	if _, raw := child.(*unstructured.Unstructured); raw {
+		return "child"
+	}
+	return "&" + reflect.TypeOf(child).Elem().String() + "{}"
+}
+
+// childName names a child among those of one object: it is remembered.
+func childName(w owned.Wait, namespace string) string {
+	if w.Namespace == namespace {
+		return w.Kind.String() + " " + w.Name
+	}
+	return w.Kind.String() + " " + w.Namespace + "/" + w.Name
+}
+
+// metadata is that of the object.
+func (c *Change[T]) metadata() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: c.call.Cause.Body}
+}

@@ -1,0 +1,166 @@
+package owned
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+)
+
+// Wait is what a handler waits for: that a child of its object is as it should be.
+type Wait struct {
+	// Owner is the object, and Handler whose wait it is; Change is the change that it is called for.
+	Owner   types.UID
+	Handler *handlers.Handler
+	Change  string
+	// Kind, Namespace and Name are those of the child, of any version. A child of a kind without namespaces has none,
+	// whatever is given.
+	Kind            schema.GroupKind
+	Namespace, Name string
+	// Reached tells whether the child is as it should be. It is shared: the function must not modify it.
+	Reached func(child map[string]any) (bool, error)
+}
+
+// wait is a wait that goes on.
+type wait struct {
+	Wait
+
+	judged  string // the version of the child that was looked at last
+	reached bool   // that one was as it should be
+	woke    bool   // the handler, or one that it is a part of, has been made due by it
+}
+
+// Await looks at the child as it is known by now. If it is not as it should be, the wait goes on: the owner gets a pass
+// when something happens to the child, be it during this call, and Awake is what to ask then.
+func (c *Children) Await(w Wait) (found, reached bool, err error) {
+	entry := &wait{Wait: w}
+	c.mu.Lock()
+	c.drop(w.Owner, entry.same)
+	if known := c.owners[w.Owner]; known != nil && known.route != nil {
+		if c.waits == nil {
+			c.waits = map[types.UID][]*wait{}
+		}
+		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
+	}
+	object := c.awaited(entry)
+	c.mu.Unlock()
+	if object == nil {
+		return false, false, nil
+	}
+	reached, err = entry.ask(object)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry.judged = object.GetResourceVersion(); err != nil || reached {
+		c.drop(w.Owner, func(other *wait) bool { return other == entry })
+	}
+	return true, reached, err
+}
+
+// Awake tells whether a waiting handler is to be called: see changes.Waits.
+func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bool {
+	c.mu.Lock()
+	var own []*wait
+	for _, w := range c.waits[owner] {
+		if w.within(h) {
+			own = append(own, w)
+		}
+	}
+	c.mu.Unlock()
+	awake := len(own) == 0
+	for _, w := range own {
+		awake = c.wakes(w, change) || awake
+	}
+	return awake
+}
+
+// wakes tells whether the wait is over, and notes that it has told so.
+func (c *Children) wakes(w *wait, change string) bool {
+	c.mu.Lock()
+	object := c.awaited(w)
+	judged, reached := w.judged, w.reached
+	c.mu.Unlock()
+	over := w.Change != change
+	if object != nil {
+		if judged != object.GetResourceVersion() {
+			var err error
+			reached, err = w.ask(object)
+			reached = reached || err != nil // whose error it is when the handler asks again
+		}
+		over = over || reached
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if object != nil {
+		w.judged, w.reached = object.GetResourceVersion(), reached
+	}
+	w.woke = w.woke || over
+	return over
+}
+
+// Called forgets the waits of a handler whose call has ended without one, and otherwise those that have made it due: that of a
+// sub-handler which is not declared any more must not call its handler for ever.
+func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(owner, func(w *wait) bool { return w.within(h) && (!waits || w.woke) })
+}
+
+func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
+	if left := slices.DeleteFunc(c.waits[owner], which); len(left) > 0 {
+		c.waits[owner] = left
+	} else {
+		delete(c.waits, owner)
+	}
+}
+
+// awaits tells whether any handler of the owner waits for the child.
+func (c *Children) awaits(owner types.UID, child *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(c.waits[owner], func(w *wait) bool { return w.isFor(child) })
+}
+
+// awaited is the child as far as it is there: not one that is being deleted, nor as it was before it was applied.
+func (c *Children) awaited(w *wait) *unstructured.Unstructured {
+	known := c.owners[w.Owner]
+	if known == nil {
+		return nil
+	}
+	for _, one := range known.children {
+		if !one.gone && w.isFor(one.object) && one.object.GetDeletionTimestamp() == nil &&
+			!c.Author.Outdated(w.Owner, one.object) {
+			return one.object
+		}
+	}
+	return nil
+}
+
+func (w *wait) isFor(child *unstructured.Unstructured) bool {
+	namespace := child.GetNamespace()
+	return child.GetName() == w.Name && child.GroupVersionKind().GroupKind() == w.Kind &&
+		(namespace == w.Namespace || namespace == "")
+}
+
+// within tells whether it is a wait of the handler, or of a part of it.
+func (w *wait) within(h *handlers.Handler) bool {
+	return w.Handler.ID == h.ID || rootOf(w.Handler) == rootOf(h) &&
+		strings.HasPrefix(w.Handler.ID, handlers.SubID(h.ID, ""))
+}
+
+func rootOf(h *handlers.Handler) string { return cmp.Or(h.Root, h.ID) }
+
+// same tells whether it is for the same child and the same handler.
+func (w *wait) same(other *wait) bool {
+	return w.Handler.ID == other.Handler.ID && w.Kind == other.Kind && w.Namespace == other.Namespace &&
+		w.Name == other.Name
+}
+
+// ask contains the function of the user.
+func (w *wait) ask(object *unstructured.Unstructured) (reached bool, err error) {
+	err = panics.Contain(func() (err error) { reached, err = w.Reached(object.Object); return err })
+	return reached, err
+}
