@@ -82,6 +82,16 @@ func TestApply(t *testing.T) {
 				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
 			),
 		},
+		"a wait": {
+			"it is no retry", with(ok), false,
+			[]conditions.Outcome{{ID: "b", Awaited: "ConfigMap a"}, {ID: "c"}},
+			with(
+				item("Ready", "False", "Progressing",
+					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, later),
+				item("Reconciling", "True", "Progressing",
+					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, later),
+			),
+		},
 		"a success after an error": {
 			"Reconciling goes", with(
 				item("Ready", "False", "Retrying", "wait", before),

@@ -252,8 +252,8 @@ func TestCloneSharesNothing(t *testing.T) {
 	record := progress.Record{
 		Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
 		Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"a/x"},
-		Succeeded: []string{"y"},
-		Unknown:   object{"future": list{"z"}},
+		Succeeded: []string{"y"}, Awaited: ptr.To("a"), Until: &moment,
+		Unknown: object{"future": list{"z"}},
 	}
 	clone := record.Clone()
 	if diff := cmp.Diff(record, clone, cmpopts.IgnoreUnexported(progress.Record{})); diff != "" {

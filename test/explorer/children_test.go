@@ -40,6 +40,49 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 	}
 }
 
+// waits is a handler that ensures children like the others, and goes on when each is finished for the present value.
+func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, c *Change) error {
+		return l.called(c, func() error {
+			if err := pause(ctx, takes); err != nil {
+				return err
+			}
+			var children []any
+			for _, child := range lettersOf(c.Object) {
+				children = append(children, child)
+			}
+			if err := c.Ensure(ctx, children...); err != nil {
+				return kopf.Temporary(err, 5*time.Second)
+			}
+			for _, child := range lettersOf(c.Object) {
+				if err := kopf.WaitFor(c, child, finished, time.Hour); err != nil {
+					return err
+				}
+			}
+			l.tell(c)
+			c.SetResult(map[string]any{"told": told(c.Object)})
+			return nil
+		})
+	}
+}
+
+// finished tells whether a child has been finished since it was applied.
+func finished(child *unstructured.Unstructured) bool {
+	value, _, _ := unstructured.NestedString(child.Object, "data", "of")
+	return child.GetAnnotations()["finished"] == value
+}
+
+// finish is the controller of the children.
+func finish(w *world) {
+	for _, child := range w.children() {
+		value, _, _ := unstructured.NestedString(child.Object, "data", "of")
+		child.SetAnnotations(map[string]string{"finished": value})
+		if err := w.client.Update(context.Background(), &child); client.IgnoreNotFound(err) != nil && !isConflict(err) {
+			w.t.Errorf("finishing a child: %v", err)
+		}
+	}
+}
+
 // lettersOf are the children of an object, as they are declared.
 func lettersOf(object *unstructured.Unstructured) (all []*unstructured.Unstructured) {
 	value, _, _ := unstructured.NestedString(object.Object, "spec", "value")

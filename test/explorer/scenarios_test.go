@@ -223,6 +223,19 @@ var scenarios = map[string]scenario{
 		},
 		carriers: []string{"a"}, resumes: map[string]bool{"a": true}, ensures: true, lasting: lasting,
 	},
+	"children-that-are-waited-for": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.waits(time.Second))
+			kopf.Owns(s, childOf("", ""))
+		},
+		steps: []step{
+			{after: time.Second, do: create("ab")}, {after: 10 * time.Second, do: finish},
+			{after: 10 * time.Second, do: edit("bC")}, {after: 10 * time.Second, do: finish},
+			{after: 10 * time.Second, do: edit("d")}, {after: 500 * time.Millisecond, do: edit("de")},
+			{after: 10 * time.Second, do: finish}, {after: time.Minute, do: finish}, {after: time.Minute, do: finish},
+		},
+		carriers: []string{"a"}, ensures: true, lasting: lasting,
+	},
 	"children-and-recreate":                recreated(2250 * time.Millisecond), // between a and b
 	"children-and-recreate-after-the-last": recreated(2400 * time.Millisecond), // as the handler returns
 }

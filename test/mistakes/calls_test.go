@@ -3,7 +3,10 @@ package mistakes_test
 import (
 	"context"
 	"errors"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -57,6 +60,10 @@ var calls = []call{
 	{"An outcome inside of a patch", func(_ context.Context, c *Change) error {
 		c.Patch(func(d *deployment) { d.Labels = map[string]string{"step": string(c.Outcome("step").State)} })
 		return nil
+	}},
+	{"A child of a kind that is not watched", func(_ context.Context, c *Change) error {
+		ready := func(s *corev1.Service) bool { return s.Spec.ClusterIP != "" }
+		return kopf.WaitFor(c, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, ready, time.Minute)
 	}},
 	{"A permanent error of nothing", func(_ context.Context, c *Change) error {
 		return kopf.Permanent(nil)

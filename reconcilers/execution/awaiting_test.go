@@ -1,0 +1,65 @@
+package execution_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// TestAwaiting shows what records say of waits. See D-awaited.
+func TestAwaiting(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	none := func(string) (*progress.Record, error) { return nil, nil }
+	wait := execution.AwaitingError{Wait: handlers.Wait{Child: "ConfigMap a", Until: at.Add(time.Hour)}, Delay: time.Hour}
+	limit := 10 * time.Minute
+	for name, c := range map[string]struct {
+		reason  string
+		then    execution.Outcome
+		awaits  bool
+		retries int
+		delayed time.Duration
+		waited  string
+	}{
+		"a wait": {"it is no failure", execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
+		"a limit": {
+			"the handler may not be called later",
+			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.Await(&wait), true, 0, limit, "ConfigMap a",
+		},
+		"an error": {
+			"the time of the wait goes on, but the handler sleeps for its error",
+			execution.Limits{Backoff: time.Minute}.Judge(errors.New("no")), false, 1, time.Minute, "ConfigMap a",
+		},
+		"a sub-handler": {
+			"it is that which has a time",
+			execution.Outcome{Err: &execution.PendingError{}, Delay: &limit, Awaited: handlers.Wait{Child: "ConfigMap b"}},
+			true, 0, limit, "",
+		},
+		"a success": {"nothing is waited for", execution.Limits{}.Judge(nil), false, 1, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := execution.Restore(none, []string{"h"}, []string{"h"}, "create", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range []execution.Outcome{execution.Limits{}.Await(&wait), c.then} {
+				if err := state.Conclude("h", o, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := state.Handler("h")
+			account := h.Account()
+			if h.Awaits() != c.awaits || h.Retries != c.retries || h.Delay(at) != c.delayed ||
+				account.Waited.Child != c.waited {
+				t.Errorf("%s: awaits %t, retries %d, delay %s, waited %+v", c.reason, h.Awaits(), h.Retries,
+					h.Delay(at), account.Waited)
+			}
+			if h.Wake(); c.awaits && (h.Delay(at) != 0 || h.Account().Until.After(at) || h.Record().Delayed == nil) {
+				t.Error("who is awake is due, and its record says what it did")
+			}
+		})
+	}
+}
