@@ -13,16 +13,16 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // ErrWaitTimeout says that the time of [WaitFor] is over, and the child is not as the handler wants it.
 var ErrWaitTimeout = errors.New("the wait for a child is over")
 
 // WaitFor has the handler wait until a child of the object is as the function wants it. The child is given by an object
-// with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil is that
-// it is so; any other error must be returned by the handler. Kopf: none.
+// with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil is
+// that it is so; any other error must be returned by the handler. Kopf: none.
 //
 //	if err := c.Ensure(ctx, server); err != nil {
 //		return err
@@ -41,13 +41,14 @@ var ErrWaitTimeout = errors.New("the wait for a child is over")
 // the object has changed, so all before WaitFor is done again, and must be idempotent. After a restart, it is called at
 // once, and goes on waiting.
 //
-// The function gets the child as it is by now, not as it was before this operator has applied it last. What a controller
-// has not seen yet is for the function to find out, as above. A child that is not there, or is being deleted, is waited
-// for. The function may be called at any time, also after the handler has returned, and must do nothing but look.
+// The function gets the child as it is by now, not as it was before this operator has applied it last. What a
+// controller has not seen yet is for the function to find out, as above. A child that is not there, or is being
+// deleted, is waited for. The function may be called at any time, also after the handler has returned, and must do
+// nothing but look.
 //
-// The time counts from the first wait of the handler for this child and this change, also across restarts and errors
-// in between; it is remembered on the object. If the handler waits for several children, one after the other, each has
-// its own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it is.
+// The time counts from the first wait of the handler for this child and this change, also across restarts and errors in
+// between; it is remembered on the object. If the handler waits for several children, one after the other, each has its
+// own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it is.
 // [Timeout] goes on, and may end the wait before.
 //
 // # Errors
@@ -72,7 +73,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	case reached:
 		return nil
 	case until.After(now):
-		return &execution.AwaitingError{Wait: handlers.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
+		return &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
 	}
 	state := "there is no such child with an owner reference to the object, or declared by Ensure"
 	if found {

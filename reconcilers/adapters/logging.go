@@ -57,7 +57,6 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	}
 	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
 	var pending *execution.PendingError
-	var awaiting *execution.AwaitingError
 	switch {
 	case o.Blocked:
 		log.Error(o.Err, "Cannot call the handler with this object; waiting until the object changes")
@@ -67,10 +66,10 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 		log.Info("Handler was interrupted", "error", o.Err.Error())
 	case o.Aborted:
 		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
+	case errors.As(o.Err, &pending) && !o.Final && !pending.Awaited.Until.IsZero():
+		log.Info("Handler waits for a child", "child", pending.Awaited.Child, "until", pending.Awaited.Until)
 	case errors.As(o.Err, &pending) && !o.Final:
 		log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
-	case errors.As(o.Err, &awaiting) && !o.Final:
-		log.Info("Handler waits for a child", "child", awaiting.Wait.Child, "until", awaiting.Wait.Until)
 	case o.Ignored != nil:
 		log.Error(o.Ignored, "Handler failed; its errors are ignored")
 	case o.Err == nil && !o.Final:

@@ -44,7 +44,6 @@ func verdict(next Reconciler) Reconciler {
 
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var pending *execution.PendingError
-	var awaiting *execution.AwaitingError
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return a.Limits.Judge(nil)
@@ -52,11 +51,7 @@ func classify(ctx context.Context, a *execution.Attempt, err error) execution.Ou
 		a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
-		return execution.Outcome{
-			Err: pending, Delay: &pending.Delay, Awaited: handlers.Wait{Child: pending.Child},
-		}
-	case errors.As(err, &awaiting):
-		return a.Limits.Await(awaiting)
+		return a.Limits.Await(pending)
 	case errors.Is(cause, execution.ErrTimeout):
 		return a.Limits.Judge(a.Limits.Interrupted(err))
 	case execution.Undecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:

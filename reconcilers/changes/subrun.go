@@ -152,8 +152,8 @@ func (r *subRun) pending(ctx context.Context) error {
 		if pending == nil {
 			pending = &execution.PendingError{Delay: delay}
 		}
-		if pending.Delay = min(pending.Delay, delay); pending.Child == "" && sub.state.Awaits() {
-			pending.Child = *sub.state.Awaited
+		if pending.Delay = min(pending.Delay, delay); pending.Awaited.Child == "" && sub.state.Awaits() {
+			pending.Awaited.Child = *sub.state.Awaited
 		}
 	}
 	r.subs.dropFinished(r.all)

@@ -11,8 +11,8 @@ import (
 
 // Waits knows the children that handlers wait for, as long as the process lives.
 type Waits interface {
-	// Awake tells whether a waiting handler is to be called before its time: as the child is there that it waits for, or
-	// that one of its sub-handlers does; as the change is not the one that it has begun to wait in; or as nothing is
+	// Awake tells whether a waiting handler is to be called before its time: as the child is there that it waits for,
+	// or that one of its sub-handlers does; as the change is not the one that it has begun to wait in; or as nothing is
 	// known of its wait.
 	Awake(owner types.UID, h *handlers.Handler, change string) bool
 	// Called is told of each call that has ended: with a wait, or without, so that the handler waits for nothing.

@@ -14,7 +14,9 @@ import (
 func TestAwaiting(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	none := func(string) (*progress.Record, error) { return nil, nil }
-	wait := execution.AwaitingError{Wait: handlers.Wait{Child: "ConfigMap a", Until: at.Add(time.Hour)}, Delay: time.Hour}
+	wait := execution.PendingError{
+		Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: at.Add(time.Hour)},
+	}
 	limit := 10 * time.Minute
 	for name, c := range map[string]struct {
 		reason  string
@@ -35,7 +37,7 @@ func TestAwaiting(t *testing.T) {
 		},
 		"a sub-handler": {
 			"it is that which has a time",
-			execution.Outcome{Err: &execution.PendingError{}, Delay: &limit, Awaited: handlers.Wait{Child: "ConfigMap b"}},
+			execution.Limits{}.Await(&execution.PendingError{Delay: limit, Awaited: progress.Wait{Child: "ConfigMap b"}}),
 			true, 0, limit, "",
 		},
 		"a success": {"nothing is waited for", execution.Limits{}.Judge(nil), false, 1, 0, ""},

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // These are the cancellation causes of running functions when the operator exits, or pauses.
@@ -57,32 +57,25 @@ func (e *RetriesError) Unwrap() error { return e.err }
 // Permanent is true: the handler is not tried again.
 func (e *RetriesError) Permanent() bool { return true }
 
-// PendingError is the error of a function whose sub-handlers are not all finished. It is no failure: the function is
-// called again, whatever its limits are. Kopf: HandlerChildrenRetry.
+// PendingError is the error of a function whose sub-handlers are not all finished, or that waits for a child. It is no
+// failure: the function is called again, whatever its limits are. Kopf: HandlerChildrenRetry.
 type PendingError struct {
-	// Delay is how long the nearest of the sub-handlers sleeps.
+	// Delay is how long the nearest of the sub-handlers sleeps, or the wait may take.
 	Delay time.Duration
-	// Child is what one of them waits for; empty if none waits for any.
-	Child string
+	// Awaited is the child that the function itself waits for; without an end, it is one of them that does. Then the
+	// attempt does not count.
+	Awaited progress.Wait
 }
 
 // Error says what the function waits for.
-func (e *PendingError) Error() string { return "the sub-handlers are not all finished" }
+func (e *PendingError) Error() string {
+	if !e.Awaited.Until.IsZero() {
+		return "waits for child " + e.Awaited.Child
+	}
+	return "the sub-handlers are not all finished"
+}
 
 func (e *PendingError) kopfText() string { return "None" }
 
 // RetryAfter makes it a temporary error.
 func (e *PendingError) RetryAfter() time.Duration { return e.Delay }
-
-// AwaitingError is the error of a function that waits for a child. It is no failure, and does not count.
-type AwaitingError struct {
-	// Wait is what it waits for; Delay is how long that may take yet.
-	Wait  handlers.Wait
-	Delay time.Duration
-}
-
-// Error says what the function waits for.
-func (e *AwaitingError) Error() string { return "waits for child " + e.Wait.Child }
-
-// RetryAfter makes it a temporary error.
-func (e *AwaitingError) RetryAfter() time.Duration { return e.Delay }

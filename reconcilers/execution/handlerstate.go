@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -44,8 +43,8 @@ type HandlerState struct {
 	// id.
 	Succeeded []string
 
-	// Awaited is the child that it waits for, or waited for before the last error; nil is none. Until is when that is to
-	// end; nil if it is a sub-handler that waits.
+	// Awaited is the child that it waits for, or waited for before the last error; nil is none. Until is when that is
+	// to end; nil if it is a sub-handler that waits.
 	Awaited *string
 	Until   *time.Time
 
@@ -81,7 +80,7 @@ type Account struct {
 	// Until is when the next attempt is due; zero or past is now.
 	Until time.Time
 	// Waited is what the handler waited for at last.
-	Waited handlers.Wait
+	Waited progress.Wait
 	// Finished is true after a success, or a failure for good.
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
@@ -291,7 +290,7 @@ func (e *HandlerState) Account() Account {
 		account.Until = *e.Delayed
 	}
 	if e.Awaited != nil && e.Until != nil {
-		account.Waited = handlers.Wait{Child: *e.Awaited, Until: *e.Until}
+		account.Waited = progress.Wait{Child: *e.Awaited, Until: *e.Until}
 	}
 	if account.Started.IsZero() { // the record says so: to an account, the zero time would be no start
 		account.Started = account.Started.Add(1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // DefaultBackoff is the default delay after an ordinary error. Kopf: execution.default_backoff.
@@ -29,7 +30,7 @@ type Outcome struct {
 	// Blocked is true if the attempt was aborted because of the object: a retry is useless until the object changes.
 	Blocked bool
 	// Awaited is the child that the function waits for, itself or by a sub-handler. Such an attempt does not count.
-	Awaited handlers.Wait
+	Awaited progress.Wait
 	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
 }
@@ -93,13 +94,13 @@ func (l Limits) Contain(judge func() Outcome) (o Outcome) {
 	return o
 }
 
-// Await gives the outcome of a function that waits for a child: until then, or until its own time is over.
-func (l Limits) Await(e *AwaitingError) Outcome {
-	delay := max(e.Delay, 0)
-	if l.Policy.Timeout != nil {
+// Await gives the outcome of a function that goes on later. If it waits for a child, it does so as long as it may.
+func (l Limits) Await(e *PendingError) Outcome {
+	delay := e.Delay
+	if l.Policy.Timeout != nil && !e.Awaited.Until.IsZero() {
 		delay = min(delay, max(*l.Policy.Timeout-l.Runtime, 0))
 	}
-	return Outcome{Err: e, Delay: &delay, Awaited: e.Wait}
+	return Outcome{Err: e, Delay: &delay, Awaited: e.Awaited}
 }
 
 func (l Limits) judgeOrdinary(err error) Outcome {

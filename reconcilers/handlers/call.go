@@ -85,19 +85,11 @@ type Call struct {
 	// Live is the object as it goes on, for spawning handlers.
 	Live Live
 	// Waited is what the handler waited for at last, as far as that is remembered.
-	Waited Wait
+	Waited progress.Wait
 	// Child is the object that a tending handler is told of; it is this call's own. What happened is in the cause.
 	Child map[string]any
 	// Admission is the request that an admitting handler answers; nil for others.
 	Admission *Admission
-}
-
-// Wait is for a child: who waits is called again when it is as wanted, and at the end of the time.
-type Wait struct {
-	// Child names it; empty is no wait.
-	Child string
-	// Until is the end; zero is not known, or that of a part of the handler.
-	Until time.Time
 }
 
 // IndexFunc says what is to be found of an object, and under which keys. With keep, all stays as it was.

@@ -103,8 +103,8 @@ func (c *Children) wakes(w *wait, change string) bool {
 	return over
 }
 
-// Called forgets the waits of a handler whose call has ended without one, and otherwise those that have made it due: that of a
-// sub-handler which is not declared any more must not call its handler for ever.
+// Called forgets the waits of a handler whose call has ended without one, and otherwise those that have made it due:
+// that of a sub-handler which is not declared any more must not call its handler for ever.
 func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

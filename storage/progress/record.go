@@ -52,6 +52,14 @@ type Record struct {
 	foreign bool   // it was read in another form than it would be written in
 }
 
+// Wait is what a handler waits for: it is called again when the child is as wanted, and at the end of the time.
+type Wait struct {
+	// Child names it; empty is no wait.
+	Child string
+	// Until is the end; zero if it is a part of the handler that waits.
+	Until time.Time
+}
+
 // Foreign tells whether the record was read in another form than it is written in: with times that are spelled
 // otherwise, or, in an annotation, with unknown keys. Whoever goes on with it writes it anew, as Kopf does, even if it
 // says the same.

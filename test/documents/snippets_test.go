@@ -12,7 +12,7 @@ import (
 var imported = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"time"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
-	`corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
+	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
@@ -33,7 +33,8 @@ func TestSnippets(t *testing.T) {
 			" { return nil }\n",
 		"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
 		"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
-			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
+			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
+			"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +

@@ -100,8 +100,8 @@ func (w *world) repeated(all []*call) (found []string) {
 	return found
 }
 
-// mostWaits is how often a handler is called for one change without going on: at first, for a change that comes meanwhile
-// under the same key, after a restart, and for the other child.
+// mostWaits is how often a handler is called for one change without going on: at first, for a change that comes
+// meanwhile under the same key, after a restart, and for the other child.
 const mostWaits = 4
 
 // waited tells whether a call has ended to wait for a child, so that another one must follow.
