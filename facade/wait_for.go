@@ -87,20 +87,13 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 func newWait[T, C client.Object](
 	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
 ) (w owned.Wait, err error) {
-	if given := reflect.ValueOf(child); !given.IsValid() || given.Kind() == reflect.Pointer && given.IsNil() {
-		return w, Permanent(errors.New("the child is nil: give an object with its name"))
-	}
 	switch {
 	case c.returned.Load():
 		return w, errReturned
 	case c.call.Subs == nil:
 		return w, Permanent(errors.New("WaitFor is for handlers of changes"))
-	case child.GetName() == "":
-		return w, Permanent(fmt.Errorf("the %T has no name: give it the one of the child", child))
-	case wanted == nil:
-		return w, Permanent(errors.New("the function is nil: without a condition, use one that is always true"))
 	}
-	if err := positiveDuration("timeout", timeout); err != nil {
+	if err := checkWait(child, wanted == nil, timeout); err != nil {
 		return w, Permanent(err)
 	}
 	kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
@@ -113,7 +106,8 @@ func newWait[T, C client.Object](
 	}
 	children := codec.New[C](reflect.TypeOf(child).Elem())
 	return owned.Wait{
-		Owner: c.metadata().GetUID(), Handler: c.call.Handler, Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
+		Owner: c.metadata().GetUID(), Handler: c.call.Handler, Change: c.call.Cause.Fingerprint(),
+		Kind:      kind.GroupKind(),
 		Namespace: cmp.Or(child.GetNamespace(), c.metadata().GetNamespace()), Name: child.GetName(),
 		Reached: func(raw map[string]any) (bool, error) {
 			object, err := children.Decode(raw)
@@ -123,6 +117,20 @@ func newWait[T, C client.Object](
 			return wanted(object), nil
 		},
 	}, nil
+}
+
+// checkWait tells what is wrong with the arguments.
+func checkWait(child client.Object, aimless bool, timeout time.Duration) error {
+	given := reflect.ValueOf(child)
+	switch {
+	case given.Kind() != reflect.Pointer || given.IsNil():
+		return errors.New("the child is nil: give an object with its name")
+	case child.GetName() == "":
+		return fmt.Errorf("the %T has no name: give it the one of the child", child)
+	case aimless:
+		return errors.New("the function is nil: without a condition, use one that is always true")
+	}
+	return positiveDuration("timeout", timeout)
 }
 
 // example is how to give the kind of a child.

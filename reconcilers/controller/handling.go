@@ -28,7 +28,7 @@ func newChanges(
 		waits = s.Owned
 	}
 	return &changes.Handling{
-		Waits: waits,
+		Waits:    waits,
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
 		Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,

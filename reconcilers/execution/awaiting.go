@@ -2,11 +2,6 @@ package execution
 
 import "time"
 
-// Awaits is true if the handler sleeps until a child is as it wants it, or a sub-handler of it does.
-func (e *HandlerState) Awaits() bool {
-	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
-}
-
 // Wake makes it due: what it waits for has come, or must be looked for anew.
 func (e *HandlerState) Wake() { e.awake = true }
 

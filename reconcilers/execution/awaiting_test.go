@@ -37,7 +37,9 @@ func TestAwaiting(t *testing.T) {
 		},
 		"a sub-handler": {
 			"it is that which has a time",
-			execution.Limits{}.Await(&execution.PendingError{Delay: limit, Awaited: progress.Wait{Child: "ConfigMap b"}}),
+			execution.Limits{}.Await(&execution.PendingError{
+				Delay: limit, Awaited: progress.Wait{Child: "ConfigMap b"},
+			}),
 			true, 0, limit, "",
 		},
 		"a success": {"nothing is waited for", execution.Limits{}.Judge(nil), false, 1, 0, ""},

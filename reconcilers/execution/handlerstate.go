@@ -131,6 +131,11 @@ func (e *HandlerState) Blocked() bool { return e.blocked }
 // Finished is true after a success or a failure.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
+// Awaits is true if the handler sleeps until a child is as it wants it, or a sub-handler of it does.
+func (e *HandlerState) Awaits() bool {
+	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
+}
+
 // delay gives the time until the next attempt is due.
 func (e *HandlerState) delay(now time.Time) time.Duration {
 	if e.Delayed == nil || e.awake {
@@ -165,7 +170,7 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 		until := now.Add(*o.Delay)
 		e.Delayed = &until
 	}
-	if e.await(o, now) {
+	if (o.Awaited.Child != "" || e.Awaited != nil) && e.await(o, now) {
 		return
 	}
 	if o.Err != nil {

@@ -12,7 +12,8 @@ import (
 var imported = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"time"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
-	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`, `"k8s.io/client-go/rest"`,
+	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`,
+	`"k8s.io/client-go/rest"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
