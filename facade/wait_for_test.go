@@ -87,6 +87,23 @@ func TestWaitFor(t *testing.T) {
 	})
 }
 
+// What others have made is waited for as well, though nothing of it is repaired.
+func TestWaitForOthers(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		_, stop := h.run(func(s houseSel) {
+			kopf.Owns(s, &corev1.ConfigMap{})
+			s.On("wait", always[:2], told.waits(nothing, time.Hour))
+		})
+		h.build()
+		h.adopt("bath", "tiles")
+		told.want(t, "a child that is not as wanted", "call, retry 0")
+		h.furnish("bath", "ready")
+		told.want(t, "a child that is", "call, retry 0", "done")
+		stop()
+	})
+}
+
 // The handler has no other call than its own, and the record has what Kopf needs.
 func TestWaitForRecord(t *testing.T) {
 	inHousehold(t, func(h household) {
@@ -264,8 +281,10 @@ func TestWaitForOfNobody(t *testing.T) {
 				if calls++; calls == 1 {
 					c.Sub("wait", told.waits(empty, time.Hour))
 				}
-				c.Sub("other", func(context.Context, *houseChange) error {
-					return kopf.Temporary(errors.New("later"), 30*time.Minute)
+				c.Sub("other", func(_ context.Context, c *houseChange) error {
+					hall := &corev1.ConfigMap{}
+					hall.Name = "hall"
+					return kopf.WaitFor(c, hall, settled, time.Hour)
 				})
 				return nil
 			})
