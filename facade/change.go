@@ -48,7 +48,8 @@ type Change[T client.Object] struct {
 	Reason Reason
 	// ID is the handler's. Kopf: the id of the handler.
 	ID string
-	// Retry counts the calls of this handler for this change before this one: 0 at the first one. Kopf: retry.
+	// Retry counts the calls of this handler for this change before this one: 0 at the first one. Those that have
+	// ended in a wait for a child do not count, see [WaitFor]. Kopf: retry.
 	Retry int
 	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf:
 	// started.
