@@ -56,7 +56,8 @@ var House = Plan{
 	{Dir: "reconcilers/panics", Layer: 0, Only: pure()},
 	{Dir: "reconcilers/discovery/discoverytest", Layer: 0, Kit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 0},
-	{Dir: "facade/facadetest/memapi", Layer: 0, Kit: true},
+	{Dir: "facade/facadetest/memapi/internal/schemas", Layer: 0, Kit: true},
+	{Dir: "facade/facadetest/memapi", Layer: 1, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 
 	{Dir: "facade/internal/cachedreads", Layer: 1},

@@ -19,23 +19,47 @@ func (s *Server) Admit(a Admission) {
 	s.admission = a
 }
 
-func (s *Server) mutate(t target, object map[string]any) {
+// admit has an object changed and judged that is about to take the place of the one before.
+func (s *Server) admit(t target, object, before map[string]any) error {
+	if err := s.mutate(t, object); err != nil {
+		return err
+	}
+	if before != nil {
+		tidy(metadataOf(object))
+		if err := s.manage(t, before, object); err != nil {
+			return err
+		}
+	}
+	return s.validate(t, object, before)
+}
+
+func (s *Server) mutate(t target, object map[string]any) error {
 	if s.admission.Mutate == nil {
-		return
+		return nil
 	}
 	object["apiVersion"], object["kind"] = t.groupVersion().String(), t.Kind
 	s.admission.Mutate(t.Resource, object)
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	return t.coerce(object)
 }
 
-// validate holds an object against the server's own rules, then against those of the admission.
+// validate holds an object against the server's own rules and the schema, then against those of the admission.
 func (s *Server) validate(t target, object, before map[string]any) error {
-	if err := t.valid(object, before); err != nil {
+	problems, err := t.valid(object, before)
+	if err != nil {
 		return err
+	}
+	wrong, err := s.understand(t, object)
+	if err != nil {
+		return err
+	}
+	problems = append(append(problems, wrong...), t.conforms(object, before)...)
+	if len(problems) > 0 {
+		return t.invalid(problems)
 	}
 	if s.admission.Validate == nil {
 		return nil
 	}
-	return s.admission.Validate(t.Resource, t.shown(object))
+	return s.admission.Validate(t.Resource, t.named(cloned(object)))
 }

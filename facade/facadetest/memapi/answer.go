@@ -32,7 +32,6 @@ func refuse(r *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-		Reason: metav1.StatusReasonInternalError,
 	}
 	if errors.As(err, &known) {
 		status = known.Status()

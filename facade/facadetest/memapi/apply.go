@@ -1,7 +1,6 @@
 package memapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,24 +8,22 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/yaml"
 )
 
 // applying is the form of a patch that is a server-side apply.
 const applying = "application/apply-patch+yaml"
 
-// apply merges what a field manager declares into the object, or makes one of it. There are no schemas: lists belong to
-// one manager each, as a whole.
+// apply merges what a field manager declares into the object, or makes one of it. Lists and mappings are merged as the
+// schema says, and as client-go knows it of built-in kinds; for a kind without a schema, a list is one value.
 func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any, error) {
-	var declared map[string]any
-	if err := json.Unmarshal(data, &declared); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	declared, err := decodeYAML(data)
+	if err != nil {
+		return nil, err
 	}
-	if query.Get("fieldManager") == "" {
-		return nil, apierrors.NewBadRequest("PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
+	if name, _ := metadataOf(declared)["name"].(string); name != "" && name != t.name {
+		return nil, t.otherName(name)
 	}
 	before, exists := s.objects[t.groupResource()][t.key()]
 	if uid := metadataOf(declared)["uid"]; uid != nil && !exists {
@@ -34,16 +31,21 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 			"uid mismatch: the provided object specified uid %v, and no existing object was found", uid,
 		))
 	}
-	live := t.shown(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+	live := t.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
 	if exists {
 		live = t.shown(before)
+		if metadataOf(live)["managedFields"] == nil {
+			if metadataOf(live)["managedFields"], err = s.recall(t, before); err != nil {
+				return nil, err
+			}
+		}
 	}
-	fields, err := t.managers()
+	books, err := s.managers(t)
 	if err != nil {
 		return nil, err
 	}
-	merged, err := fields.Apply(
-		&unstructured.Unstructured{Object: cloned(live)}, &unstructured.Unstructured{Object: declared},
+	merged, err := books.Apply(
+		&unstructured.Unstructured{Object: live}, &unstructured.Unstructured{Object: declared},
 		query.Get("fieldManager"), query.Get("force") == "true",
 	)
 	if err != nil {
@@ -64,46 +66,16 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	return s.replace(t, before, object)
 }
 
-// managers keeps the books on who has set which field.
-func (t target) managers() (*managedfields.FieldManager, error) {
-	return managedfields.NewDefaultCRDFieldManager(
-		managedfields.NewDeducedTypeConverter(), asIs{}, asIs{}, asIs{}, t.groupVersion().WithKind(t.Kind),
-		t.groupVersion(), t.subresource, nil,
-	)
-}
-
-// manage notes who has changed the object, if anybody has ever applied it: nobody asks that of others.
-func (t target) manage(before, object map[string]any) error {
-	was := metadataOf(before)["managedFields"]
-	delete(metadataOf(object), "managedFields")
-	switch {
-	case t.managed != nil:
-		metadataOf(object)["managedFields"] = t.managed
-		return nil
-	case was == nil:
-		return nil
+func decodeYAML(data []byte) (map[string]any, error) {
+	var declared map[string]any
+	document, err := yaml.YAMLToJSON(data)
+	if err == nil {
+		err = json.Unmarshal(document, &declared)
 	}
-	fields, err := t.managers()
-	if err != nil {
-		return err
+	if err != nil || declared == nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	changed, err := fields.Update(
-		&unstructured.Unstructured{Object: t.shown(cloned(before))},
-		&unstructured.Unstructured{Object: t.shown(cloned(object))}, t.manager,
-	)
-	if err != nil {
-		return err
-	}
-	metadataOf(object)["managedFields"] = metadataOf(contentOf(changed))["managedFields"]
-	return nil
-}
-
-func contentOf(object runtime.Object) map[string]any {
-	content, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return map[string]any{}
-	}
-	return content.Object
+	return declared, nil
 }
 
 // managerOf is who sends a request that says nothing else: the program.
@@ -113,25 +85,4 @@ func managerOf(r *http.Request) string {
 	}
 	program, _, _ := strings.Cut(r.UserAgent(), "/")
 	return program
-}
-
-// asIs converts between the only version of a kind and itself.
-type asIs struct{}
-
-func (asIs) Convert(_, _, _ any) error { return errors.New("there is one version only") }
-
-func (asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
-	return in, nil
-}
-
-func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-func (asIs) Default(runtime.Object) {}
-
-func (asIs) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	return object, nil
 }

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -32,12 +31,20 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	if kind := object["kind"]; kind != nil && kind != t.Kind {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%v is not a %s", kind, t.Kind))
 	}
+	if version := object["apiVersion"]; version != nil && version != t.groupVersion().String() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%v) does not match the expected API version (%s)", version, t.groupVersion(),
+		))
+	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	if t.Plain && !t.StatusSubresource {
+		if object["status"] != nil && t.validation != metav1.FieldValidationIgnore {
+			t.notes.warnings = append(t.notes.warnings, `unknown field "status"`)
+		}
 		delete(object, "status") // the types that are built in know what they have
 	}
-	return object, nil
+	return object, t.coerce(object)
 }
 
 func (s *Server) create(t target, data []byte) (map[string]any, error) {
@@ -74,15 +81,16 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		delete(object, "status")
 	}
 	s.identify(t, metadata)
-	s.mutate(t, object)
-	if err := s.validate(t, object, nil); err != nil {
+	if err := s.admit(t, object, nil); err != nil {
 		return nil, err
 	}
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
 		return nil, apierrors.NewAlreadyExists(t.groupResource(), t.name)
 	}
+	metadata = metadataOf(object)
 	t.prune(object)
-	metadata["resourceVersion"] = s.next()
+	t.store(object)
+	s.stamp(t, metadata)
 	s.keep(t, nil, object)
 	return t.shown(object), nil
 }
@@ -106,8 +114,18 @@ func (s *Server) identify(t target, metadata map[string]any) {
 	}
 }
 
+// stamp gives the object a new version, unless it is not to be stored.
+func (s *Server) stamp(t target, metadata map[string]any) {
+	if !t.dry {
+		metadata["resourceVersion"] = s.next()
+	}
+}
+
 // keep stores what is there now, and tells those who watch.
 func (s *Server) keep(t target, before, after map[string]any) {
+	if t.dry {
+		return
+	}
 	s.objects[t.groupResource()][t.key()] = after
 	s.record(t, before, after, nil)
 	s.define(t, before, after)
@@ -115,6 +133,9 @@ func (s *Server) keep(t target, before, after map[string]any) {
 
 // discard removes the object; last is its state as it is told.
 func (s *Server) discard(t target, before map[string]any) {
+	if t.dry {
+		return
+	}
 	delete(s.objects[t.groupResource()], t.key())
 	last := cloned(before)
 	metadataOf(last)["resourceVersion"] = s.next()
@@ -138,10 +159,3 @@ func (t target) prune(object map[string]any) {
 		}
 	}
 }
-
-var definitionsResource = Resource{
-	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
-	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, StatusSubresource: true,
-}
-
-var definitions = schema.GroupResource{Group: definitionsResource.Group, Resource: definitionsResource.Plural}

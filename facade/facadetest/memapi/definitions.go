@@ -1,58 +1,135 @@
 package memapi
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
+)
+
+var definitionsResource = Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, StatusSubresource: true,
+}
+
+// Define serves the kinds of custom resource definitions in all their versions, and holds their objects against the
+// schemas: unknown fields are dropped, defaults filled in, invalid objects refused with the words of the real server.
+// Definitions that are there already are replaced. So are those that clients create; the difference is the error, which
+// tells of a definition that is wrong, or that wants what is not done here: rules in CEL (see [WithoutRules]) and
+// conversion webhooks.
+func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, crd := range definitions {
+		if err := s.defineOne(crd); err != nil {
+			return fmt.Errorf("defining %s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error {
+	fresh := crd.DeepCopy()
+	fresh.ResourceVersion, fresh.UID = "", ""
+	data, err := json.Marshal(fresh)
+	if err != nil {
+		return err
+	}
+	t := s.target(definitionsResource, "", crd.Name)
+	before, exists := s.objects[t.groupResource()][t.key()]
+	if !exists {
+		_, err = s.create(t, data)
+		return err
+	}
+	object, err := t.parse(data)
+	if err == nil {
+		_, err = s.replace(t, before, object)
+	}
+	return err
+}
+
+// definitionOf is what the object says if it is a definition.
+func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if t.groupResource() != definitionsResource.groupResource() || object == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := json.Unmarshal(data, crd); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return crd, nil
+}
+
+// understand refuses a definition that is wrong, or asks for too much.
+func (s *Server) understand(t target, object map[string]any) (field.ErrorList, error) {
+	crd, err := definitionOf(t, object)
+	if crd == nil || err != nil {
+		return nil, err
+	}
+	_, problems := schemas.Read(crd)
+	return problems, nil
+}
 
 // define serves what a custom resource definition says, or stops that.
 func (s *Server) define(t target, before, after map[string]any) {
-	if t.groupResource() != definitions {
-		return
-	}
-	is := served(after)
-	for _, was := range served(before) {
+	was, _ := definitionOf(t, before)
+	is, _ := definitionOf(t, after)
+	for _, r := range served(was) {
 		still := false
-		for _, r := range is {
-			still = still || r.Plural == was.Plural && r.Version == was.Version
+		for _, other := range served(is) {
+			still = still || other.Plural == r.Plural && other.Version == r.Version
 		}
 		if !still && after == nil {
-			s.remove(was.Group, was.Plural)
+			s.remove(r.Group, r.Plural)
 		} else if !still {
-			s.drop(was.Group, was.Version, was.Plural)
+			s.drop(r.Group, r.Version, r.Plural)
 		}
 	}
-	for _, r := range is {
+	if is == nil {
+		return
+	}
+	name := schema.GroupResource{Group: is.Spec.Group, Resource: is.Spec.Names.Plural}
+	s.schemas[name], _ = schemas.Read(is)
+	for _, r := range served(is) {
 		s.install(r)
 	}
 }
 
 // served are the resources of a definition, one for each version.
-func served(definition map[string]any) []Resource {
-	if definition == nil {
+func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
+	if crd == nil {
 		return nil
 	}
-	text := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(definition, append([]string{"spec"}, path...)...)
-		return value
-	}
-	texts := func(path ...string) []string {
-		value, _, _ := unstructured.NestedStringSlice(definition, append([]string{"spec"}, path...)...)
-		return value
-	}
 	var all []Resource
-	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
-	for _, item := range versions {
-		version, _ := item.(map[string]any)
-		if version["served"] != true {
+	names := crd.Spec.Names
+	for _, v := range crd.Spec.Versions {
+		if !v.Served {
 			continue
 		}
-		name, _ := version["name"].(string)
-		_, status, _ := unstructured.NestedMap(version, "subresources", "status")
 		all = append(all, Resource{
-			Group: text("group"), Version: name, Kind: text("names", "kind"), Plural: text(
-				"names", "plural",
-			), Singular: text("names", "singular"),
-			ShortNames: texts("names", "shortNames"), Categories: texts("names", "categories"),
-			Namespaced: text("scope") == "Namespaced", StatusSubresource: status,
+			Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind, Plural: names.Plural, Singular: names.Singular,
+			ShortNames: names.ShortNames, Categories: names.Categories,
+			Namespaced:        crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
 		})
 	}
 	return all
+}
+
+// target is an object of a resource, as the server itself deals with it.
+func (s *Server) target(r Resource, namespace, name string) target {
+	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
+	if d := s.schemas[r.groupResource()]; d != nil {
+		t.schema, t.storage = d.Versions[r.Version], d.Versions[d.Storage]
+	}
+	return t
 }

@@ -2,54 +2,143 @@ package memapi
 
 import (
 	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// preconditions of a deletion.
-type preconditions struct {
-	UID             *string `json:"uid"`
-	ResourceVersion *string `json:"resourceVersion"`
+// deletion reads the options of a deletion: those of the body, else those of the query.
+func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
+	options := &metav1.DeleteOptions{}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, options); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	} else {
+		options.DryRun = query["dryRun"]
+		if policy := metav1.DeletionPropagation(query.Get("propagationPolicy")); policy != "" {
+			options.PropagationPolicy = &policy
+		}
+		if text := query.Get("orphanDependents"); text != "" {
+			orphan, _ := strconv.ParseBool(text)
+			options.OrphanDependents = &orphan
+		}
+	}
+	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(
+			schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems,
+		)
+	}
+	return options, nil
 }
 
-func (s *Server) delete(t target, data []byte) (map[string]any, error) {
+func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
 		return nil, notFound(t)
 	}
-	var options struct {
-		Preconditions preconditions `json:"preconditions"`
-	}
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &options); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-	}
+	t.dry = t.dry || len(options.DryRun) > 0
 	was := metadataOf(before)
-	for name, wanted := range map[string]*string{
-		"uid": options.Preconditions.UID, "resourceVersion": options.Preconditions.ResourceVersion,
-	} {
-		if wanted != nil && *wanted != was[name] {
-			return nil, apierrors.NewConflict(t.groupResource(), t.name,
-				fmt.Errorf("precondition failed: %s in precondition: %s, in object: %v", name, *wanted, was[name]))
-		}
+	if err := t.expected(was, options.Preconditions); err != nil {
+		return nil, err
 	}
-	finalizers, _ := was["finalizers"].([]any)
-	switch {
-	case len(finalizers) == 0:
+	held, _ := was["finalizers"].([]any)
+	finalizers := propagated(held, options)
+	if len(finalizers) == 0 {
 		s.discard(t, before)
 		return success(t, was["uid"]), nil
-	case was["deletionTimestamp"] != nil:
+	}
+	if was["deletionTimestamp"] != nil && sameTexts(held, finalizers) {
 		return t.shown(before), nil
 	}
 	object := cloned(before)
 	metadata := metadataOf(object)
-	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = timestamp(), int64(0)
-	if !t.Plain {
-		metadata["generation"] = generation(before) + 1
+	metadata["finalizers"] = finalizers
+	if was["deletionTimestamp"] == nil {
+		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = timestamp(), int64(0)
+		if !t.Plain {
+			metadata["generation"] = generation(before) + 1
+		}
 	}
-	metadata["resourceVersion"] = s.next()
+	s.stamp(t, metadata)
 	s.keep(t, before, object)
 	return t.shown(object), nil
+}
+
+// expected holds an object against what the client knows of it.
+func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	refused := func(name, wanted string) error {
+		return apierrors.NewConflict(t.groupResource(), t.name,
+			fmt.Errorf("precondition failed: %s in precondition: %s, in object: %v", name, wanted, was[name]))
+	}
+	if p.UID != nil && string(*p.UID) != was["uid"] {
+		return refused("uid", string(*p.UID))
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != was["resourceVersion"] {
+		return refused("resourceVersion", *p.ResourceVersion)
+	}
+	return nil
+}
+
+// propagated are the finalizers of an object that is being deleted: with that of the garbage collector for what is to
+// become of its dependents.
+func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
+	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))
+	foreground := slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
+	switch policy := options.PropagationPolicy; {
+	case options.OrphanDependents != nil:
+		orphan, foreground = *options.OrphanDependents, false
+	case policy != nil:
+		orphan = *policy == metav1.DeletePropagationOrphan
+		foreground = *policy == metav1.DeletePropagationForeground
+	}
+	var all []any
+	for _, one := range finalizers {
+		if one != metav1.FinalizerOrphanDependents && one != metav1.FinalizerDeleteDependents {
+			all = append(all, one)
+		}
+	}
+	if orphan {
+		all = append(all, metav1.FinalizerOrphanDependents)
+	}
+	if foreground {
+		all = append(all, metav1.FinalizerDeleteDependents)
+	}
+	return all
+}
+
+// sameTexts tells whether both have the same items, in any order.
+func sameTexts(a, b []any) bool {
+	missing := func(from []any) func(any) bool {
+		return func(one any) bool { return !slices.Contains(from, one) }
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(a, missing(b)) && !slices.ContainsFunc(b, missing(a))
+}
+
+// deleteAll deletes what is selected of a collection, one by one.
+func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
+	wanted, err := t.interest(query)
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for _, object := range s.matching(t, wanted) {
+		one := t
+		one.namespace, _ = metadataOf(object)["namespace"].(string)
+		one.name, _ = metadataOf(object)["name"].(string)
+		items = append(items, t.shown(object))
+		if _, err := s.delete(one, options); err != nil {
+			return nil, err
+		}
+	}
+	return s.listOf(t, items), nil
 }

@@ -33,17 +33,24 @@ func (s *Server) discovery(parts []string) (document any, ok bool) {
 	case len(parts) == 3 && parts[0] == "apis":
 		return s.listed(schema.GroupVersion{Group: parts[1], Version: parts[2]})
 	case len(parts) == 5 && parts[0] == "openapi":
-		return s.schemas(schema.GroupVersion{Group: parts[3], Version: parts[4]})
+		return s.published(schema.GroupVersion{Group: parts[3], Version: parts[4]})
 	default:
 		return nil, false
 	}
 }
 
-// schemas are those of the kinds of one group and version whose status has a schema, in the form of OpenAPI 3.
-func (s *Server) schemas(gv schema.GroupVersion) (document any, ok bool) {
+// published are the schemas of the kinds of one group and version that have any, in the form of OpenAPI 3.
+func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 	all := map[string]any{}
 	for _, r := range s.resources {
-		if r.groupVersion() != gv || r.StatusFields == nil {
+		if r.groupVersion() != gv {
+			continue
+		}
+		if version := s.target(r, "", "").schema; version != nil {
+			all[r.Kind] = version.OpenAPI()
+			continue
+		}
+		if r.StatusFields == nil {
 			continue
 		}
 		fields := map[string]any{}

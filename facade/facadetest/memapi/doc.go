@@ -3,9 +3,9 @@
 // It is apart because whole operators, with their real clients, caches and queues, are to be played in virtual time,
 // where nothing may wait for anything outside of the bubble of testing/synctest. It never admits more, or less, than
 // the real server does of what operators rely on: versions, conflicts, preconditions, finalizers, subresources and
-// watches. That is proven by one script of requests played against both. Server-side apply knows no schemas: a list is
-// one value. Schemas and webhooks are functions: see [Admission]. What goes wrong between a client and the server is
-// for a [Connection].
+// watches; of kinds that custom resource definitions describe, schemas, versions and server-side apply by keys. That is
+// proven by one script of requests played against both. What it cannot do it refuses, and says so. Webhooks are
+// functions: see [Admission]. What goes wrong between a client and the server is for a [Connection].
 //
 // Neighbours: test/explorer and the tests of the engine's packages use it; test/e2e has the real server.
 package memapi

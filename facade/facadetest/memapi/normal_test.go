@@ -1,15 +1,22 @@
 package memapi_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
 // normal is a body without what differs between any two servers: times, and the values of uids and versions, of which
 // only remains which are the same.
-func (p *player) normal(body map[string]any) any {
+func (p *player) normal(body map[string]any, r request) any {
 	if body == nil {
 		return nil
+	}
+	if body["kind"] == "Status" && r.exact {
+		if details, _ := body["details"].(map[string]any); details["uid"] != nil {
+			number(p.uids, details, "uid")
+		}
+		return inOrder(body)
 	}
 	if body["kind"] == "Status" {
 		return refusal(body)
@@ -20,13 +27,22 @@ func (p *player) normal(body map[string]any) any {
 			one, _ := item.(map[string]any)
 			one["apiVersion"], one["kind"] = nil, nil
 			if metadata, _ := one["metadata"].(map[string]any); metadata["name"] != "kube-root-ca.crt" {
-				all = append(all, p.normal(one))
+				all = append(all, p.normal(one, r))
 			}
 		}
 		return map[string]any{"kind": body["kind"], "apiVersion": body["apiVersion"], "items": all}
 	}
 	metadata, _ := body["metadata"].(map[string]any)
-	delete(metadata, "managedFields")
+	books, _ := metadata["managedFields"].([]any)
+	for _, item := range books {
+		delete(item.(map[string]any), "time")
+	}
+	if !r.books {
+		delete(metadata, "managedFields")
+	}
+	if r.kind == pods {
+		withoutDefaults(body)
+	}
 	for _, name := range []string{"creationTimestamp", "deletionTimestamp"} {
 		if metadata[name] != nil {
 			metadata[name] = "set"
@@ -36,13 +52,48 @@ func (p *player) normal(body map[string]any) any {
 		metadata["name"] = "g-and-five-more"
 	}
 	for name, ordinals := range map[string]map[string]int{"resourceVersion": p.ordinal, "uid": p.uids} {
-		text, _ := metadata[name].(string)
-		if _, seen := ordinals[text]; !seen {
-			ordinals[text] = len(ordinals) + 1
-		}
-		metadata[name] = ordinals[text]
+		number(ordinals, metadata, name)
 	}
 	return body
+}
+
+// number puts the order of first appearance in the place of a value.
+func number(ordinals map[string]int, of map[string]any, name string) {
+	text, _ := of[name].(string)
+	if _, seen := ordinals[text]; !seen {
+		ordinals[text] = len(ordinals) + 1
+	}
+	of[name] = ordinals[text]
+}
+
+// withoutDefaults leaves of a pod what nobody gives a value by default.
+func withoutDefaults(pod map[string]any) {
+	spec, _ := pod["spec"].(map[string]any)
+	var kept []any
+	containers, _ := spec["containers"].([]any)
+	for _, item := range containers {
+		one, _ := item.(map[string]any)
+		ports, _ := one["ports"].([]any)
+		kept = append(kept, map[string]any{
+			"name": one["name"], "image": one["image"], "env": one["env"], "ports": len(ports),
+		})
+	}
+	pod["spec"] = kept
+	delete(pod, "status")
+	metadata, _ := pod["metadata"].(map[string]any)
+	delete(metadata, "generation")
+}
+
+// inOrder is a refusal with its causes in one order, and without the message if that has several of them.
+func inOrder(status map[string]any) any {
+	details, _ := status["details"].(map[string]any)
+	causes, _ := details["causes"].([]any)
+	if len(causes) > 0 {
+		slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		details["causes"] = slices.CompactFunc(causes, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+		delete(status, "message") // which has the causes in another order, and some of them twice
+	}
+	return status
 }
 
 // refusal is the reason of an error, and the fields it names.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	}
 	genuine, own := newPlayer(
 		t, strings.TrimSuffix(config.Host, "/"), transport,
-	), newPlayer(t, "http://mem", inMemory())
+	), newPlayer(t, "http://mem", inMemory(t))
 
 	from := map[string][2]string{}
 	for kind := range kindsOf {
@@ -59,7 +60,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 			)
 		}
 	}
-	for _, kind := range []string{widgets, gadgets, configmaps} {
+	for _, kind := range []string{widgets, gadgets, configmaps, gizmos} {
 		last := request{
 			method: http.MethodPost, kind: kind, form: plain,
 			body: object(kind, "last", `,"labels":{"l":"1"}`, content(kind, "")),
@@ -94,16 +95,18 @@ func script() []request {
 	for seed := range uint64(3) {
 		all = append(all, wild(seed, 150)...)
 	}
-	return all
+	return slices.Concat(all, schemas(), applies(), dry(), deletions())
 }
 
-func inMemory() *memapi.Server {
+func inMemory(t *testing.T) *memapi.Server {
+	t.Helper()
+	definitions, err := memapi.Definitions(filepath.Join("testdata", "crds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := memapi.New()
-	for kind, name := range map[string]string{widgets: "Widget", gadgets: "Gadget"} {
-		server.Install(memapi.Resource{
-			Group: "memapi.example.org", Version: "v1", Kind: name, Plural: kind, Namespaced: true,
-			StatusSubresource: kind == widgets,
-		})
+	if err := server.Define(definitions...); err != nil {
+		t.Fatal(err)
 	}
 	return server
 }

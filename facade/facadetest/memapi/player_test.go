@@ -2,6 +2,7 @@ package memapi_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -32,13 +33,14 @@ func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 
 // answer is what is compared.
 type outcome struct {
-	Code int
-	Body any
+	Code     int
+	Warnings []string
+	Body     any
 }
 
-func (p *player) url(kind, name, sub, query string) string {
-	path := "/apis/memapi.example.org/v1"
-	if kind == configmaps {
+func (p *player) url(kind, version, name, sub, query string) string {
+	path := "/apis/memapi.example.org/" + cmp.Or(version, "v1")
+	if kind == configmaps || kind == pods {
 		path = "/api/v1"
 	}
 	path += "/namespaces/default/" + kind
@@ -64,6 +66,7 @@ func (p *player) send(method, url, form, body string) *http.Response {
 		p.t.Fatal(err)
 	}
 	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "player/1")
 	if form != "" {
 		r.Header.Set("Content-Type", form)
 	}
@@ -85,7 +88,7 @@ func (p *player) play(r request) outcome {
 	body := strings.NewReplacer(
 		"{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID,
 	).Replace(r.body)
-	response := p.send(r.method, p.url(r.kind, r.name, r.sub, r.query), r.form, body)
+	response := p.send(r.method, p.url(r.kind, r.version, r.name, r.sub, r.query), r.form, body)
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -94,7 +97,7 @@ func (p *player) play(r request) outcome {
 	var answer map[string]any
 	_ = json.Unmarshal(data, &answer)
 	p.learn(key, answer)
-	return outcome{response.StatusCode, p.normal(answer)}
+	return outcome{response.StatusCode, response.Header.Values("Warning"), p.normal(answer, r)}
 }
 
 func nameIn(body string) string {
@@ -122,7 +125,7 @@ func (p *player) learn(key string, object map[string]any) {
 // events reads a watch until it shows the object of that name.
 func (p *player) events(kind, query, last string) []outcome {
 	p.t.Helper()
-	response := p.send(http.MethodGet, p.url(kind, "", "", "watch=true&"+query), "", "")
+	response := p.send(http.MethodGet, p.url(kind, "", "", "", "watch=true&"+query), "", "")
 	defer func() { _ = response.Body.Close() }()
 	var all []outcome
 	for lines := bufio.NewReader(response.Body); ; {
@@ -138,7 +141,7 @@ func (p *player) events(kind, query, last string) []outcome {
 		if metadata, _ := object["metadata"].(map[string]any); metadata["name"] == last {
 			return all
 		}
-		event["object"] = p.normal(object)
+		event["object"] = p.normal(object, request{})
 		all = append(all, outcome{Body: event})
 	}
 }
@@ -147,7 +150,7 @@ func (p *player) events(kind, query, last string) []outcome {
 func (p *player) version(kind string) string {
 	p.t.Helper()
 	for {
-		response := p.send(http.MethodGet, p.url(kind, "", "", ""), "", "")
+		response := p.send(http.MethodGet, p.url(kind, "", "", "", ""), "", "")
 		var list struct {
 			Metadata struct {
 				ResourceVersion string `json:"resourceVersion"`

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -35,9 +36,9 @@ func (s *Server) put(r Resource, object map[string]any) {
 	delete(after, "apiVersion")
 	delete(after, "kind")
 	metadata := metadataOf(after)
-	t := target{Resource: r}
-	t.namespace, _ = metadata["namespace"].(string)
-	t.name, _ = metadata["name"].(string)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	t := s.target(r, namespace, name)
 	before := s.objects[r.groupResource()][t.key()]
 	if before != nil && metadataOf(before)["uid"] != metadata["uid"] {
 		s.discard(t, before)
@@ -67,7 +68,7 @@ func encoded(object map[string]any) map[string]any {
 func (s *Server) Edit(r Resource, namespace, name string, change func(object map[string]any)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := target{Resource: r, namespace: namespace, name: name}
+	t := s.target(r, namespace, name)
 	before, ok := s.objects[r.groupResource()][t.key()]
 	if !ok {
 		return false
@@ -95,7 +96,7 @@ func (s *Server) Edit(r Resource, namespace, name string, change func(object map
 func (s *Server) Delete(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.delete(target{Resource: r, namespace: namespace, name: name}, nil)
+	_, err := s.delete(s.target(r, namespace, name), &metav1.DeleteOptions{})
 	return err == nil
 }
 
@@ -103,7 +104,7 @@ func (s *Server) Delete(r Resource, namespace, name string) bool {
 func (s *Server) Discard(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := target{Resource: r, namespace: namespace, name: name}
+	t := s.target(r, namespace, name)
 	before, ok := s.objects[r.groupResource()][t.key()]
 	if ok {
 		s.discard(t, before)
@@ -115,7 +116,7 @@ func (s *Server) Discard(r Resource, namespace, name string) bool {
 func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, err := s.get(target{Resource: r, namespace: namespace, name: name})
+	object, err := s.get(s.target(r, namespace, name))
 	if err != nil {
 		return nil
 	}

@@ -1,14 +1,15 @@
 package memapi
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func (s *Server) get(t target) (map[string]any, error) {
@@ -21,7 +22,7 @@ func (s *Server) get(t target) (map[string]any, error) {
 
 // shown is an object as this version of the API has it.
 func (t target) shown(object map[string]any) map[string]any {
-	shown := runtime.DeepCopyJSON(object)
+	shown := t.read(object)
 	shown["apiVersion"], shown["kind"] = t.groupVersion().String(), t.Kind
 	return shown
 }
@@ -31,6 +32,8 @@ type interest struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
+	// selectable are the paths of the fields that are asked for.
+	selectable map[string][]string
 }
 
 func (t target) interest(query url.Values) (interest, error) {
@@ -42,14 +45,61 @@ func (t target) interest(query url.Values) (interest, error) {
 	if err != nil {
 		return interest{}, apierrors.NewBadRequest(err.Error())
 	}
-	return interest{t.namespace, byLabels, byFields}, nil
+	i := interest{t.namespace, byLabels, byFields, map[string][]string{
+		"metadata.name": {"metadata", "name"}, "metadata.namespace": {"metadata", "namespace"},
+	}}
+	for _, wanted := range byFields.Requirements() {
+		if i.selectable[wanted.Field] != nil {
+			continue
+		}
+		path := t.selectable(wanted.Field)
+		if path == nil {
+			return interest{}, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", wanted.Field))
+		}
+		i.selectable[wanted.Field] = path
+	}
+	return i, nil
+}
+
+// builtInFields are those that objects of built-in kinds are selected by, beside their names.
+var builtInFields = map[string][]string{
+	"Pod": {
+		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
+		"status.podIP", "status.nominatedNodeName",
+	},
+	"Secret": {"type"}, "Namespace": {"status.phase"}, "Node": {"spec.unschedulable"}, "Job": {"status.successful"},
+	"Event": {
+		"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+		"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+		"reportingComponent", "source", "type",
+	},
+}
+
+// selectable is where the value of a field is that objects can be selected by; nil if they cannot.
+func (t target) selectable(name string) []string {
+	switch {
+	case t.schema != nil && t.schema.Selects(name), t.Plain && slices.Contains(builtInFields[t.Kind], name):
+		return strings.Split(name, ".")
+	default:
+		return nil
+	}
 }
 
 func (i interest) matches(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
-		i.labels.Matches(labels.Set(o.GetLabels())) &&
-		i.fields.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()})
+		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.values(object)))
+}
+
+func (i interest) values(object map[string]any) fields.Set {
+	values := fields.Set{}
+	for name, path := range i.selectable {
+		values[name] = ""
+		if value, ok, _ := unstructured.NestedFieldNoCopy(object, path...); ok {
+			values[name] = fmt.Sprint(value)
+		}
+	}
+	return values
 }
 
 func (s *Server) list(t target, query url.Values) (map[string]any, error) {
@@ -61,10 +111,14 @@ func (s *Server) list(t target, query url.Values) (map[string]any, error) {
 	for _, object := range s.matching(t, wanted) {
 		items = append(items, t.shown(object))
 	}
+	return s.listOf(t, items), nil
+}
+
+func (s *Server) listOf(t target, items []any) map[string]any {
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items,
 		"metadata": map[string]any{"resourceVersion": s.current()},
-	}, nil
+	}
 }
 
 // matching are the objects in the order of their keys.

@@ -10,7 +10,8 @@ import (
 
 // Request is one request for objects of a resource, as hooks and records show it.
 type Request struct {
-	// Verb is what it is about: get, list, watch, create, update, patch or delete.
+	// Verb is what it is about: get, list, watch, create, update, patch, delete or
+	// deletecollection.
 	Verb string
 	// Resource is what is asked for; all but its Group, Version and Plural are empty if it is not served.
 	Resource Resource
@@ -55,6 +56,8 @@ func (s *Server) read(r *http.Request) (request Request, ok bool, err error) {
 // verb is what the request is called in rules of access.
 func verb(r *http.Request, name string) string {
 	switch {
+	case r.Method == http.MethodDelete && name == "":
+		return "deletecollection"
 	case r.Method != http.MethodGet:
 		return map[string]string{
 			http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",

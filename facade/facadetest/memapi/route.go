@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
 // target is what a request is about.
@@ -17,6 +19,15 @@ type target struct {
 	// manager is who sends it; managed is who has set which field, by a server-side apply.
 	manager string
 	managed any
+	// schema is that of the version asked for, storage that of the stored one; both may be nil.
+	schema, storage *schemas.Version
+	// patched is the whole object that a patch has led to, as it is blamed for unknown fields.
+	patched []byte
+	// validation is what becomes of unknown fields; see metav1.FieldValidationStrict.
+	validation string
+	// dry has nothing stored.
+	dry   bool
+	notes *notes
 }
 
 func (t target) key() string { return t.namespace + "/" + t.name }
@@ -44,8 +55,14 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return refuse(r, notServed()), nil
 	}
-	t.manager = managerOf(r)
-	return s.serve(r, t, body), nil
+	if err := t.options(r); err != nil {
+		return refuse(r, err), nil
+	}
+	response := s.serve(r, t, body)
+	for _, warning := range t.notes.warnings {
+		response.Header.Add("Warning", header(warning))
+	}
+	return response, nil
 }
 
 func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
@@ -60,18 +77,16 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	case t.name == "" && r.Method == http.MethodPost:
 		code = http.StatusCreated
 		object, err = s.create(t, body)
+	case r.Method == http.MethodDelete && t.subresource == "":
+		object, err = s.remover(r, t, body)
 	case t.name == "":
 		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
 	case r.Method == http.MethodGet:
 		object, err = s.get(t)
 	case r.Method == http.MethodPut:
 		object, err = s.update(t, body)
-	case r.Method == http.MethodPatch && r.Header.Get("Content-Type") == applying:
-		object, err = s.apply(t, r.URL.Query(), body)
 	case r.Method == http.MethodPatch:
-		object, err = s.patch(t, r.Header.Get("Content-Type"), body)
-	case r.Method == http.MethodDelete && t.subresource == "":
-		object, err = s.delete(t, body)
+		object, code, err = s.patch(r, t, body)
 	default:
 		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
 	}
@@ -79,6 +94,17 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 		return refuse(r, err)
 	}
 	return respond(r, code, object)
+}
+
+func (s *Server) remover(r *http.Request, t target, body []byte) (map[string]any, error) {
+	options, err := deletion(r.URL.Query(), body)
+	if err != nil {
+		return nil, err
+	}
+	if t.name == "" {
+		return s.deleteAll(t, r.URL.Query(), options)
+	}
+	return s.delete(t, options)
 }
 
 func watching(query url.Values) bool {
@@ -92,7 +118,9 @@ func (s *Server) route(parts []string) (target, bool) {
 		return target{}, false
 	}
 	found, ok := s.find(gv, t.Plural)
-	t.Resource = found
+	subresource := t.subresource
+	t = s.target(found, t.namespace, t.name)
+	t.subresource = subresource
 	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
 	whole := !found.Namespaced || t.namespace != "" || t.name == ""
 	return t, ok && status && whole && (found.Namespaced || t.namespace == "")

@@ -11,6 +11,12 @@ type request struct {
 	method, kind, name, sub string
 	form, body              string
 	query                   string
+	// version is that of the API, if it is not v1.
+	version string
+	// exact has the words of refusals compared, not only their reasons and fields.
+	exact bool
+	// books has the records of who has set what compared, too.
+	books bool
 }
 
 const (
@@ -26,14 +32,20 @@ const (
 	configmaps = "configmaps"
 )
 
-var kindsOf = map[string]string{widgets: "Widget", gadgets: "Gadget", configmaps: "ConfigMap"}
+var kindsOf = map[string]string{widgets: "Widget", gadgets: "Gadget", configmaps: "ConfigMap", gizmos: "Gizmo"}
 
-var versionsOf = map[string]string{widgets: "memapi.example.org/v1", gadgets: "memapi.example.org/v1", configmaps: "v1"}
+var versionsOf = map[string]string{
+	widgets: "memapi.example.org/v1", gadgets: "memapi.example.org/v1", gizmos: "memapi.example.org/v1",
+	configmaps: "v1",
+}
 
 // content is what the kind has.
 func content(kind, value string) string {
 	if kind == configmaps {
 		return fmt.Sprintf(`"data":{"owner":%q}`, value)
+	}
+	if kind == gizmos {
+		return fmt.Sprintf(`"spec":{"size":"small","always":%q}`, value)
 	}
 	return fmt.Sprintf(`"spec":{"owner":%q}`, value)
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
 func init() {
@@ -27,6 +30,8 @@ type Server struct {
 	uids      int
 	changed   chan struct{} // closed by every change, and replaced
 	admission Admission
+	schemas   map[schema.GroupResource]*schemas.Definition
+	books     map[merging]*managedfields.FieldManager
 }
 
 var _ http.RoundTripper = (*Server)(nil)
@@ -61,6 +66,8 @@ func (r Resource) groupVersion() schema.GroupVersion {
 func New() *Server {
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
+		schemas: map[schema.GroupResource]*schemas.Definition{},
+		books:   map[merging]*managedfields.FieldManager{},
 	}
 	for _, r := range builtIn() {
 		s.install(r)
@@ -111,6 +118,7 @@ func (s *Server) Remove(group, plural string) {
 func (s *Server) remove(group, plural string) {
 	s.drop(group, "", plural)
 	delete(s.objects, schema.GroupResource{Group: group, Resource: plural})
+	delete(s.schemas, schema.GroupResource{Group: group, Resource: plural})
 	s.wake()
 }
 

@@ -4,13 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 func (s *Server) update(t target, data []byte) (map[string]any, error) {
@@ -24,9 +30,7 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	}
 	metadata := metadataOf(object)
 	if name, _ := metadata["name"].(string); name != t.name {
-		return nil, apierrors.NewBadRequest(
-			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name),
-		)
+		return nil, t.otherName(name)
 	}
 	if t.namespace != "" && metadata["namespace"] == nil {
 		metadata["namespace"] = t.namespace
@@ -35,29 +39,62 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, errors.New("precondition failed: UID"))
 	}
 	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.Plain {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: t.Group, Kind: t.Kind}, t.name, field.ErrorList{
+		return nil, t.invalid(field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	}
 	return s.replace(t, before, object)
 }
 
-func (s *Server) patch(t target, form string, data []byte) (map[string]any, error) {
+func (t target) otherName(name string) error {
+	return apierrors.NewBadRequest(
+		fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name),
+	)
+}
+
+// patch changes an object as the form of the patch has it; an apply may make it.
+func (s *Server) patch(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
+	form := r.Header.Get("Content-Type")
+	if forms := t.forms(); !slices.Contains(forms, form) {
+		return nil, 0, unknownForm(forms)
+	}
 	before, ok := s.objects[t.groupResource()][t.key()]
-	if !ok {
-		return nil, notFound(t)
+	switch {
+	case form == applying && ok:
+		object, err = s.apply(t, r.URL.Query(), data)
+		return object, http.StatusOK, err
+	case form == applying:
+		object, err = s.apply(t, r.URL.Query(), data)
+		return object, http.StatusCreated, err
+	case !ok:
+		return nil, 0, notFound(t)
 	}
 	document, err := json.Marshal(t.shown(before))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	switch form {
-	case "application/merge-patch+json":
-		document, err = jsonpatch.MergePatch(document, data)
+	if t.patched, err = t.merged(form, document, data); err != nil {
+		return nil, 0, err
+	}
+	if object, err = t.parse(t.patched); err != nil {
+		return nil, 0, err
+	}
+	object, err = s.replace(t, before, object)
+	return object, http.StatusOK, err
+}
+
+// merged is the document with the patch of the form.
+func (t target) merged(form string, document, data []byte) ([]byte, error) {
+	switch types.PatchType(form) {
+	case types.MergePatchType:
+		merged, err := jsonpatch.MergePatch(document, data)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-	case "application/json-patch+json":
+		return merged, nil
+	case types.StrategicMergePatchType:
+		return t.strategic(document, data)
+	default:
 		patch, err := jsonpatch.DecodePatch(data)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -67,26 +104,50 @@ func (s *Server) patch(t target, form string, data []byte) (map[string]any, erro
 				http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false,
 			)
 		}
-	default:
-		return nil, &apierrors.StatusError{ErrStatus: apierrors.NewGenericServerResponse(
-			http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
-			"unsupported patch: "+form, 0, false).Status()}
+		return document, nil
 	}
-	object, err := t.parse(document)
+}
+
+// forms are those that patches may have.
+func (t target) forms() []string {
+	forms := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if scheme.Scheme.Recognizes(t.groupVersion().WithKind(t.Kind)) {
+		forms = append(forms, string(types.StrategicMergePatchType))
+	}
+	return append(forms, applying)
+}
+
+func unknownForm(known []string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
+		Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " +
+			strings.Join(known, ", "),
+	}}
+}
+
+// strategic merges a patch by the Go type of a built-in kind.
+func (t target) strategic(document, data []byte) ([]byte, error) {
+	form, err := scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
 	if err != nil {
 		return nil, err
 	}
-	return s.replace(t, before, object)
+	merged, err := strategicpatch.StrategicMergePatch(document, data, form)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return merged, nil
 }
 
 // replace puts an object in the place of another version of it, as far as it may.
 func (s *Server) replace(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
+	former := t.read(before)
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != was["resourceVersion"] {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
-	object = t.permitted(before, object)
+	object = t.permitted(former, object)
 	metadata = metadataOf(object)
 	if metadata["uid"] == nil && was["uid"] != nil {
 		metadata["uid"] = was["uid"]
@@ -100,26 +161,24 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 			metadata[own] = was[own]
 		}
 	}
-	s.mutate(t, object)
-	tidy(metadata)
-	if err := t.manage(before, object); err != nil {
+	if err := s.admit(t, object, former); err != nil {
 		return nil, err
 	}
-	if err := s.validate(t, object, before); err != nil {
-		return nil, err
-	}
+	metadata = metadataOf(object)
 	t.prune(object)
+	specified := !t.Plain && t.specified(former, object)
+	t.store(object)
 	if equality.Semantic.DeepEqual(before, object) {
 		return t.shown(before), nil
 	}
-	if !t.Plain && t.specified(before, object) {
+	if specified {
 		metadata["generation"] = generation(before) + 1
 	}
 	if released(metadata) {
 		s.discard(t, before)
 		return t.shown(object), nil
 	}
-	metadata["resourceVersion"] = s.next()
+	s.stamp(t, metadata)
 	s.keep(t, before, object)
 	return t.shown(object), nil
 }

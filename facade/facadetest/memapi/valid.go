@@ -7,29 +7,25 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // valid holds the metadata against the rules of the API, with the code of the real server for them.
-func (t target) valid(object, before map[string]any) error {
+func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	now, err := decoded(object)
 	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	at := field.NewPath("metadata")
 	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, apivalidation.NameIsDNSSubdomain, at)
 	if before != nil {
 		then, err := decoded(before)
 		if err != nil {
-			return apierrors.NewInternalError(err)
+			return nil, apierrors.NewInternalError(err)
 		}
 		problems = append(problems, apivalidation.ValidateObjectMetaUpdate(now, then, at)...)
 	}
-	if len(problems) > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Group: t.Group, Kind: t.Kind}, t.name, problems)
-	}
-	return nil
+	return problems, nil
 }
 
 func decoded(object map[string]any) (*metav1.ObjectMeta, error) {

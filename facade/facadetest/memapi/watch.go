@@ -24,10 +24,13 @@ type event struct {
 	version             int64
 	of                  schema.GroupResource
 	before, after, last map[string]any
+	by                  author
 }
 
 func (s *Server) record(t target, before, after, last map[string]any) {
-	s.history = append(s.history, event{s.version, t.groupResource(), before, after, last})
+	s.history = append(s.history, event{
+		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
+	})
 	s.wake()
 }
 

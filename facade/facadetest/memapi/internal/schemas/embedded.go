@@ -1,0 +1,144 @@
+package schemas
+
+import (
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kindschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/json"
+)
+
+// embedded calls the function for each object of Kubernetes that stands within a value.
+func embedded(value any, s *schema.Structural, at *field.Path, found func(at *field.Path, object map[string]any)) {
+	if s == nil {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if s.XEmbeddedResource {
+			found(at, value)
+		}
+		for name, one := range value {
+			here := at.Child(name)
+			if _, named := s.Properties[name]; !named {
+				here = at.Key(name)
+			}
+			embedded(one, schemaOf(name, s), here, found)
+		}
+	case []any:
+		for i, one := range value {
+			embedded(one, s.Items, at.Index(i), found)
+		}
+	}
+}
+
+// coerceMetadata drops from the metadata of an object what no metadata have, and tells of it.
+func coerceMetadata(object map[string]any, at *field.Path) (unknown []string, err error) {
+	given, found := object["metadata"]
+	if !found {
+		return nil, nil
+	}
+	metadata, dropped, err := decodeMetadata(given)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range dropped {
+		unknown = append(unknown, at.Child("metadata").String()+"."+name)
+	}
+	object["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
+	return unknown, err
+}
+
+func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, err error) {
+	data, err := utiljson.Marshal(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	metadata = &metav1.ObjectMeta{}
+	strict, err := json.UnmarshalStrict(data, metadata)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range strict {
+		if in, ok := one.(json.FieldError); ok {
+			dropped = append(dropped, in.FieldPath())
+		}
+	}
+	return metadata, dropped, nil
+}
+
+// coerceEmbedded is coerceMetadata for all objects within one.
+func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, problem error) {
+	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+		for _, name := range []string{"apiVersion", "kind"} {
+			if value, given := one[name]; given {
+				if _, ok := value.(string); !ok && problem == nil {
+					problem = field.Invalid(at.Child(name), value, "must be a string")
+				}
+			}
+		}
+		given := one["metadata"]
+		dropped, err := coerceMetadata(one, at)
+		if err != nil && problem == nil {
+			problem = field.Invalid(at.Child("metadata"), given, err.Error())
+		}
+		unknown = append(unknown, dropped...)
+	})
+	return unknown, problem
+}
+
+// validateEmbedded holds all objects within one against the rules of the API.
+func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
+	var problems field.ErrorList
+	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+		problems = append(problems, typeProblems(at, one)...)
+		if one["metadata"] == nil {
+			return
+		}
+		metadata, _, err := decodeMetadata(one["metadata"])
+		if err != nil {
+			problems = append(problems, field.Invalid(at.Child("metadata"), one["metadata"], err.Error()))
+			return
+		}
+		if metadata.Name == "" {
+			metadata.Name = "unnamed" // it need not have a name yet
+		}
+		problems = append(problems, apivalidation.ValidateObjectMeta(
+			metadata, metadata.Namespace != "", path.ValidatePathSegmentName, at.Child("metadata"),
+		)...)
+	})
+	return problems
+}
+
+func typeProblems(at *field.Path, object map[string]any) field.ErrorList {
+	var problems field.ErrorList
+	for _, name := range []string{"apiVersion", "kind"} {
+		value, given := object[name]
+		text, ok := value.(string)
+		switch {
+		case !given:
+			problems = append(problems, field.Required(at.Child(name), ""))
+		case !ok:
+			problems = append(problems, field.Invalid(at.Child(name), value, "must be a string"))
+		case text == "":
+			problems = append(problems, field.Invalid(at.Child(name), text, "must not be empty"))
+		case name == "kind":
+			if wrong := validation.IsDNS1035Label(strings.ToLower(text)); len(wrong) > 0 {
+				problems = append(problems, field.Invalid(at.Child(name), text,
+					"may have mixed case, but should otherwise match: "+strings.Join(wrong, ",")))
+			}
+		default:
+			if _, err := kindschema.ParseGroupVersion(text); err != nil {
+				problems = append(problems, field.Invalid(at.Child(name), text, err.Error()))
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,54 @@
+package schemas
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+)
+
+// Prune drops the fields that the schema does not have, and nulls where there must be none, of an object without
+// apiVersion and kind. It tells what it has dropped of the former. Metadata that are none are an error.
+func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
+	unknown, err = coerceMetadata(object, nil)
+	if err != nil {
+		return nil, err // in the words of the real server
+	}
+	if !v.keepsAll {
+		unknown = append(unknown, pruning.PruneWithOptions(
+			object, v.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true},
+		)...)
+		dropNulls(object, v.structural)
+	}
+	within, err := v.coerceEmbedded(object)
+	return append(unknown, within...), err
+}
+
+// Decode brings a stored object into the form of the version: fields that it does not have, or not any more, are gone.
+func (v *Version) Decode(object map[string]any) {
+	if v.keepsAll {
+		return
+	}
+	pruning.Prune(object, v.structural, true)
+	dropNulls(object, v.structural)
+}
+
+// dropNulls removes nulls that the schema neither allows nor replaces by a default.
+func dropNulls(value any, s *schema.Structural) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, one := range value {
+			of := schemaOf(name, s)
+			if one == nil && of != nil && !of.Nullable && of.Default.Object == nil {
+				delete(value, name)
+				continue
+			}
+			dropNulls(one, of)
+		}
+	case []any:
+		if s == nil {
+			return
+		}
+		for _, one := range value {
+			dropNulls(one, s.Items)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package schemas
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// changed are the problems with values that were not there before: an object that is invalid already can be updated as
+// long as nobody touches what is wrong.
+func (v *Version) changed(problems field.ErrorList, object, before map[string]any) field.ErrorList {
+	return slices.DeleteFunc(problems, func(problem *field.Error) bool {
+		steps := stepsOf(problem.Field)
+		if problem.Type == field.ErrorTypeRequired && len(steps) > 0 {
+			steps = steps[:len(steps)-1] // it is the mapping that is wrong
+		}
+		return unchanged(object, before, v.structural, steps)
+	})
+}
+
+// unchanged tells whether the value at the end of the steps, or one on the way there, is what it was.
+func unchanged(now, then any, s *schema.Structural, steps []string) bool {
+	if then == nil {
+		return false
+	}
+	if equality.Semantic.DeepEqual(now, then) {
+		return true
+	}
+	if len(steps) == 0 {
+		return false
+	}
+	switch now := now.(type) {
+	case map[string]any:
+		then, ok := then.(map[string]any)
+		return ok && unchanged(now[steps[0]], then[steps[0]], schemaOf(steps[0], s), steps[1:])
+	case []any:
+		then, ok := then.([]any)
+		at, err := strconv.Atoi(steps[0])
+		if !ok || err != nil || at >= len(now) || s == nil {
+			return false
+		}
+		former, ok := counterpart(now[at], then, s)
+		return ok && unchanged(now[at], former, s.Items, steps[1:])
+	default:
+		return false
+	}
+}
+
+// counterpart is the item of the former list with the same keys, if items have keys.
+func counterpart(item any, former []any, s *schema.Structural) (any, bool) {
+	now, ok := item.(map[string]any)
+	if !ok || s.XListType == nil || *s.XListType != "map" {
+		return nil, false
+	}
+	for _, one := range former {
+		then, ok := one.(map[string]any)
+		same := func(key string) bool { return equality.Semantic.DeepEqual(now[key], then[key]) }
+		if ok && !slices.ContainsFunc(s.XListMapKeys, func(key string) bool { return !same(key) }) {
+			return then, true
+		}
+	}
+	return nil, false
+}
+
+// stepsOf takes a path such as spec.parts[0].name apart.
+func stepsOf(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}

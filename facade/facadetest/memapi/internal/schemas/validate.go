@@ -1,0 +1,143 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// Validate holds a new object against the schema. It has its apiVersion and kind.
+func (v *Version) Validate(object map[string]any) field.ErrorList {
+	problems := v.judged(object)
+	problems = append(problems, v.validateEmbedded(object)...)
+	return append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
+}
+
+// ValidateUpdate holds an object that was another one before against the schema, or its status alone. What is wrong may
+// stay as it was.
+func (v *Version) ValidateUpdate(object, before map[string]any, status bool) field.ErrorList {
+	var problems field.ErrorList
+	switch {
+	case !status:
+		problems = v.judged(object)
+	case v.status != nil && object["status"] != nil:
+		problems = translate(field.NewPath("status"), v.status.Validate(object["status"]))
+	}
+	problems = v.changed(problems, object, before)
+	if !status {
+		problems = append(problems, v.validateEmbedded(object)...)
+	}
+	if len(listtype.ValidateListSetsAndMaps(nil, v.structural, before)) == 0 {
+		problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
+	}
+	return problems
+}
+
+// judged are the problems with a whole object.
+func (v *Version) judged(object map[string]any) field.ErrorList {
+	problems := translate(nil, v.whole.Validate(object))
+	for _, text := range beyond(object, v.structural, "") {
+		one := field.Invalid(nil, "", text)
+		told := func(other *field.Error) bool { return other.Detail == text }
+		if !slices.ContainsFunc(problems, told) { // which later versions of the validator do
+			problems = append(problems, one)
+		}
+	}
+	return problems
+}
+
+// beyond tells of the numbers that do not fit into the format of their fields.
+func beyond(value any, s *schema.Structural, path string) []string {
+	var found []string
+	switch value := value.(type) {
+	case map[string]any:
+		for name, one := range value {
+			if of := schemaOf(name, s); of != nil {
+				found = append(found, beyond(one, of, strings.TrimPrefix(path+"."+name, "."))...)
+			}
+		}
+	case []any:
+		for i, one := range value {
+			if s.Items != nil {
+				found = append(found, beyond(one, s.Items, fmt.Sprintf("%s[%d]", path, i))...)
+			}
+		}
+	case int64, float64:
+		if s.ValueValidation == nil || s.Type != "integer" || s.ValueValidation.Format == "" {
+			return nil
+		}
+		err := validate.IsValueValidAgainstRange(value, s.Type, s.ValueValidation.Format, "Checked", path)
+		if err != nil {
+			found = append(found, err.Error())
+		}
+	}
+	return found
+}
+
+// translate makes errors of the API of those of a schema.
+func translate(at *field.Path, result *validate.Result) field.ErrorList {
+	var problems field.ErrorList
+	for _, err := range result.Errors {
+		var one *openapierrors.Validation
+		if !errors.As(err, &one) {
+			problems = append(problems, field.Invalid(at, "", err.Error()))
+			continue
+		}
+		here := at
+		if name := strings.TrimPrefix(one.Name, "."); name != "" {
+			here = at.Child(name)
+		}
+		problems = append(problems, blame(here, one))
+	}
+	return problems
+}
+
+func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
+	value := err.Value
+	if value == nil {
+		value = ""
+	}
+	switch err.Code() {
+	case openapierrors.RequiredFailCode:
+		return field.Required(at, "")
+	case openapierrors.EnumFailCode:
+		return field.NotSupported(at, err.Value, texts(err.Values))
+	case openapierrors.TooLongFailCode:
+		return field.TooLong(at, "", number(err.Valid))
+	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
+		return field.TooMany(at, number(err.Value), number(err.Valid))
+	case openapierrors.InvalidTypeCode:
+		return field.TypeInvalid(at, value, err.Error())
+	default:
+		return field.Invalid(at, value, err.Error())
+	}
+}
+
+// number is -1 for what is none.
+func number(value any) int {
+	if n, ok := value.(int64); ok {
+		return int(n)
+	}
+	return -1
+}
+
+func texts(values []any) []string {
+	all := []string{}
+	for _, value := range values {
+		text, ok := value.(string)
+		if !ok {
+			data, _ := json.Marshal(value)
+			text = string(data)
+		}
+		all = append(all, text)
+	}
+	return all
+}

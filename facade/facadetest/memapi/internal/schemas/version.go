@@ -1,0 +1,158 @@
+package schemas
+
+import (
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+	kindschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// Version is one version of a kind with its schema. It is not for several goroutines at once.
+type Version struct {
+	kind       kindschema.GroupVersionKind
+	structural *schema.Structural
+	keepsAll   bool
+	whole      *validate.SchemaValidator
+	status     *validate.SchemaValidator // nil if the schema has no status
+	selects    []string
+	types      managedfields.TypeConverter
+}
+
+func newVersion(
+	crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion,
+	structural *schema.Structural,
+) *Version {
+	version := &Version{
+		kind:       kindschema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
+		structural: structural, keepsAll: crd.Spec.PreserveUnknownFields,
+	}
+	for _, one := range v.SelectableFields {
+		version.selects = append(version.selects, strings.TrimPrefix(one.JSONPath, "."))
+	}
+	root := validated(structural)
+	version.whole = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
+	if status, ok := root.Properties["status"]; ok {
+		version.status = validate.NewSchemaValidator(&status, nil, "", strfmt.Default)
+	}
+	return version
+}
+
+// Selects tells whether objects can be selected by a field, such as spec.size.
+func (v *Version) Selects(name string) bool { return slices.Contains(v.selects, name) }
+
+// OpenAPI is the schema as the server publishes it. It belongs to the caller.
+func (v *Version) OpenAPI() *spec.Schema {
+	root := v.structural.ToKubeOpenAPI()
+	root.AddExtension("x-kubernetes-group-version-kind", []any{
+		map[string]any{"group": v.kind.Group, "version": v.kind.Version, "kind": v.kind.Kind},
+	})
+	return root
+}
+
+// validated is the schema that objects are held against: formats that the server does not know mean nothing.
+func validated(structural *schema.Structural) *spec.Schema {
+	root := structural.ToKubeOpenAPI()
+	adjust(root)
+	return root
+}
+
+// known tells whether the server checks the format.
+func known(s *spec.Schema) bool {
+	switch {
+	case len(s.Type) == 0, s.Type.Contains("string"):
+		return strfmt.Default.ContainsName(s.Format)
+	case s.Type.Contains("integer"):
+		return s.Format == "int32" || s.Format == "int64"
+	case s.Type.Contains("number"):
+		return s.Format == "float" || s.Format == "double"
+	default:
+		return false
+	}
+}
+
+func adjust(s *spec.Schema) {
+	if s == nil {
+		return
+	}
+	if !known(s) {
+		s.Format = ""
+	}
+	if s.Extensions["x-kubernetes-int-or-string"] == true {
+		s.Type = spec.StringOrArray{"integer", "string"}
+	}
+	if s.Items != nil {
+		adjust(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil {
+		adjust(s.AdditionalProperties.Schema)
+	}
+	adjust(s.Not)
+	for _, several := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range several {
+			adjust(&several[i])
+		}
+	}
+	for name, property := range s.Properties {
+		adjust(&property)
+		s.Properties[name] = property
+	}
+}
+
+// Default gives values to fields that have none, as the schema says.
+func (v *Version) Default(object map[string]any) { fill(object, v.structural) }
+
+func fill(value any, s *schema.Structural) {
+	if s == nil {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, property := range s.Properties {
+			if _, given := value[name]; !given && property.Default.Object != nil {
+				value[name] = runtime.DeepCopyJSONValue(property.Default.Object)
+			}
+		}
+		for name := range value {
+			if of := schemaOf(name, s); of != nil {
+				value[name] = orDefault(value[name], of)
+				fill(value[name], of)
+			}
+		}
+	case []any:
+		for i := range value {
+			if s.Items != nil {
+				value[i] = orDefault(value[i], s.Items)
+			}
+			fill(value[i], s.Items)
+		}
+	}
+}
+
+// orDefault is what a null means that may be none.
+func orDefault(value any, s *schema.Structural) any {
+	if value == nil && !s.Nullable && s.Default.Object != nil {
+		return runtime.DeepCopyJSONValue(s.Default.Object)
+	}
+	return value
+}
+
+// schemaOf is that of a field, or of any value of a mapping.
+func schemaOf(name string, s *schema.Structural) *schema.Structural {
+	if s == nil {
+		return nil
+	}
+	if property, ok := s.Properties[name]; ok {
+		return &property
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}

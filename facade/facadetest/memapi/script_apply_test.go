@@ -1,0 +1,140 @@
+package memapi_test
+
+import "fmt"
+
+const pods = "pods"
+
+// applies is what is to be tried of server-side apply: lists by key, sets, values of one piece, conflicts, force, what
+// is left out, and the books on who has set what.
+func applies() []request {
+	var all []request
+	by := func(manager, kind, name, sub, body, more string) {
+		all = append(all, request{
+			method: "PATCH", kind: kind, name: name, sub: sub, form: "application/apply-patch+yaml", body: body,
+			query: "fieldManager=" + manager + more, exact: true, books: true,
+		})
+	}
+	other := func(manager, method, kind, name, sub, form, body string) {
+		all = append(all, request{
+			method: method, kind: kind, name: name, sub: sub, form: form, body: body,
+			query: "fieldManager=" + manager, exact: true,
+			books: name == "ap", // of others, nobody keeps books until they are applied
+		})
+	}
+	apply := func(manager, spec, more string) { by(manager, gizmos, "ap", "", gizmo("ap", spec), more) }
+	apply("ann", `{"size":"small","parts":[{"name":"a","weight":1}],"tags":["x"],"steps":["1"]}`, "")
+	apply("ann", `{"size":"small","parts":[{"name":"a","weight":1}],"tags":["x"],"steps":["1"]}`, "")
+	apply("bob", `{"size":"small","parts":[{"name":"b","weight":2}],"tags":["y"]}`, "")
+	apply("bob", `{"size":"large"}`, "")
+	apply("bob", `{"size":"large","parts":[{"name":"a","weight":2}]}`, "")
+	apply("bob", `{"size":"large","parts":[{"name":"a","weight":2}],"tags":["x","z"]}`, "&force=true")
+	apply("ann", `{"parts":[],"tags":["x"],"steps":["1","2"]}`, "")
+	apply("cat", `{"steps":["3"]}`, "")
+	apply("cat", `{"deep":{"colour":"red"},"free":{"a":{"b":[1]}},"limits":{"q":1}}`, "")
+	apply("cat", `{"unknown":1}`, "")
+	apply("cat", `{"replicas":"x"}`, "")
+	apply("cat", `{"replicas":11}`, "")
+	apply("cat", `{"parts":[{"weight":1}]}`, "")
+	apply("cat", `{"parts":[{"name":"a"},{"name":"a"}]}`, "")
+	apply("cat", `{}`, "")
+	apply("", `{}`, "")
+	by("dan", gizmos, "ap", "status", gizmo("ap", `{"size":"small"},"status":{"phase":"ready"}`), "")
+	by("dan", gizmos, "ap", "", gizmo("ap", `{"code":"xx"},"status":{"phase":"steady"}`), "")
+	by("eve", gizmos, "ap", "", `
+apiVersion: memapi.example.org/v1
+kind: Gizmo
+metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
+`, "")
+	by("ann", gizmos, "ap", "", gizmo("other", `{}`), "")
+	by("ann", gizmos, "no", "", gizmo("no", `{"size":"huge"}`), "")
+	other("fay", "PATCH", gizmos, "ap", "", merging,
+		`{"spec":{"code":"yy"},"metadata":{"finalizers":["example.org/fay"]}}`)
+	other("fay", "PATCH", gizmos, "ap", "status", merging, `{"status":{"phase":"steady"}}`)
+	apply("gus", `{"code":"zz"}`, "")
+	other("hal", "POST", gizmos, "", "", plain, gizmo("made", `{"size":"small","parts":[{"name":"a"}]}`))
+	other("ida", "PATCH", gizmos, "made", "", merging, `{"spec":{"code":"yy"}}`)
+	by("ann", gizmos, "made", "", gizmo("made", `{"size":"large","code":"zz","parts":[{"name":"b"}]}`), "")
+	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[{"name":"b"}]}`), "")
+	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[]}`), "&dryRun=All")
+	other("ann", "GET", gizmos, "made", "", "", "")
+	all[len(all)-1].query = ""
+
+	data := func(name, data string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":%s}`, name, data)
+	}
+	by("ann", configmaps, "ap", "", data("ap", `{"a":"1"}`), "")
+	by("bob", configmaps, "ap", "", data("ap", `{"b":"1"}`), "")
+	by("bob", configmaps, "ap", "", data("ap", `{"a":"2"}`), "")
+	by("bob", configmaps, "ap", "", data("ap", `{"a":"2"}`), "&force=true")
+	by("bob", configmaps, "ap", "", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ap"},"what":1}`, "")
+	pod := func(manager, labels, containers string) {
+		by(manager, pods, "ap", "", fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"ap","labels":%s},"spec":{"containers":[%s]}}`, labels,
+			containers,
+		), "")
+	}
+	pod("ann", `{"l":"1"}`, `{"name":"a","image":"i","env":[{"name":"E","value":"1"}],"ports":[{"containerPort":80}]}`)
+	pod("bob", `{"m":"1"}`, `{"name":"a","image":"i"}`)
+	pod("bob", `{"m":"1"}`, `{"name":"a","image":"j"}`)
+	pod("cat", `{"l":"2"}`, `{"name":"a","image":"i"}`)
+	return all
+}
+
+// dry are requests that nothing comes of.
+func dry() []request {
+	var all []request
+	at := func(method, name, form, body, query string) {
+		all = append(all, request{
+			method: method, kind: gizmos, name: name, form: form, body: body, query: query, exact: true,
+		})
+	}
+	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "dryRun=All")
+	at("POST", "", plain, gizmo("dry", `{"size":"huge"}`), "dryRun=All")
+	at("GET", "dry", "", "", "")
+	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "dryRun=Some")
+	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "")
+	at("PATCH", "dry", merging, `{"spec":{"size":"large"}}`, "dryRun=All")
+	at("PATCH", "dry", merging, `{"spec":{"size":"small"}}`, "dryRun=All")
+	at("DELETE", "dry", "", "", "dryRun=All")
+	at("DELETE", "dry", plain, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, "")
+	at("PATCH", "dry", merging, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
+	at("DELETE", "dry", "", "", "dryRun=All")
+	at("GET", "dry", "", "", "")
+	at("PATCH", "dry", merging, `{"spec":{"size":"large"}}`, "force=true")
+	return all
+}
+
+// deletions leave what is to become of dependents to the garbage collector, which nobody has started here.
+func deletions() []request {
+	var all []request
+	for _, kind := range []string{gizmos, configmaps} {
+		at := func(method, name, form, body, query string) {
+			all = append(all, request{
+				method: method, kind: kind, name: name, form: form, body: body, query: query, exact: true,
+			})
+		}
+		for i, policy := range []string{"Background", "Foreground", "Orphan", "Whatever"} {
+			name := fmt.Sprintf("del%d", i)
+			at("POST", "", plain, object(kind, name, `,"labels":{"del":"1"}`, content(kind, "")), "")
+			at("DELETE", name, "", "", "propagationPolicy="+policy)
+			at("GET", name, "", "", "")
+			at("DELETE", name, plain, `{"propagationPolicy":"Foreground","orphanDependents":true}`, "")
+			at("DELETE", name, plain, `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`, "")
+			at("DELETE", name, "", "", "")
+			at("DELETE", name, "", "", "orphanDependents=true")
+			at("PATCH", name, merging, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
+			at("PATCH", name, merging, `{"metadata":{"finalizers":null}}`, "")
+		}
+		at("POST", "", plain, object(kind, "many1", `,"labels":{"del":"2"}`, content(kind, "")), "")
+		held := `,"labels":{"del":"2"},"finalizers":["e.org/x"]`
+		at("POST", "", plain, object(kind, "many2", held, content(kind, "")), "")
+		at("DELETE", "", "", "", "labelSelector=del%3D2")
+		at("GET", "", "", "", "labelSelector=del%3D2")
+		at("PATCH", "many2", merging, `{"metadata":{"finalizers":null}}`, "")
+		at("PATCH", "del3", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"s":"1"}}}`, "")
+		at("PATCH", "del3", "text/plain", `{}`, "")
+		all[len(all)-1].exact = kind == gizmos // others have less to say
+		at("DELETE", "del3", "", "", "gracePeriodSeconds=0")
+	}
+	return all
+}
