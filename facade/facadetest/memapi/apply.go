@@ -45,7 +45,7 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 		return nil, err
 	}
 	merged, err := books.Apply(
-		&unstructured.Unstructured{Object: live}, &unstructured.Unstructured{Object: declared},
+		&unstructured.Unstructured{Object: t.typed(live)}, &unstructured.Unstructured{Object: declared},
 		query.Get("fieldManager"), query.Get("force") == "true",
 	)
 	if err != nil {

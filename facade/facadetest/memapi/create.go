@@ -129,6 +129,7 @@ func (s *Server) keep(t target, before, after map[string]any) {
 	s.objects[t.groupResource()][t.key()] = after
 	s.record(t, before, after, nil)
 	s.define(t, before, after)
+	s.noticed(before, after)
 }
 
 // discard removes the object; last is its state as it is told.
@@ -141,6 +142,7 @@ func (s *Server) discard(t target, before map[string]any) {
 	metadataOf(last)["resourceVersion"] = s.next()
 	s.record(t, before, nil, last)
 	s.define(t, before, nil)
+	s.noticed(before, nil)
 }
 
 // prune drops what the schema of the status does not have.

@@ -92,13 +92,21 @@ func (s *Server) updated(t target, before, object map[string]any) (any, error) {
 		return nil, err
 	}
 	changed, err := books.Update(
-		&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: t.named(cloned(object))},
-		t.manager,
+		&unstructured.Unstructured{Object: t.typed(before)},
+		&unstructured.Unstructured{Object: t.typed(t.named(cloned(object)))}, t.manager,
 	)
 	if err != nil {
 		return nil, err
 	}
 	return metadataOf(contentOf(changed))["managedFields"], nil
+}
+
+// typed takes a status away that the types of built-in kinds do not have, as it was stored past them.
+func (t target) typed(object map[string]any) map[string]any {
+	if t.Plain && !t.StatusSubresource {
+		delete(object, "status")
+	}
+	return object
 }
 
 // author is who has made a change, and by which path.

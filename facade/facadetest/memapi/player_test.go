@@ -146,6 +146,18 @@ func (p *player) events(kind, query, last string) []outcome {
 	}
 }
 
+// list is what there is of a kind.
+func (p *player) list(kind string) []map[string]any {
+	p.t.Helper()
+	response := p.send(http.MethodGet, p.url(kind, "", "", "", ""), "", "")
+	defer func() { _ = response.Body.Close() }()
+	var list struct{ Items []map[string]any }
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		p.t.Fatalf("listing %s: %v", kind, err)
+	}
+	return list.Items
+}
+
 // version is that of the whole collection. A server that has just learnt of a kind asks for patience.
 func (p *player) version(kind string) string {
 	p.t.Helper()

@@ -68,8 +68,11 @@ func encoded(object map[string]any) map[string]any {
 func (s *Server) Edit(r Resource, namespace, name string, change func(object map[string]any)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.target(r, namespace, name)
-	before, ok := s.objects[r.groupResource()][t.key()]
+	return s.edit(s.target(r, namespace, name), change)
+}
+
+func (s *Server) edit(t target, change func(object map[string]any)) bool {
+	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
 		return false
 	}
@@ -77,13 +80,14 @@ func (s *Server) Edit(r Resource, namespace, name string, change func(object map
 	change(after)
 	after = encoded(after)
 	metadata := metadataOf(after)
+	tidy(metadata)
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return true
 	case released(metadata):
-		s.discard(t, after)
+		s.discard(t, before)
 		return true
-	case !r.Plain && t.specified(before, after):
+	case !t.Plain && t.specified(before, after):
 		metadata["generation"] = generation(before) + 1
 	}
 	metadata["resourceVersion"] = s.next()

@@ -32,6 +32,7 @@ type Server struct {
 	admission Admission
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
+	collector *collector // nil if nothing is collected
 }
 
 var _ http.RoundTripper = (*Server)(nil)

@@ -1,0 +1,194 @@
+package memapi_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// story is a course of requests about config maps that own each other, and what is left of them in the end.
+type story struct {
+	reason   string
+	requests []request
+	want     []string
+}
+
+// stories are played without a real server below, and with one beside kube-controller-manager.
+func stories() map[string]story {
+	made := func(name, finalizers string, owners ...string) request {
+		var refs []string
+		for _, one := range owners {
+			one, blocks := strings.CutPrefix(one, "!")
+			refs = append(refs, fmt.Sprintf(
+				`{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":"{uid of %s}","blockOwnerDeletion":%t}`, one, one,
+				blocks,
+			))
+		}
+		return request{method: "POST", kind: configmaps, form: plain, body: fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"finalizers":[%s],"ownerReferences":[%s]}}`,
+			name, finalizers, strings.Join(refs, ","),
+		)}
+	}
+	gone := func(name, policy string) request {
+		return request{method: "DELETE", kind: configmaps, name: name, query: "propagationPolicy=" + policy}
+	}
+	free := func(name string) request {
+		return request{
+			method: "PATCH", kind: configmaps, name: name, form: merging, body: `{"metadata":{"finalizers":null}}`,
+		}
+	}
+	hold := `"example.org/hold"`
+	return map[string]story{
+		"Background": {
+			reason:   "dependents go after their owner, theirs as well",
+			requests: []request{made("a", ""), made("b", "", "a"), made("c", "", "b"), gone("a", "Background")},
+		},
+		"Held": {
+			reason:   "an owner that is held is still there",
+			requests: []request{made("a", hold), made("b", "", "a"), gone("a", "Background")},
+			want:     []string{"a dying [example.org/hold] of []", "b [] of [a]"},
+		},
+		"Foreground": {
+			reason:   "dependents that block go before their owner",
+			requests: []request{made("a", ""), made("b", hold, "!a"), made("c", "", "a"), gone("a", "Foreground")},
+			want:     []string{"a dying [foregroundDeletion] of []", "b dying [example.org/hold] of [a]"},
+		},
+		"ForegroundFreed": {
+			reason: "the owner goes with the last of them",
+			requests: []request{
+				made("a", ""), made("b", hold, "!a"), made("c", "", "!b"), gone("a", "Foreground"), free("b"),
+			},
+		},
+		"ForegroundUnblocked": {
+			reason:   "nobody waits for dependents that do not block",
+			requests: []request{made("a", ""), made("b", hold, "a"), gone("a", "Foreground")},
+			want:     []string{"b dying [example.org/hold] of [a]"},
+		},
+		"ForegroundChain": {
+			reason: "owners of those that wait wait as well",
+			requests: []request{
+				made("a", ""), made("b", "", "!a"), made("c", hold, "!b"), gone("a", "Foreground"),
+			},
+			want: []string{
+				"a dying [foregroundDeletion] of []", "b dying [foregroundDeletion] of [a]",
+				"c dying [example.org/hold] of [b]",
+			},
+		},
+		"Orphan": {
+			reason:   "dependents stay, without their owner",
+			requests: []request{made("a", ""), made("b", "", "!a"), made("c", "", "b"), gone("a", "Orphan")},
+			want:     []string{"b [] of []", "c [] of [b]"},
+		},
+		"TwoOwners": {
+			reason:   "one owner is enough to stay, and the other one is forgotten",
+			requests: []request{made("a", ""), made("z", ""), made("b", "", "a", "z"), gone("a", "Background")},
+			want:     []string{"b [] of [z]", "z [] of []"},
+		},
+		"TwoOwnersForeground": {
+			reason:   "nobody waits for a dependent that stays",
+			requests: []request{made("a", ""), made("z", ""), made("b", "", "!a", "!z"), gone("a", "Foreground")},
+			want:     []string{"b [] of [z]", "z [] of []"},
+		},
+		"Absent": {
+			reason:   "nobody has ever been there",
+			requests: []request{made("b", "", "a")},
+		},
+		"Successor": {
+			reason:   "another one of the name is not the owner",
+			requests: []request{made("a", ""), gone("a", "Background"), made("a", ""), made("b", "", "former a")},
+			want:     []string{"a [] of []"},
+		},
+	}
+}
+
+// tell goes through a story, and tells nothing but what is left.
+func (p *player) tell(s story) {
+	p.t.Helper()
+	for _, r := range s.requests {
+		for _, name := range []string{"a", "b", "z"} {
+			id := p.known[configmaps+"/"+name]
+			r.body = strings.ReplaceAll(r.body, "{uid of "+name+"}", orNone(id.uid))
+			r.body = strings.ReplaceAll(r.body, "{uid of former "+name+"}", orNone(id.oldUID))
+		}
+		r.body = strings.ReplaceAll(r.body, `"name":"former a"`, `"name":"a"`)
+		if code := p.play(r).Code; code >= 300 {
+			p.t.Fatalf("%s %s: %d", r.method, r.name, code)
+		}
+	}
+}
+
+func orNone(uid string) string {
+	if uid == "" {
+		return "11111111-1111-4111-8111-111111111111"
+	}
+	return uid
+}
+
+// left are the config maps that there are, with their finalizers and owners.
+func (p *player) left() []string {
+	p.t.Helper()
+	var all []string
+	for _, item := range p.list(configmaps) {
+		metadata, _ := item["metadata"].(map[string]any)
+		if metadata["name"] == "kube-root-ca.crt" {
+			continue
+		}
+		owners := []any{}
+		refs, _ := metadata["ownerReferences"].([]any)
+		for _, ref := range refs {
+			owners = append(owners, ref.(map[string]any)["name"])
+		}
+		finalizers, _ := metadata["finalizers"].([]any)
+		dying := ""
+		if metadata["deletionTimestamp"] != nil {
+			dying = " dying"
+		}
+		all = append(all, fmt.Sprintf("%s%s %v of %v", metadata["name"], dying, finalizers, owners))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestCollectGarbage(t *testing.T) {
+	for name, s := range stories() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.CollectGarbage(time.Second)
+				p := newPlayer(t, "http://mem", server)
+				for i := range s.requests {
+					p.tell(story{requests: s.requests[i : i+1]})
+					if i < len(s.requests)-1 && s.requests[i+1].method == "PATCH" {
+						time.Sleep(time.Minute) // what is freed next is to be held first
+					}
+				}
+				time.Sleep(time.Minute)
+				if d := cmp.Diff(s.want, p.left()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", s.reason, d)
+				}
+			})
+			server := memapi.New()
+			server.CollectGarbage(0)
+			p := newPlayer(t, "http://mem", server)
+			p.tell(s)
+			if d := cmp.Diff(s.want, p.left()); d != "" {
+				t.Errorf("at once: %s: -want, +got:\n%s", s.reason, d)
+			}
+		})
+	}
+}
+
+func TestNothingIsCollectedUnasked(t *testing.T) {
+	p := newPlayer(t, "http://mem", memapi.New())
+	p.tell(stories()["Background"])
+	if d := cmp.Diff([]string{"b [] of [a]", "c [] of [b]"}, p.left()); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}

@@ -1,0 +1,118 @@
+package memapi
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ownership is what has become of the owner that a reference names.
+type ownership int
+
+const (
+	unclear ownership = iota // its kind is not served, or it cannot be one: nothing is done
+	solid                    // it is there
+	absent                   // it is not, or another one has its name
+	waiting                  // it waits for its dependents to be deleted
+)
+
+// ownership finds the owner by its name: those of objects in namespaces are in theirs, or in none.
+func (s *Server) ownership(t target, ref map[string]any) ownership {
+	version, _ := ref["apiVersion"].(string)
+	gv, err := schema.ParseGroupVersion(version)
+	at := slices.IndexFunc(s.resources, func(r Resource) bool {
+		return err == nil && r.groupVersion() == gv && r.Kind == ref["kind"]
+	})
+	if at < 0 {
+		return unclear
+	}
+	r := s.resources[at]
+	name, _ := ref["name"].(string)
+	owner := s.target(r, "", name)
+	if r.Namespaced {
+		if t.namespace == "" {
+			return unclear
+		}
+		owner.namespace = t.namespace
+	}
+	object, ok := s.objects[owner.groupResource()][owner.key()]
+	if !ok || metadataOf(object)["uid"] != ref["uid"] {
+		return absent
+	}
+	finalizers, _ := metadataOf(object)["finalizers"].([]any)
+	if metadataOf(object)["deletionTimestamp"] != nil &&
+		slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
+		return waiting
+	}
+	return solid
+}
+
+func referencesOf(object map[string]any) []map[string]any {
+	var all []map[string]any
+	items, _ := metadataOf(object)["ownerReferences"].([]any)
+	for _, item := range items {
+		if ref, ok := item.(map[string]any); ok {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// dependents are the objects that name one as their owner.
+func (s *Server) dependents(owner map[string]any) []target {
+	uid := metadataOf(owner)["uid"]
+	return slices.DeleteFunc(s.everything(), func(t target) bool {
+		return !slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
+			return ref["uid"] == uid
+		})
+	})
+}
+
+// blocks tells whether the owner has to wait for the dependent.
+func (s *Server) blocks(t target, owner map[string]any) bool {
+	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
+		return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
+	})
+}
+
+// unblock has no owner wait for an object that one of its own dependents waits for: they would wait for ever.
+func (s *Server) unblock(t target, object map[string]any) {
+	inCircle := slices.ContainsFunc(s.dependents(object), func(one target) bool {
+		metadata := metadataOf(s.objects[one.groupResource()][one.key()])
+		finalizers, _ := metadata["finalizers"].([]any)
+		return metadata["deletionTimestamp"] != nil &&
+			slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
+	})
+	if !inCircle {
+		return
+	}
+	s.edit(t, func(object map[string]any) {
+		for _, ref := range referencesOf(object) {
+			ref["blockOwnerDeletion"] = false
+		}
+	})
+}
+
+// disown leaves an object the references that are to be kept.
+func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
+	s.edit(t, func(object map[string]any) {
+		kept := []any{}
+		for _, ref := range referencesOf(object) {
+			if keep(ref) {
+				kept = append(kept, ref)
+			}
+		}
+		metadataOf(object)["ownerReferences"] = kept
+	})
+}
+
+// release takes a finalizer off.
+func (s *Server) release(t target, finalizer string) {
+	s.edit(t, func(object map[string]any) {
+		finalizers, _ := metadataOf(object)["finalizers"].([]any)
+		metadataOf(object)["finalizers"] = slices.DeleteFunc(
+			slices.Clone(finalizers), func(one any) bool { return one == finalizer },
+		)
+	})
+}
