@@ -30,7 +30,7 @@ func (s *Server) noticed(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
 	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
-		metadataOf(before)["ownerReferences"] != nil:
+		before != nil && metadataOf(before)["ownerReferences"] != nil:
 		s.litter()
 	}
 }

@@ -85,6 +85,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests", number)
+	t.Run("Garbage", func(t *testing.T) { playGarbage(t, environment, genuine) })
 }
 
 func script() []request {

@@ -16,9 +16,11 @@ type player struct {
 	t       *testing.T
 	host    string
 	through http.RoundTripper
-	known   map[string]identity // by kind and name
-	ordinal map[string]int      // of versions, by their first appearance
-	uids    map[string]int
+	// namespace is where everything happens.
+	namespace string
+	known     map[string]identity // by kind and name
+	ordinal   map[string]int      // of versions, by their first appearance
+	uids      map[string]int
 }
 
 // identity is what the server has given to an object, now and before.
@@ -26,7 +28,7 @@ type identity struct{ uid, oldUID, version, oldVersion string }
 
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 	return &player{
-		t: t, host: host, through: through, known: map[string]identity{}, ordinal: map[string]int{},
+		t: t, host: host, through: through, namespace: "default", known: map[string]identity{}, ordinal: map[string]int{},
 		uids: map[string]int{},
 	}
 }
@@ -43,7 +45,7 @@ func (p *player) url(kind, version, name, sub, query string) string {
 	if kind == configmaps || kind == pods {
 		path = "/api/v1"
 	}
-	path += "/namespaces/default/" + kind
+	path += "/namespaces/" + p.namespace + "/" + kind
 	for _, part := range []string{name, sub} {
 		if part != "" {
 			path += "/" + part
