@@ -27,8 +27,8 @@ func stories() map[string]story {
 		for _, one := range owners {
 			one, blocks := strings.CutPrefix(one, "!")
 			refs = append(refs, fmt.Sprintf(
-				`{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":"{uid of %s}","blockOwnerDeletion":%t}`, one, one,
-				blocks,
+				`{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":"{uid of %s}","blockOwnerDeletion":%t}`,
+				one, one, blocks,
 			))
 		}
 		return request{method: "POST", kind: configmaps, form: plain, body: fmt.Sprintf(

@@ -28,8 +28,8 @@ type identity struct{ uid, oldUID, version, oldVersion string }
 
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 	return &player{
-		t: t, host: host, through: through, namespace: "default", known: map[string]identity{}, ordinal: map[string]int{},
-		uids: map[string]int{},
+		t: t, host: host, through: through, namespace: "default", known: map[string]identity{},
+		ordinal: map[string]int{}, uids: map[string]int{},
 	}
 }
 
