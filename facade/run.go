@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
@@ -65,6 +66,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
+	op.observe(observation.From(ctx))
 	program := commandOperator{op}
 	if _, err := program.Settings(); err != nil { // before anything is started
 		return err
@@ -135,6 +137,18 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	op.embedding, op.embedded = true, given
 	op.probing = op.newProbing()
 	return given, nil
+}
+
+// observe has all attempts of the handlers told.
+func (op *Operator) observe(by observation.Observer) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	for _, r := range op.registrations {
+		r.handler.Observe = by
+	}
+	for _, h := range op.activities {
+		h.Observe = by
+	}
 }
 
 // loginBy takes the credentials of the project, whatever they are made of.

@@ -87,6 +87,11 @@ func TestProgramsThatFail(t *testing.T) {
 			test:   func(t testing.TB) { startMyself(t, "obedient").Ready() },
 			want:   []string{"call Await with a text"},
 		},
+		"NotSettled": {
+			reason: "what a process calls is known to it alone",
+			test:   func(t testing.TB) { startMyself(t, "obedient").Settle(time.Hour, time.Hour) },
+			want:   []string{"Settle is for operators in the process of the test: use Await"},
+		},
 		"InMemory": {
 			reason: "no process gets into the memory of another one",
 			test: func(t testing.TB) {

@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 )
 
 // Runner is an operator that runs beside a test: one of this process, by [Start], or a process of its own, by
@@ -29,18 +31,22 @@ type Runner struct {
 	code  int   // once it has ended
 	err   error // once it has ended
 
+	calls  calls
+	writes writes
+
 	stop sync.Once
 	hung error // instead of it, if it has not
 	told bool  // the test has been given the error
 }
 
 // Start runs an operator in this process, with the startup, the login, the handlers and the cleanup, as [kopf.Main]
-// does without a command line. It works in a bubble of testing/synctest, with memapi for the API server.
+// does without a command line. It works in a bubble of testing/synctest, with memapi for the API server: make both in
+// the bubble, or time stands still there.
 //
 // # Errors
 //
 // An operator that ends by itself, ends with an error, or does not stop in time fails the test at its end, unless the
-// test has called [Runner.Stop] or [Runner.Err] and so has seen the error itself. Kopf: reraise.
+// test has called [Runner.Stop], and so has seen the error itself. Kopf: reraise.
 func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	t.Helper()
 	o := collect(options)
@@ -55,7 +61,11 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	if o.settings.Metrics == nil {
 		o.settings.Metrics = prometheus.NewRegistry()
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	if o.settings.Config != nil {
+		o.settings.Config = rest.CopyConfig(o.settings.Config)
+		o.settings.Config.Wrap(r.writes.around)
+	}
+	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), r.calls.observe))
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
 	go func() {
 		err := op.Run(ctx, o.settings)

@@ -116,6 +116,9 @@ type Handler struct {
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path
+	// Observe is told of each attempt, sub-handlers included, before the function is called. It gives the context for
+	// the function, and what is told of the outcome: as the metrics name it, with the error. Nil is nobody.
+	Observe func(ctx context.Context, call *Call) (observed context.Context, ended func(outcome string, err error))
 	// Reserved are the types of conditions that nobody but the engine sets on the objects of the kind.
 	Reserved []string
 	// Background says when a spawning handler runs.

@@ -23,7 +23,7 @@ func SubID(parent, id string) string { return parent + "/" + id }
 func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
-	own.Root, own.Reserved = cmp.Or(parent.Root, parent.ID), parent.Reserved
+	own.Root, own.Reserved, own.Observe = cmp.Or(parent.Root, parent.ID), parent.Reserved, parent.Observe
 	if h.Field == nil {
 		own.Value = parent.Value
 	}

@@ -95,6 +95,7 @@ var House = Plan{
 	{Dir: "facade/hierarchies", Layer: 4},
 	{Dir: "facade/internal/inplace", Layer: 4},
 	{Dir: "facade/internal/commandline", Layer: 4},
+	{Dir: "facade/internal/observation", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},

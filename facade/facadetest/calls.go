@@ -1,0 +1,104 @@
+package facadetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Call is one attempt of one handler.
+type Call struct {
+	// Handler is its id; that of a sub-handler has those of its parents in front, such as "create/volume".
+	Handler string
+	// Reason is what it was called for: create, update, delete or resume; startup, login, probe or cleanup; the type of
+	// a raw event; the operation of a request for admission. It is empty for daemons and timers.
+	Reason string
+	// Kind, Namespace and Name are the object's; empty without one.
+	Kind, Namespace, Name string
+	// Attempt counts from 1.
+	Attempt int
+	// Outcome is as in the metrics: success, ignored, retry, failure, aborted; empty while the function runs.
+	Outcome string
+	// Err is the error of the outcome.
+	Err error
+	// Began and Ended are when; Ended is zero while the function runs.
+	Began, Ended time.Time
+
+	lasting bool // a daemon, which ends with its object
+}
+
+// String is the call in a line, such as
+//
+//	create ConfigMap default/world: greet #2: retry: not yet
+//
+// It has no times, so that calls of two runs can be compared.
+func (c Call) String() string {
+	about := cmp.Or(c.Reason, "run")
+	if c.Kind != "" {
+		about += " " + c.Kind + " " + nameOf(c.Namespace, c.Name)
+	}
+	text := fmt.Sprintf("%s: %s #%d: %s", about, c.Handler, c.Attempt, cmp.Or(c.Outcome, "running"))
+	if c.Err != nil {
+		text += ": " + c.Err.Error()
+	}
+	return text
+}
+
+func nameOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// calls are those of one operator, in the order in which they began.
+type calls struct {
+	mu  sync.Mutex
+	all []*Call
+}
+
+// observe notes an attempt, and its outcome.
+func (c *calls) observe(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+	noted := describe(call)
+	c.mu.Lock()
+	c.all = append(c.all, noted)
+	c.mu.Unlock()
+	return ctx, func(outcome string, err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		noted.Outcome, noted.Err, noted.Ended = outcome, err, time.Now()
+	}
+}
+
+func describe(call *handlers.Call) *Call {
+	h := call.Handler
+	noted := &Call{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
+	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
+	if call.Cause == nil {
+		return noted
+	}
+	object := unstructured.Unstructured{Object: call.Cause.Body}
+	noted.Kind, noted.Namespace, noted.Name = object.GetKind(), object.GetNamespace(), object.GetName()
+	noted.Reason = cmp.Or(string(call.Cause.Reason), call.Cause.Type, h.Activity)
+	if asked := call.Admission; asked != nil {
+		noted.Reason = asked.Operation
+	}
+	return noted
+}
+
+// list copies them, as they are by now.
+func (c *calls) list() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]Call, 0, len(c.all))
+	for _, one := range c.all {
+		all = append(all, *one)
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package facadetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// household is an operator with handlers of most families.
+func household() *kopf.Operator {
+	op := kopf.New("household.example.org")
+	op.OnStartup("open", func(context.Context, *kopf.Startup) error { return nil })
+	maps := kopf.For(op, &corev1.ConfigMap{})
+	maps.OnCreate("make", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		c.Sub("bed", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+			if c.Retry == 0 {
+				return kopf.Temporary(errors.New("not yet"), time.Minute)
+			}
+			return nil
+		})
+		return nil
+	})
+	maps.OnDelete("clear", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+	maps.Daemon("watch", func(ctx context.Context, _ *kopf.Run[*corev1.ConfigMap]) error { <-ctx.Done(); return nil })
+	return op
+}
+
+// ticking is an operator that never comes to rest.
+func ticking() *kopf.Operator {
+	op := kopf.New("ticking.example.org")
+	kopf.For(op, &corev1.ConfigMap{}).Timer("tick", time.Minute,
+		func(context.Context, *kopf.Run[*corev1.ConfigMap]) error { return nil })
+	return op
+}
+
+func lines[S fmt.Stringer](all []S) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, one.String())
+	}
+	return texts
+}
+
+func TestCallsAndWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		r := facadetest.Start(t, household(), facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		createConfigMap(t, server, "home")
+		r.Settle(time.Hour, 24*time.Hour)
+		made := []string{
+			"startup: open #1: success",
+			"create ConfigMap default/home: make #1: retry: the sub-handlers are not all finished",
+			"create ConfigMap default/home: make/bed #1: retry: not yet",
+			"create ConfigMap default/home: make #2: success",
+			"create ConfigMap default/home: make/bed #2: success",
+		}
+		changes, daemons := apart(r.Calls())
+		if diff := cmp.Diff(made, lines(changes)); diff != "" {
+			t.Errorf("calls for a creation (-want, +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"run ConfigMap default/home: watch #1: running"}, lines(daemons)); diff != "" {
+			t.Errorf("calls of the daemon (-want, +got):\n%s", diff)
+		}
+		r.Quiet(24 * time.Hour)
+		written := len(r.Writes())
+		removeConfigMap(t, server, "home")
+		r.Settle(time.Hour, 24*time.Hour)
+		changes, daemons = apart(r.Calls())
+		made = append(made, "delete ConfigMap default/home: clear #1: success")
+		if diff := cmp.Diff(made, lines(changes)); diff != "" {
+			t.Errorf("calls for a deletion, too (-want, +got):\n%s", diff)
+		}
+		if len(daemons) != 1 || daemons[0].Outcome != "success" {
+			t.Errorf("the daemon has not ended: %v", daemons)
+		}
+		if again := changes[3]; again.Began.Sub(changes[2].Ended) != time.Minute || again.Ended.IsZero() {
+			t.Errorf("the second attempt began %s after the first, and ended at %s",
+				again.Began.Sub(changes[2].Ended), again.Ended)
+		}
+		home := "patch /api/v1/namespaces/default/configmaps/home: 200"
+		released := lines(r.Writes())[written:]
+		if diff := cmp.Diff([]string{home, home}, released); diff != "" {
+			t.Errorf("writes for a deletion (-want, +got):\n%s", diff)
+		}
+		if body := string(r.Writes()[0].Body); !strings.Contains(body, "finalizers") {
+			t.Errorf("the first write is that of the finalizer, with %s", body)
+		}
+	})
+}
+
+// apart parts the calls of daemons from others, as they run side by side.
+func apart(all []facadetest.Call) (others, daemons []facadetest.Call) {
+	for _, c := range all {
+		if c.Handler == "watch" {
+			daemons = append(daemons, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	return others, daemons
+}
+
+func TestUnrest(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		op     func() *kopf.Operator // to be called in the bubble
+		test   func(r *facadetest.Runner)
+		want   []string
+	}{
+		"NeverSettles": {
+			reason: "a timer goes on for ever: the limit ends the test, and tells what is called",
+			op:     ticking,
+			test:   func(r *facadetest.Runner) { r.Settle(90*time.Second, time.Hour) },
+			want: []string{
+				"the operator has not come to rest in 1h0m0s; what it did in the last 1m30s:",
+				"called: run ConfigMap default/one: tick #1: success",
+			},
+		},
+		"StillRunning": {
+			reason: "a handler that runs for long is no rest, though nothing new is called",
+			op: func() *kopf.Operator {
+				return greeter(func(ctx context.Context) error { <-ctx.Done(); return nil })
+			},
+			test: func(r *facadetest.Runner) { r.Settle(time.Minute, time.Hour) },
+			want: []string{"called: create ConfigMap default/one: greet #1: running"},
+		},
+		"NotQuiet": {
+			reason: "what happens in the time is told, calls and writes",
+			op:     household,
+			test:   func(r *facadetest.Runner) { r.Quiet(time.Hour) },
+			want: []string{
+				"the operator has not been quiet for 1h0m0s:", "called: create ConfigMap default/one: make #1: retry",
+				`written: patch /api/v1/namespaces/default/configmaps/one: 200 `,
+			},
+		},
+		"Quiet": {
+			reason: "a daemon that runs is no unrest",
+			op:     household,
+			test:   func(r *facadetest.Runner) { r.Settle(time.Hour, 24*time.Hour); r.Quiet(time.Hour) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				got := judge(t, func(t testing.TB) {
+					r := facadetest.Start(t, tc.op(), facadetest.Against(memapi.Config(server)))
+					r.Ready()
+					createConfigMap(t, server, "one")
+					tc.test(r)
+				})
+				if len(tc.want) == 0 && got != "" {
+					t.Errorf("%s: it has failed with %s", tc.reason, got)
+				}
+				for _, want := range tc.want {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s: the failure lacks %q:\n%s", tc.reason, want, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+func removeConfigMap(t testing.TB, server *memapi.Server, name string) {
+	t.Helper()
+	user, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if err := user.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}

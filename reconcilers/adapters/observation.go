@@ -1,0 +1,25 @@
+package adapters
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// observation is for handlers whose attempts somebody wants to know of.
+func observation(h *Handler) Adapter {
+	observe := h.Description.Observe
+	if observe == nil {
+		return nil
+	}
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			observed, ended := observe(ctx, &a.Call)
+			result, err := next.Reconcile(observed, a)
+			ended(outcomeLabel(a.Outcome), a.Outcome.Err)
+			return result, err
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package adapters_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+type observed struct{}
+
+func TestObservation(t *testing.T) {
+	var told []string
+	seen := any(nil)
+	h := &handlers.Handler{
+		ID: "fn", Family: handlers.Watching,
+		Call: func(ctx context.Context, _ *handlers.Call) error {
+			seen = ctx.Value(observed{})
+			return errors.New("not yet")
+		},
+		Observe: func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+			told = append(told, "began "+call.Handler.ID)
+			return context.WithValue(ctx, observed{}, true), func(outcome string, err error) {
+				told = append(told, outcome+": "+err.Error())
+			}
+		},
+	}
+	h.Policy.Errors = handlers.ErrorsPermanent
+	a := execution.New(h, &cause.Cause{}, nil)
+	adapters.New(h, nil).Run(t.Context(), a)
+	if diff := cmp.Diff([]string{"began fn", "failure: not yet"}, told); diff != "" {
+		t.Errorf("what is told of an attempt (-want, +got):\n%s", diff)
+	}
+	if seen != true {
+		t.Errorf("the function has another context than that of the observer")
+	}
+
+	told = nil
+	a = execution.New(h, &cause.Cause{}, nil)
+	called, err := adapters.New(h, nil).Ask(t.Context(), a, execution.Selection)
+	if !called || err != nil || told != nil {
+		t.Errorf("asked whether it would be called: %t, %v; told %v: a question is no attempt", called, err, told)
+	}
+	sub := (&handlers.Handler{ID: "part"}).Sub(h)
+	if sub.Observe == nil {
+		t.Errorf("sub-handlers are not observed")
+	}
+}
