@@ -3,6 +3,7 @@ package children
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -125,4 +126,15 @@ func uidOf(body map[string]any) types.UID {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return types.UID(uid)
+}
+
+// Declared are the children that the object remembers, of all its handlers, as messages name them.
+func Declared(prefix string, body map[string]any) (names []string, err error) {
+	k := &Keeper{Prefix: prefix}
+	all, err := recordedAll(body, k.isRecord)
+	for child := range all {
+		names = append(names, child.String())
+	}
+	slices.Sort(names)
+	return names, err
 }

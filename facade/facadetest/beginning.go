@@ -1,0 +1,177 @@
+package facadetest
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// What an operator remembers stands on the object, as in a cluster.
+var (
+	handled = diffbase.Annotations{Prefix: operator, WithoutV1: true}
+	records = progress.Annotations{Prefix: operator, WithoutV1: true}
+)
+
+func lensOf(h *handlers.Handler) *cause.Lens {
+	lens := &cause.Lens{Diffbase: handled, Progress: records}
+	if field := h.EssenceField(); field != nil {
+		lens.Extra = []diff.Path{field}
+	}
+	return lens
+}
+
+// reason is what the options and the object say.
+func (t *trial[T]) reason() kopf.Reason {
+	w := t.wishes
+	known := w.has(optOld) || w.has(optField) && w.reason != kopf.ReasonCreate
+	switch {
+	case w.reason == kopf.ReasonUpdate && !known:
+		mistake("%s: an update needs what the object was like: pass Old or Field", t.by)
+	case w.reason == kopf.ReasonCreate && (w.has(optOld) || w.before != nil):
+		mistake("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason", t.by)
+	case w.reason != "":
+	case t.isDeleting():
+		return kopf.ReasonDelete
+	case known:
+		return kopf.ReasonUpdate
+	default:
+		return kopf.ReasonCreate
+	}
+	return w.reason
+}
+
+func (t *trial[T]) isDeleting() bool { return patching.BeingDeleted(t.subject.given) }
+
+// applyField puts the value of the field into the object.
+func (t *trial[T]) applyField() {
+	w := t.wishes
+	if !w.has(optField) {
+		return
+	}
+	path, err := codec.ParsePath(w.field)
+	if err == nil {
+		err = t.subject.codec.CheckField(path)
+	}
+	if err != nil {
+		mistake("%s: Field: %v", t.by, err)
+	}
+	t.subject.given = t.with(t.subject.given, path, w.after)
+}
+
+// with is the object with the value in the field; nil is none.
+func (t *trial[T]) with(object map[string]any, path diff.Path, value any) map[string]any {
+	var into patching.Patch
+	into.SetIn(path, value)
+	after, err := into.ApplyTo(object)
+	if err == nil {
+		_, err = t.subject.codec.Decode(after)
+	}
+	if err != nil {
+		mistake("%s: Field(%q): the value %v: %v", t.by, t.wishes.field, value, err)
+	}
+	return after
+}
+
+// seed makes the cluster, with what the operator remembers on the object.
+func (t *trial[T]) seed(h *handlers.Handler, reason kopf.Reason) {
+	body := t.subject.body()
+	metadata, _ := body["metadata"].(map[string]any)
+	if reason == kopf.ReasonDelete {
+		finalizers, _ := metadata["finalizers"].([]any)
+		metadata["finalizers"] = append(append([]any{}, finalizers...), finalizer, keeping)
+		if !t.isDeleting() {
+			metadata["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+		}
+	}
+	patch := patching.Patch{Merge: map[string]any{}}
+	err := t.remember(&patch, h, reason, body)
+	if err == nil {
+		body, err = patch.ApplyTo(body)
+	}
+	if err != nil {
+		mistake("%s: preparing the object: %v", t.by, err)
+	}
+	t.cluster = newCluster(t.subject.resource(), body)
+}
+
+// remember adds what was handled last, and the calls before the first one.
+func (t *trial[T]) remember(
+	patch *patching.Patch, h *handlers.Handler, reason kopf.Reason, body map[string]any,
+) error {
+	w := t.wishes
+	if reason != kopf.ReasonCreate {
+		essence, err := lensOf(h).New(t.old(body))
+		if err != nil {
+			return fmt.Errorf("reading Old: %w", err)
+		}
+		if err := handled.Store(patch.Merge, body, essence); err != nil {
+			return err
+		}
+	}
+	if w.retry == 0 && w.started.IsZero() {
+		return nil
+	}
+	started := w.started
+	if started.IsZero() {
+		started = time.Now()
+	}
+	return records.Store(patch.Merge, body, h.ID, progress.Record{
+		Started: ptr.To(started.UTC()), Retries: ptr.To(int64(w.retry)), Purpose: ptr.To(string(reason)),
+		Success: ptr.To(false), Failure: ptr.To(false),
+	})
+}
+
+// old is the object as it was handled last.
+func (t *trial[T]) old(body map[string]any) map[string]any {
+	w, old := t.wishes, body
+	if w.has(optOld) {
+		old = t.encodeOld()
+	}
+	if !w.has(optField) {
+		return old
+	}
+	path, err := codec.ParsePath(w.field)
+	if err != nil {
+		mistake("%s: Field: %v", t.by, err)
+	}
+	return t.with(old, path, w.before)
+}
+
+func (t *trial[T]) encodeOld() map[string]any {
+	old, ok := t.wishes.old.(T)
+	if !ok {
+		var wanted T
+		mistake("%s: Old is a %T, and the object is a %T: give both one type", t.by, t.wishes.old, wanted)
+	}
+	if reflect.ValueOf(old).IsNil() {
+		mistake("%s: Old is nil: leave it out", t.by)
+	}
+	body := t.subject.encode(t.by+": Old", old)
+	body["apiVersion"], body["kind"] = t.subject.kind.ToAPIVersionAndKind()
+	return body
+}
+
+// detect finds out what an operator makes of the object.
+func (t *trial[T]) detect(h *handlers.Handler) (*cause.Cause, error) {
+	body, lens := t.cluster.body(), lensOf(h)
+	now, err := lens.New(body)
+	if err != nil {
+		return nil, err
+	}
+	then, err := lens.Old(body, lens.Diffbase)
+	if err != nil {
+		return nil, err
+	}
+	return cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}), nil
+}

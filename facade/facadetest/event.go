@@ -1,0 +1,90 @@
+package facadetest
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// writeTimeout is that of an operator.
+const writeTimeout = 10 * time.Second
+
+// Event is one raw event of one object, for a handler to be called for. Make it with [NewEvent].
+type Event[T client.Object] struct {
+	trial trial[T]
+	kind  kopf.EventType
+}
+
+// NewEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see [NewChange].
+// Nothing is written to an object that is deleted, as it is gone.
+func NewEvent[T client.Object](eventType kopf.EventType, object T, options ...Option) *Event[T] {
+	return &Event[T]{trial: newTrial("NewEvent", object, options), kind: eventType}
+}
+
+// Call calls the function as a handler of the event. Its errors are in Err, though an operator does no more than to log
+// them, unless the option kopf.Errors says otherwise.
+func (e *Event[T]) Call(ctx context.Context, fn kopf.EventFunc[T], options ...kopf.EventOption) Outcome[T] {
+	absent := &noClient{}
+	h := e.trial.handler(absent, func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, options...) })
+	if e.trial.cluster == nil {
+		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
+	}
+	c := e.trial.cluster
+	c.begin()
+	r := &recorder{about: string(e.trial.subject.uid)}
+	handling := events.Handling{
+		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
+		Resource: e.trial.subject.discovered(), Cache: c, Writer: c.writer, StatusSubresource: true,
+		WriteTimeout: writeTimeout, Events: r,
+	}
+	ctx, body := listening(ctx, r), c.body()
+	event := events.Event{Type: string(e.kind), Object: &unstructured.Unstructured{Object: body}}
+	handling.Write(ctx, body, handling.Deliver(ctx, []events.Event{event}))
+	return e.trial.outcome(r, absent, nil)
+}
+
+// ChildEvent is what happened to a child of one object, for a handler to be called for. Make it with [NewChildEvent].
+type ChildEvent[T, C client.Object] struct {
+	trial trial[T]
+	kind  kopf.EventType
+	child *subject[C]
+}
+
+// NewChildEvent makes an event of a child of the object, with the options [Client], [ID], [Retry] and [Started]. For
+// what is made up, see [NewChange]; the child need not have an owner.
+func NewChildEvent[T, C client.Object](
+	eventType kopf.EventType, object T, child C, options ...Option,
+) *ChildEvent[T, C] {
+	e := &ChildEvent[T, C]{trial: newTrial("NewChildEvent", object, options, optRetry, optStarted), kind: eventType}
+	e.child = newSubject("NewChildEvent", child, e.trial.wishes)
+	return e
+}
+
+// Call calls the function as a handler of the owner for the event of the child.
+func (e *ChildEvent[T, C]) Call(
+	ctx context.Context, fn kopf.ChildFunc[T, C], options ...kopf.ChildOption,
+) Outcome[T] {
+	absent := &noClient{}
+	h := e.trial.handler(absent, func(s kopf.Selection[T]) {
+		kopf.Owns(s, e.child.prototype()).OnChild(e.trial.wishes.id, fn, options...)
+	})
+	if e.trial.cluster == nil {
+		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
+	}
+	c := e.trial.cluster
+	c.begin()
+	r := &recorder{about: string(e.trial.subject.uid)}
+	body := c.body()
+	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Body: body}, body)
+	a.Call.Child, a.Call.Newest = e.child.body(), c
+	err := e.trial.run(listening(ctx, r), a, r)
+	return e.trial.outcome(r, absent, err)
+}

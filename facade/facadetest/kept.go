@@ -1,0 +1,75 @@
+package facadetest
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/rehearsal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// NewIndex makes an index with these values under each key, for handlers that look something up.
+func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
+	op := kopf.New(operator)
+	index := kopf.NewIndex(anything(op), "index", func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
+		return nil, nil
+	})
+	into := indexed(op)
+	count := 0
+	for key, values := range entries {
+		for _, value := range values {
+			count++
+			into.Replace(types.UID(fmt.Sprint(count)), map[any]any{key: value})
+		}
+	}
+	return index
+}
+
+// NewMemo makes a memo with these values of objects, for handlers that remember something; an object that is not in the
+// map begins with a zero value, or with what the function makes, if one is given, as for kopf.NewMemo. An object without
+// a uid is known by its namespace and name, as the same object in NewChange and the like.
+func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[V] {
+	given := (*V)(nil)
+	memo := kopf.NewMemo(anything(kopf.New(operator)), func() *V {
+		switch {
+		case given != nil:
+			return given
+		case len(fresh) > 0:
+			return fresh[0]()
+		default:
+			return new(V)
+		}
+	})
+	for object, value := range values {
+		if object == nil || value == nil {
+			mistake("NewMemo: an object or a value is nil: leave it out")
+		}
+		given = value
+		known := &unstructured.Unstructured{Object: map[string]any{}}
+		known.SetUID(uidOf(object))
+		memo.Of(known)
+	}
+	given = nil
+	return memo
+}
+
+// anything is a selection that nobody asks.
+func anything(op *kopf.Operator) kopf.Selection[kopf.Dynamic] {
+	return kopf.ForResource(op, "v1", "configmaps")
+}
+
+// indexed is where the values of the only index of the operator are.
+func indexed(op *kopf.Operator) handlers.Indexed {
+	absent, scheme := &noClient{}, runtime.NewScheme()
+	all, err := rehearsal.Handlers(op, scheme, absent.client(scheme))
+	if err != nil || len(all) != 1 {
+		mistake("NewIndex: %d handlers, %v", len(all), err)
+	}
+	return all[0].Index.Into
+}

@@ -1,0 +1,114 @@
+package facadetest
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Run is one object, for a daemon or a timer to be called for. Make it with [NewRun].
+type Run[T client.Object] struct {
+	trial trial[T]
+	life  *life
+}
+
+// NewRun makes an object for a function in the background, with the options [Client], [ID], [Retry], [Started] and
+// [Stopping]. For what is made up, see [NewChange].
+func NewRun[T client.Object](object T, options ...Option) *Run[T] {
+	r := &Run[T]{
+		trial: newTrial("NewRun", object, options, optRetry, optStarted, optStopping),
+		life:  &life{stopping: make(chan struct{})},
+	}
+	if r.trial.wishes.stopping != nil {
+		r.Stop(r.trial.wishes.stopping)
+	}
+	return r
+}
+
+// Stop asks the function to end, now or when it is called: r.Stopping is closed, and r.StopReason is the reason, such
+// as kopf.ErrExiting. Any goroutine may call it, also the function itself; the first call counts. The context of the
+// function is that of the test, to be cancelled when it is too late.
+func (r *Run[T]) Stop(reason error) {
+	if reason == nil {
+		mistake("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
+	}
+	r.life.stop(reason)
+}
+
+// Edit changes the object in the cluster, as somebody else would while the function is running: r.Current shows it.
+// Before the first call, change the object itself.
+func (r *Run[T]) Edit(change func(object T)) {
+	c := r.trial.cluster
+	if c == nil {
+		mistake("Edit: the function was not called yet: change the object that NewRun gets")
+	}
+	if err := c.edit(r.trial.subject.codec.Transform(change)); err != nil {
+		mistake("Edit: %v", err)
+	}
+}
+
+// Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries, and
+// returns when the function has. Another call is the next one for the same object, with the Retry that follows.
+func (r *Run[T]) Call(ctx context.Context, fn kopf.RunFunc[T], options ...kopf.BackgroundOption) Outcome[T] {
+	absent := &noClient{}
+	h := r.trial.handler(absent, func(s kopf.Selection[T]) {
+		var own []kopf.DaemonOption
+		for _, one := range options {
+			own = append(own, one)
+		}
+		s.Daemon(r.trial.wishes.id, fn, own...)
+	})
+	if r.trial.cluster == nil {
+		r.trial.cluster = newCluster(r.trial.subject.resource(), r.trial.subject.body())
+	}
+	r.trial.cluster.begin()
+	seen := &recorder{about: string(r.trial.subject.uid)}
+	a := execution.New(seen.watch(h), &cause.Cause{Body: r.trial.cluster.body()}, nil)
+	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
+	err := r.trial.run(listening(ctx, seen), a, seen)
+	o := r.trial.outcome(seen, absent, err)
+	r.trial.wishes.retry++
+	if o.Final {
+		r.trial.wishes.retry = 0
+	}
+	return o
+}
+
+// life is what the function sees of its object, and of its own end.
+type life struct {
+	cluster *cluster
+
+	mu       sync.Mutex
+	reason   error
+	stopping chan struct{}
+}
+
+var _ handlers.Live = (*life)(nil)
+
+func (l *life) stop(reason error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reason == nil {
+		l.reason = reason
+		close(l.stopping)
+	}
+}
+
+// Object is the newest state.
+func (l *life) Object() map[string]any { return l.cluster.body() }
+
+// Stopping is closed when the function has to end.
+func (l *life) Stopping() <-chan struct{} { return l.stopping }
+
+// StopReason is why.
+func (l *life) StopReason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason
+}

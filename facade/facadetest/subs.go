@@ -1,0 +1,76 @@
+package facadetest
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// subs are the sub-handlers of one function: the engine runs them, and the recorder sees them.
+type subs struct {
+	recorder *recorder
+	inner    handlers.Subs
+	prefix   string // the ids of the sub-handlers around them
+	ids      []string
+}
+
+var _ handlers.Subs = (*subs)(nil)
+
+// Declare notes the sub-handler, and stands around its function.
+func (s *subs) Declare(h *handlers.Handler) error {
+	sub := &Sub{ID: s.prefix + h.ID, State: kopf.SubPending}
+	own := *h
+	own.Call = func(ctx context.Context, call *handlers.Call) error {
+		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}
+		err := h.Call(ctx, call)
+		s.recorder.mu.Lock()
+		defer s.recorder.mu.Unlock()
+		sub.Called, sub.Err = true, err
+		return err
+	}
+	if err := s.inner.Declare(&own); err != nil {
+		return err
+	}
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	s.recorder.subs, s.ids = append(s.recorder.subs, sub), append(s.ids, h.ID)
+	return nil
+}
+
+// Run notes what has become of them.
+func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
+	err := s.inner.Run(ctx, lifecycle)
+	for _, id := range s.ids {
+		if record, failed := s.inner.Record(id); failed == nil {
+			s.note(id, record)
+		}
+	}
+	return err
+}
+
+// Record is the engine's.
+func (s *subs) Record(id string) (progress.Record, error) { return s.inner.Record(id) }
+
+func (s *subs) note(id string, record progress.Record) {
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	for _, sub := range s.recorder.subs {
+		if sub.ID != s.prefix+id {
+			continue
+		}
+		switch {
+		case ptr.Deref(record.Failure, false):
+			sub.State = kopf.SubFailed
+		case ptr.Deref(record.Success, false):
+			sub.State = kopf.SubSucceeded
+		}
+		if text := ptr.Deref(record.Message, ""); sub.Err == nil && text != "" {
+			sub.Err = errors.New(text)
+		}
+	}
+}

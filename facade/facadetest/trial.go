@@ -1,0 +1,91 @@
+package facadetest
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/rehearsal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// trial is an object in its cluster, with all that the handlers of the test need.
+type trial[T client.Object] struct {
+	by      string // the constructor, for messages
+	wishes  *wishes
+	subject *subject[T]
+	cluster *cluster // nil before the first call
+}
+
+func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
+	w := collect(by, options, append(takes, optClient, optID)...)
+	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
+}
+
+// handler is the one that is registered, as the engine would get it.
+func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T])) *handlers.Handler {
+	op := kopf.New(operator)
+	register(kopf.For(op, t.subject.prototype()))
+	c := t.wishes.client
+	if c == nil {
+		c = absent.client(t.subject.scheme)
+	}
+	all, err := rehearsal.Handlers(op, t.subject.scheme, c)
+	if err != nil {
+		mistake("%s: registering the handler: %v", t.by, err)
+	}
+	for _, h := range all {
+		if h.Call != nil {
+			return h
+		}
+	}
+	mistake("%s: no handler was registered", t.by)
+	return nil
+}
+
+// outcome is what the recorder has seen, and what is in the cluster now.
+func (t *trial[T]) outcome(r *recorder, absent *noClient, failed error) Outcome[T] {
+	now, sinceThen := t.cluster.written()
+	called, attempt, posted, all, inPlace := r.seen()
+	o := Outcome[T]{
+		Called: called, Object: t.subject.changed(sinceThen), Patch: now, Events: posted, Subs: all, InPlace: inPlace,
+	}
+	o.conclude(attempt)
+	o.add(failed)
+	o.add(absent.err())
+	declared, err := children.Declared(operator, t.cluster.body())
+	o.add(err)
+	o.Children = declared
+	return o
+}
+
+// run makes an attempt of a handler that keeps no record on the object, and writes what came of it.
+func (t *trial[T]) run(ctx context.Context, a *execution.Attempt, r *recorder) error {
+	a.Account = execution.Account{Retries: t.wishes.retry, Started: t.wishes.started}
+	a.Call.Events, a.Call.Resource = r, t.subject.discovered()
+	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
+	adapters.New(a.Call.Handler, nil).Run(ctx, a)
+	r.Enter(a)
+	return t.write(ctx, a)
+}
+
+// write sends what was remembered so far; after the end of the attempt, the result as well.
+func (t *trial[T]) write(ctx context.Context, a *execution.Attempt) error {
+	remembered := a.Remembered()
+	patch := patching.Patch{Transforms: patching.Contained(remembered)}
+	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
+		return err
+	}
+	target := patching.Target{Body: t.cluster.body(), StatusSubresource: true}
+	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
+	if err = errors.Join(err, result.StatusRefused); err == nil {
+		a.Written(len(remembered))
+	}
+	return err
+}
