@@ -151,13 +151,17 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 }
 
 // Resource is what the object is one of, see [Change.Resource]. For a subresource, it is that of the object as a whole.
-func (a *Admission[T]) Resource() Resource { return cloneResource(*a.call.Resource) }
+func (a *Admission[T]) Resource() Resource {
+	a.needCall()
+	return cloneResource(*a.call.Resource)
+}
 
 // Current is a.Object, for functions that take a [Subject].
 func (a *Admission[T]) Current() T { return a.Object }
 
 // Latest is a copy of a.Object: nothing newer is known of what is not stored yet.
 func (a *Admission[T]) Latest() T {
+	a.needCall()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.codec.Copy(a.Object)

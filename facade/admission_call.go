@@ -152,6 +152,7 @@ func (a *Admission[T]) changeable() error {
 
 // do runs one call of the handler after the other, and keeps its error for the end of the handler.
 func (a *Admission[T]) do(act func() error) {
+	a.needCall()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.returned {

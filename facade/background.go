@@ -124,18 +124,27 @@ func (r *Run[T]) Resource() Resource { return r.change.Resource() }
 
 // Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long:
 // the context goes on for the cancellation backoff. Kopf: stopped.
-func (r *Run[T]) Stopping() <-chan struct{} { return r.change.call.Live.Stopping() }
+func (r *Run[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 
 // StopReason is why the function has to end: [ErrDeleted], [ErrUnmatched], [ErrPaused] or [ErrExiting]; nil if it does
 // not. Kopf: stopped.reason.
-func (r *Run[T]) StopReason() error { return r.change.call.Live.StopReason() }
+func (r *Run[T]) StopReason() error { return r.live().StopReason() }
+
+func (r *Run[T]) live() handlers.Live {
+	r.change.needCall()
+	return r.change.call.Live
+}
 
 // Patch changes the object in the cluster when the function has returned, whether it succeeds or not; or with Flush.
 // For what the change may do, see [Change.Patch]. Kopf: patch.
-func (r *Run[T]) Patch(change func(object T)) { r.remember(r.change.codec.Transform(change)) }
+func (r *Run[T]) Patch(change func(object T)) {
+	r.change.needCall()
+	r.remember(r.change.codec.Transform(change))
+}
 
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
 func (r *Run[T]) TryPatch(change func(object T) error) {
+	r.change.needCall()
 	r.remember(r.change.codec.TryTransform(change))
 }
 

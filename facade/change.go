@@ -179,6 +179,9 @@ func Result[V any](from Results, id string) (V, error) {
 
 // RawResult is what a handler has left in status.<id>, as JSON values that are the caller's own; see [Result].
 func (c *Change[T]) RawResult(id string) (any, error) {
+	if c.byHand() {
+		return nil, errByHand
+	}
 	value, err := c.status(id)
 	if err != nil {
 		return nil, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.name(), err)

@@ -27,6 +27,9 @@ import (
 //
 // A child that is no object.
 func (c *Change[T]) Adopt(children ...any) error {
+	if c.byHand() {
+		return errByHand
+	}
 	owner := &unstructured.Unstructured{Object: c.latest()}
 	if err := hierarchies.Adopt(owner, children); err != nil {
 		return fmt.Errorf("object %s: %w", c.name(), err)

@@ -51,6 +51,8 @@ var (
 // deletion, fail for good; so does nothing else.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
+	case c.byHand():
+		return errByHand
 	case c.call.Writes == nil:
 		return errOnlyReading
 	case c.Reason == ReasonDelete:
@@ -65,6 +67,9 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 // declares the whole set. The set is that of this daemon or timer, apart from that of a handler of changes with the
 // same id.
 func (r *Run[T]) Ensure(ctx context.Context, children ...any) error {
+	if r.change.byHand() {
+		return errByHand
+	}
 	return r.change.ensure(ctx, nil, children)
 }
 

@@ -18,6 +18,7 @@ func (s Selection[T]) AddError(err error) {
 // without the zero values that it adds; and with what earlier handlers of the request have changed. It is nil for a
 // deletion, the old one for a creation. Both are copies.
 func (a *Admission[T]) Raw() (object, old Dynamic) {
+	a.needCall()
 	if asked := a.call.Admission; asked.Object != nil {
 		object = a.dynamic(a.raw)
 	}
@@ -36,6 +37,7 @@ func (a *Admission[T]) dynamic(of func() (map[string]any, error)) Dynamic {
 // handlers; without either, it is one item with the whole of the other. It is compared when it is asked for. Kopf:
 // diff.
 func (a *Admission[T]) Diff() Diff {
+	a.needCall()
 	asked := a.call.Admission
 	before, after := a.valueOf(asked.Old.Value), a.valueOf(asked.Object.Value)
 	return Diff(diff.Compute(orNull(before), orNull(after)).Clone())

@@ -34,6 +34,17 @@ type IndexFunc[T client.Object, K comparable, V any] func(ctx context.Context, o
 // with [NewIndex].
 type Index[K comparable, V any] struct{ index *indexes.Index }
 
+var errNoIndex = errors.New("kopf: the index is nil or empty: make it with kopf.NewIndex, before the handlers that " +
+	"use it are called; in a test, with facadetest.NewIndex")
+
+// held panics with a message, where there is no index at all.
+func (i *Index[K, V]) held() *indexes.Index {
+	if i == nil || i.index == nil {
+		panic(errNoIndex)
+	}
+	return i.index
+}
+
 // NewIndex registers an index of the selected objects: for every object, the function says what is to be found under
 // which keys.
 //
@@ -100,7 +111,7 @@ func untyped[K comparable, V any](entries map[K]V) map[any]any {
 // moment. The slice and the values are the caller's own copies; but a value with unexported fields, such as a client or
 // a lock, is shared as it is, unless it is an object of Kubernetes.
 func (i *Index[K, V]) Get(key K) []V {
-	found := i.index.Get(key)
+	found := i.held().Get(key)
 	if len(found) == 0 {
 		return nil
 	}
@@ -116,7 +127,7 @@ func (i *Index[K, V]) Get(key K) []V {
 // iterating over a Store.
 func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		for _, value := range i.index.Get(key) {
+		for _, value := range i.held().Get(key) {
 			typed, _ := value.(V)
 			if !yield(deepcopy.Copy(typed)) {
 				return
@@ -143,7 +154,7 @@ func (i *Index[K, V]) All() iter.Seq2[K, V] {
 // Keys iterates over all keys as they are when it begins, in no order. Kopf: iterating over an Index.
 func (i *Index[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
-		for _, key := range i.index.Keys() {
+		for _, key := range i.held().Keys() {
 			typed, _ := key.(K)
 			if !yield(typed) {
 				return
@@ -164,10 +175,10 @@ func (i *Index[K, V]) Counts() iter.Seq2[K, int] {
 }
 
 // Count is the number of values under the key. Kopf: len() of a Store.
-func (i *Index[K, V]) Count(key K) int { return i.index.Count(key) }
+func (i *Index[K, V]) Count(key K) int { return i.held().Count(key) }
 
 // Has tells whether there is any value under the key.
-func (i *Index[K, V]) Has(key K) bool { return i.index.Count(key) > 0 }
+func (i *Index[K, V]) Has(key K) bool { return i.held().Count(key) > 0 }
 
 // Len is the number of keys. Kopf: len() of an Index.
-func (i *Index[K, V]) Len() int { return i.index.Len() }
+func (i *Index[K, V]) Len() int { return i.held().Len() }

@@ -65,6 +65,7 @@ func (e Events) post(level slog.Level, eventType, reason, message string) {
 
 // events posts about the handled object.
 func (c *Change[T]) events() Events {
+	c.needCall()
 	if c.call.Events == nil {
 		c.do(func() error { return errOnlyReading })
 		return Events{}

@@ -16,6 +16,7 @@ func (c *Change[T]) Current() T { return c.Object }
 // which is noticed by this very call. For a filter, it is the object that it is asked about. If the object does not
 // decode into its type any more, the handler fails, and what could be decoded is given.
 func (c *Change[T]) Latest() T {
+	c.needCall()
 	object, err := c.codec.Decode(c.latest())
 	if err != nil {
 		c.do(func() error { return err })
@@ -42,6 +43,7 @@ func (c *Change[T]) latest() map[string]any {
 // Resource is what the object is one of: its kind with group and version, its plural, whether it is namespaced. The
 // lists in it are copies. In a filter, it is the kind alone. Kopf: resource.
 func (c *Change[T]) Resource() Resource {
+	c.needCall()
 	if c.call.Resource == nil {
 		known := unstructured.Unstructured{Object: c.call.Cause.Body}
 		return Resource{GroupVersionKind: known.GroupVersionKind()}

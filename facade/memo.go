@@ -24,6 +24,9 @@ type Memo[V any] struct {
 	admitted *lru.Cache
 }
 
+var errNoMemo = errors.New("kopf: the memo is nil or empty: make it with kopf.NewMemo, before the handlers that use " +
+	"it are called; in a test, with facadetest.NewMemo")
+
 // mostAdmitted is how many values are kept of objects that only handlers of admission have asked about.
 const mostAdmitted = 1000
 
@@ -61,6 +64,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // object, as for all handlers. But as the kind may not be watched, values that only handlers of admission have asked
 // for are kept for the 1000 objects that were asked about last.
 func (m *Memo[V]) Of(object client.Object) *V {
+	m.needFresh()
 	asked := m.reviewed.of(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
 		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
@@ -89,9 +93,17 @@ func (m *Memo[V]) Of(object client.Object) *V {
 
 // Len is how many objects have a value.
 func (m *Memo[V]) Len() int {
+	m.needFresh()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.byUID) + m.admitted.Len()
+}
+
+// needFresh panics with a message, where there is no memo at all.
+func (m *Memo[V]) needFresh() {
+	if m == nil || m.fresh == nil {
+		panic(errNoMemo)
+	}
 }
 
 func (m *Memo[V]) forget(uid types.UID) {

@@ -80,6 +80,9 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 // A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or one that
 // does not exist, fails the handler for good. Kopf: lifecycle=.
 func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
+	if c.byHand() {
+		return errByHand
+	}
 	if c.call.Subs == nil {
 		return errNoSubs
 	}

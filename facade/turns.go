@@ -13,6 +13,7 @@ var errInPatch = errors.New(
 // lock waits for other calls of the handler. A function of Patch would wait for itself, for ever and without a word: it
 // panics instead, which is an error of the patch.
 func (c *Change[T]) lock() {
+	c.needCall()
 	if c.mu.TryLock() {
 		return
 	}

@@ -111,7 +111,10 @@ func (c *Change[T]) SetResult(value any) {
 // Flush writes now what was patched so far, together with the progress of earlier handlers, and returns when the API
 // server has it. It does not make the handler succeed, and does not write its result.
 func (c *Change[T]) Flush(ctx context.Context) error {
-	if c.call.Writes == nil {
+	switch {
+	case c.byHand():
+		return errByHand
+	case c.call.Writes == nil:
 		return errOnlyReading
 	}
 	if err := c.call.Writes.Flush(ctx); err != nil {

@@ -22,8 +22,8 @@ import (
 // Admission is a request about one object, for a handler to be asked. Make it with [NewAdmission].
 type Admission[T client.Object] struct{ trial trial[T] }
 
-// NewAdmission makes a request for the object, with the options [Client], [ID], [Old] and [Request]. For a deletion, the
-// object is what is there.
+// NewAdmission makes a request for the object, with the options [Client], [ID], [Old] and [Request]. For a deletion,
+// the object is what is there.
 func NewAdmission[T client.Object](object T, options ...Option) *Admission[T] {
 	return &Admission[T]{trial: newTrial("NewAdmission", object, options, optOld, optRequest)}
 }

@@ -1,6 +1,7 @@
 package facadetest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -162,16 +163,13 @@ func (t *trial[T]) encodeOld() map[string]any {
 	return body
 }
 
-// detect finds out what an operator makes of the object.
-func (t *trial[T]) detect(h *handlers.Handler) (*cause.Cause, error) {
+// detect finds out what an operator makes of the object as it is now.
+func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
 	body, lens := t.cluster.body(), lensOf(h)
 	now, err := lens.New(body)
-	if err != nil {
-		return nil, err
+	then, failed := lens.Old(body, lens.Diffbase)
+	if err = errors.Join(err, failed); err != nil {
+		mistake("%s: comparing the object with what was handled last: %v", t.by, err)
 	}
-	then, err := lens.Old(body, lens.Diffbase)
-	if err != nil {
-		return nil, err
-	}
-	return cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}), nil
+	return cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}).Reason
 }

@@ -51,6 +51,7 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 		c.trial.seed(h, c.reason)
 	}
 	c.trial.cluster.begin()
+	found := c.trial.detect(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
 	next, err := c.handling(h, r).Reconcile(listening(ctx, r), c.trial.cluster.body(), &c.memory)
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	}
 	o := c.trial.outcome(r, absent, err)
 	if !o.Called && o.Err == nil {
-		o.Err = c.notCalled(ctx, h)
+		o.Err = c.notCalled(ctx, found)
 	}
 	return o
 }
@@ -89,31 +90,26 @@ func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options
 
 // handling is how an operator handles its objects.
 func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling {
+	now := time.Now().UTC().Add(c.skipped) // the clock stands still for a call, so that delays are what was asked for
 	return &changes.Handling{
 		Resource: c.trial.subject.discovered(), Cache: c.trial.cluster,
 		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
 		Lens: lensOf(h), Progress: records, Interim: changes.NewInterim(operator), Finalizer: finalizer,
 		Writer: c.trial.cluster.writer, StatusSubresource: true, Events: r,
-		Now: func() time.Time { return time.Now().UTC().Add(c.skipped) },
+		Now: func() time.Time { return now },
 	}
 }
 
 // notCalled is why the function was not called.
-func (c *Change[T]) notCalled(ctx context.Context, h *handlers.Handler) error {
+func (c *Change[T]) notCalled(ctx context.Context, found kopf.Reason) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("facadetest: the function was not called: %w", context.Cause(ctx))
 	}
-	found, err := c.trial.detect(h)
-	if err != nil {
-		return err
-	}
-	switch {
-	case found.Reason == kopf.ReasonDelete || found.Reason == c.reason:
+	if found == c.reason || found == kopf.ReasonDelete {
 		return fmt.Errorf("facadetest: the function was not called: the handler is finished, or its options, such as "+
-			"kopf.Value, leave out this change (the reason is %q)", found.Reason)
-	default:
-		return fmt.Errorf("facadetest: the function was not called: it is for the reason %q, and an operator finds "+
-			"the reason %q, by comparing the object with what was handled last: does Old differ, or was the change "+
-			"handled by a former call?", c.reason, found.Reason)
+			"kopf.Value, leave out this change (the reason is %q)", found)
 	}
+	return fmt.Errorf("facadetest: the function was not called: it is for the reason %q, and an operator finds the "+
+		"reason %q, by comparing the object with what was handled last: does Old differ, or was the change handled "+
+		"by a former call?", c.reason, found)
 }

@@ -32,9 +32,12 @@ func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 }
 
 // NewMemo makes a memo with these values of objects, for handlers that remember something; an object that is not in the
-// map begins with a zero value, or with what the function makes, if one is given, as for kopf.NewMemo. An object without
-// a uid is known by its namespace and name, as the same object in NewChange and the like.
+// map begins with a zero value, or with what the function makes, if one is given, as for kopf.NewMemo. An object
+// without a uid is known by its namespace and name, as the same object in NewChange and the like.
 func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[V] {
+	if len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil {
+		mistake("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh))
+	}
 	given := (*V)(nil)
 	memo := kopf.NewMemo(anything(kopf.New(operator)), func() *V {
 		switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// inPlaceMessage begins the line by which an operator tells of changes in place.
-const inPlaceMessage = "Handler changed its copy of the object"
+// inPlaceMessage is in the lines by which an operator tells of changes in place.
+const inPlaceMessage = "andler changed its copy of the object"
 
 // listener passes on what is logged, and hears of changes in place: operators tell of them by the log alone.
 type listener struct {
@@ -35,7 +35,7 @@ func (l listener) Enabled(level int) bool { return level == 0 || l.to != nil && 
 
 // Info hears a line, and passes it on.
 func (l listener) Info(level int, message string, values ...any) {
-	if strings.HasPrefix(message, inPlaceMessage) {
+	if strings.Contains(message, inPlaceMessage) {
 		for i := 1; i < len(values); i += 2 {
 			if fields, ok := values[i].([]string); ok && values[i-1] == "fields" {
 				l.lost(fields)

@@ -76,9 +76,9 @@ const (
 	optRequest  = "Request"
 )
 
-// Client is what the handler reads and writes other objects with, as c.Client and as c.Live, such as controller-runtime's
-// fake client. Its scheme says of which kind the handled object is, which it need not have. Without it, all that the
-// handler asks of a client fails.
+// Client is what the handler reads and writes other objects with, as c.Client and as c.Live, such as
+// controller-runtime's fake client. Its scheme says of which kind the handled object is, which it need not have.
+// Without it, all that the handler asks of a client fails.
 func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
 
 // ID is the id of the handler, which its result stands under. Default: "handler".

@@ -53,8 +53,8 @@ func (r *Run[T]) Edit(change func(object T)) {
 	}
 }
 
-// Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries, and
-// returns when the function has. Another call is the next one for the same object, with the Retry that follows.
+// Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,
+// and returns when the function has. Another call is the next one for the same object, with the Retry that follows.
 func (r *Run[T]) Call(ctx context.Context, fn kopf.RunFunc[T], options ...kopf.BackgroundOption) Outcome[T] {
 	absent := &noClient{}
 	h := r.trial.handler(absent, func(s kopf.Selection[T]) {

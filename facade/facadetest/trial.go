@@ -32,9 +32,9 @@ func newTrial[T client.Object](by string, object T, options []Option, takes ...s
 func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operator)
 	register(kopf.For(op, t.subject.prototype()))
-	c := t.wishes.client
-	if c == nil {
-		c = absent.client(t.subject.scheme)
+	c := absent.client(t.subject.scheme)
+	if t.wishes.client != nil {
+		c = withMapper(t.wishes.client)
 	}
 	all, err := rehearsal.Handlers(op, t.subject.scheme, c)
 	if err != nil {

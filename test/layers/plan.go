@@ -97,6 +97,7 @@ var House = Plan{
 	{Dir: "facade/internal/commandline", Layer: 4},
 	{Dir: "facade/internal/observation", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
+	{Dir: "facade/internal/rehearsal", Layer: 4},
 	{Dir: "reconcilers/execution", Layer: 4},
 	{Dir: "reconcilers/handlers/declared", Layer: 4, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 4},

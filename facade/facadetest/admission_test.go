@@ -1,0 +1,101 @@
+package facadetest_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+)
+
+func TestValidate(t *testing.T) {
+	quota := func(_ context.Context, a *Admission) error {
+		a.Warning("size %d", a.Object.Spec.Size)
+		a.Object.Spec.Size = 0
+		if a.Object.Spec.Owner == "eve" {
+			return kopf.Deny(http.StatusForbidden, "not for %s", a.Object.Spec.Owner)
+		}
+		return nil
+	}
+	got := facadetest.NewAdmission(orders()).Validate(t.Context(), quota)
+	want := facadetest.Verdict[*Database]{
+		Called: true, Allowed: true, Object: orders(), Warnings: []string{"size 3"}, InPlace: []string{"spec.size"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	got = facadetest.NewAdmission(orders(func(db *Database) { db.Spec.Owner = "eve" })).Validate(t.Context(), quota)
+	if got.Allowed || got.Code != http.StatusForbidden || got.Message != "not for eve" || got.Err == nil {
+		t.Errorf("got %+v", got)
+	}
+	got = facadetest.NewAdmission(orders()).Validate(t.Context(), quota, kopf.Operations(admissionv1.Delete))
+	if got.Called || !got.Allowed {
+		t.Errorf("it is for other requests: got %+v", got)
+	}
+}
+
+func TestMutate(t *testing.T) {
+	got := facadetest.NewAdmission(orders()).Mutate(t.Context(), func(_ context.Context, a *Admission) error {
+		a.Object.Spec.Users = []string{a.Object.Spec.Owner}
+		return nil
+	})
+	want := orders(func(db *Database) { db.Spec.Users = []string{"ann"} })
+	if d := cmp.Diff(want, got.Object); d != "" || !got.Allowed || got.Err != nil {
+		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+	}
+	if d := cmp.Diff(`[{"op":"add","path":"/spec/users","value":["ann"]}]`, string(got.Patch)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	type seen struct {
+		Operation admissionv1.Operation
+		Old       int
+		HasOld    bool
+		DryRun    bool
+		User      string
+	}
+	smaller := orders(func(db *Database) { db.Spec.Size = 1 })
+	for name, tc := range map[string]struct {
+		why     string
+		options []facadetest.Option
+		want    seen
+	}{
+		"Create": {"by default", nil, seen{"CREATE", 0, false, false, "kubernetes-admin"}},
+		"Update": {
+			"there is something old", []facadetest.Option{facadetest.Old(smaller)},
+			seen{"UPDATE", 1, true, false, "kubernetes-admin"},
+		},
+		"Delete": {
+			"the object is what is there",
+			[]facadetest.Option{facadetest.Request(admissionv1.AdmissionRequest{Operation: admissionv1.Delete})},
+			seen{"DELETE", 3, true, false, "kubernetes-admin"},
+		},
+		"Request": {
+			"as it is asked for",
+			[]facadetest.Option{facadetest.Request(admissionv1.AdmissionRequest{
+				DryRun: ptr.To(true), UserInfo: authenticationv1.UserInfo{Username: "eve"},
+			})},
+			seen{"CREATE", 0, false, true, "eve"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got seen
+			verdict := facadetest.NewAdmission(orders(), tc.options...).Validate(t.Context(),
+				func(_ context.Context, a *Admission) error {
+					got = seen{a.Operation, a.Old.Spec.Size, a.HasOld, a.DryRun, a.UserInfo.Username}
+					return nil
+				})
+			if d := cmp.Diff(tc.want, got); d != "" || verdict.Err != nil {
+				t.Errorf("%s: %v, -want, +got:\n%s", tc.why, verdict.Err, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package facadetest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+)
+
+// settingsOf is what a database has beside itself.
+func settingsOf(db *Database, name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: db.Name + "-" + name}, Data: map[string]string{"owner": value},
+	}
+}
+
+func newFake(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithObjects(objects...).Build()
+}
+
+func TestTheHandlerUsesTheClient(t *testing.T) {
+	there := settingsOf(orders(), "there", "ann")
+	there.Namespace = "shop"
+	c := newFake(there)
+	got := facadetest.NewChange(orders(), facadetest.Client(c)).Call(t.Context(),
+		func(ctx context.Context, c *Change) error {
+			var found corev1.ConfigMap
+			if err := c.Live.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "orders-there"}, &found); err != nil {
+				return err
+			}
+			child := settingsOf(c.Object, "new", found.Data["owner"])
+			if err := c.Adopt(child); err != nil {
+				return err
+			}
+			c.About(child).Info("Created", "as it was not there")
+			return c.Client.Create(ctx, child)
+		})
+	var made corev1.ConfigMap
+	err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders-new"}, &made)
+	if err != nil || got.Err != nil || made.Data["owner"] != "ann" || len(made.OwnerReferences) != 1 {
+		t.Errorf("got %v, %v, %+v", got.Err, err, made)
+	}
+	want := []facadetest.Posted{
+		{About: "ConfigMap shop/orders-new", Type: "Normal", Reason: "Created", Message: "as it was not there"},
+	}
+	if d := cmp.Diff(want, got.Events); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestEnsure(t *testing.T) {
+	c := newFake()
+	ensure := func(names ...string) kopf.ChangeFunc[*Database] {
+		return func(ctx context.Context, c *Change) error {
+			var all []any
+			for _, name := range names {
+				all = append(all, settingsOf(c.Object, name, c.Object.Spec.Owner))
+			}
+			return c.Ensure(ctx, all...)
+		}
+	}
+	failing := facadetest.NewChange(orders(), facadetest.Client(c))
+	got := failing.Call(t.Context(), func(ctx context.Context, c *Change) error {
+		if err := ensure("a", "b")(ctx, c); err != nil {
+			return err
+		}
+		return errLater // so that there is another call
+	})
+	if d := cmp.Diff([]string{"ConfigMap shop/orders-a", "ConfigMap shop/orders-b"}, got.Children); d != "" {
+		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+	}
+	if d := cmp.Diff(orders(), got.Object); d != "" || got.Patch != nil {
+		t.Errorf("what the operator remembers is no news: %v, -want, +got:\n%s", got.Patch, d)
+	}
+	got = failing.Call(t.Context(), ensure("a"))
+	if d := cmp.Diff([]string{"ConfigMap shop/orders-a"}, got.Children); d != "" || got.Err != nil {
+		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+	}
+	var left corev1.ConfigMapList
+	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 1 || left.Items[0].Name != "orders-a" {
+		t.Errorf("what is not declared any more is deleted: %v, %v", err, left.Items)
+	}
+}
+
+func TestWithoutClient(t *testing.T) {
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *Change) error {
+		_ = c.Client.List(ctx, &corev1.PodList{}) // what the handler keeps to itself, the test has to know
+		return nil
+	})
+	contains(t, errorText(got.Err), "facadetest.Client(fake.NewClientBuilder()")
+	for name, use := range map[string]func(ctx context.Context, c client.Client) error{
+		"Get":    func(ctx context.Context, c client.Client) error { return c.Get(ctx, client.ObjectKey{}, orders()) },
+		"Create": func(ctx context.Context, c client.Client) error { return c.Create(ctx, orders()) },
+		"Update": func(ctx context.Context, c client.Client) error { return c.Update(ctx, orders()) },
+		"Delete": func(ctx context.Context, c client.Client) error { return c.Delete(ctx, orders()) },
+		"DeleteAllOf": func(ctx context.Context, c client.Client) error {
+			return c.DeleteAllOf(ctx, orders())
+		},
+		"Patch": func(ctx context.Context, c client.Client) error {
+			return c.Patch(ctx, orders(), client.MergeFrom(orders()))
+		},
+		"Status": func(ctx context.Context, c client.Client) error { return c.Status().Update(ctx, orders()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			facadetest.NewRun(orders()).Call(t.Context(), func(ctx context.Context, r *Run) error {
+				err = use(ctx, r.Client)
+				return nil
+			})
+			contains(t, errorText(err), "facadetest.Client(")
+		})
+	}
+}
+
+func TestKinds(t *testing.T) {
+	databases := schema.GroupVersionKind{Group: "shop.example.org", Version: "v2", Kind: "Database"}
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(databases, &Database{})
+	typed := orders()
+	typed.SetGroupVersionKind(databases.GroupKind().WithVersion("v3"))
+	for name, tc := range map[string]struct {
+		why    string
+		object *Database
+		client client.Client
+		want   string
+	}{
+		"Unknown": {"the Go type is all there is", orders(), nil, "unknown.facadetest/v1, Kind=Database"},
+		"Scheme": {
+			"the scheme of the client knows it", orders(), fake.NewClientBuilder().WithScheme(scheme).Build(),
+			"shop.example.org/v2, Kind=Database",
+		},
+		"Object": {
+			"the object says it", typed, fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(),
+			"shop.example.org/v3, Kind=Database",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var options []facadetest.Option
+			if tc.client != nil {
+				options = append(options, facadetest.Client(tc.client))
+			}
+			c := facadetest.NewChange(tc.object, options...)
+			got := c.Call(t.Context(), func(_ context.Context, c *Change) error {
+				c.SetResult(c.Resource().GroupVersionKind.String() + c.Resource().Plural)
+				return nil
+			})
+			if got.Result != tc.want+"databases" {
+				t.Errorf("%s: got %v, %v", tc.why, got.Result, got.Err)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package facadetest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+)
+
+var (
+	errLater = errors.New("not yet")
+	errNever = errors.New("never")
+)
+
+// provision has parts: one that comes after another, one with parts of its own, and one that fails for good.
+func provision(disk func() error, c *Change) {
+	c.Sub("disk", func(_ context.Context, c *Change) error {
+		c.Patch(func(db *Database) { db.Status.Host = "disk-1" })
+		return disk()
+	})
+	c.Sub("server", func(context.Context, *Change) error { return nil }, kopf.After("disk"))
+	c.Sub("users", func(_ context.Context, c *Change) error {
+		for _, user := range c.Object.Spec.Users {
+			c.Sub(user, func(context.Context, *Change) error { return nil })
+		}
+		return nil
+	})
+	c.Sub("license", func(context.Context, *Change) error { return kopf.Permanent(errNever) })
+}
+
+func TestSubs(t *testing.T) {
+	failed := kopf.Temporary(errLater, time.Minute)
+	disk := func() error { defer func() { failed = nil }(); return failed }
+	handler := func(_ context.Context, c *Change) error { provision(disk, c); return nil }
+
+	c := facadetest.NewChange(orders(func(db *Database) { db.Spec.Users = []string{"eve"} }))
+	got := c.Call(t.Context(), handler)
+	want := []facadetest.Sub{
+		{ID: "disk", Called: true, Err: errLater, State: kopf.SubPending},
+		{ID: "server", State: kopf.SubPending},
+		{ID: "users", Called: true, State: kopf.SubSucceeded},
+		{ID: "license", Called: true, Err: errNever, State: kopf.SubFailed},
+		{ID: "users/eve", Called: true, State: kopf.SubSucceeded},
+	}
+	if d := cmp.Diff(want, got.Subs, cmp.Comparer(sameError)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if got.Final || got.Err == nil || got.Delay != time.Minute || got.Object.Status.Host != "disk-1" {
+		t.Errorf("the handler waits for its parts: got %+v", got)
+	}
+
+	got = c.Call(t.Context(), handler)
+	var called []string
+	for _, sub := range got.Subs {
+		if sub.Called {
+			called = append(called, sub.ID)
+		}
+	}
+	if d := cmp.Diff([]string{"disk", "server"}, called); d != "" {
+		t.Errorf("what is finished is not called again: -want, +got:\n%s", d)
+	}
+	if !got.Final || got.Err != nil {
+		t.Errorf("the handler is finished: got %v, final %v", got.Err, got.Final)
+	}
+}
+
+func sameError(want, got error) bool {
+	return errors.Is(got, want) || errors.Is(want, got) || want != nil && got != nil && want.Error() == got.Error()
+}
+
+func TestSubsRunByTheHandler(t *testing.T) {
+	var seen kopf.SubOutcome
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *Change) error {
+		c.Sub("a", func(context.Context, *Change) error { return kopf.Permanent(errNever) })
+		if err := c.RunSubs(ctx); err != nil {
+			return err
+		}
+		seen = c.Outcome("a")
+		return kopf.Permanent(errLater)
+	})
+	if seen.State != kopf.SubFailed || !errors.Is(got.Err, errLater) || !got.Final {
+		t.Errorf("got %+v, %v", seen, got.Err)
+	}
+	if len(got.Subs) != 1 || got.Subs[0].State != kopf.SubFailed {
+		t.Errorf("got %+v", got.Subs)
+	}
+}
