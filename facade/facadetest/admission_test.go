@@ -15,7 +15,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	quota := func(_ context.Context, a *Admission) error {
+	quota := func(_ context.Context, a *DatabaseAdmission) error {
 		a.Warning("size %d", a.Object.Spec.Size)
 		a.Object.Spec.Size = 0
 		if a.Object.Spec.Owner == "eve" {
@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestMutate(t *testing.T) {
-	got := facadetest.NewAdmission(orders()).Mutate(t.Context(), func(_ context.Context, a *Admission) error {
+	got := facadetest.NewAdmission(orders()).Mutate(t.Context(), func(_ context.Context, a *DatabaseAdmission) error {
 		a.Object.Spec.Users = []string{a.Object.Spec.Owner}
 		return nil
 	})
@@ -89,7 +89,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got seen
 			verdict := facadetest.NewAdmission(orders(), tc.options...).Validate(t.Context(),
-				func(_ context.Context, a *Admission) error {
+				func(_ context.Context, a *DatabaseAdmission) error {
 					got = seen{a.Operation, a.Old.Spec.Size, a.HasOld, a.DryRun, a.UserInfo.Username}
 					return nil
 				})

@@ -16,7 +16,7 @@ import (
 func TestChangeTellsWhatTheHandlerDid(t *testing.T) {
 	db := orders()
 	got := facadetest.NewChange(db, facadetest.ID("provision")).Call(t.Context(),
-		func(_ context.Context, c *Change) error {
+		func(_ context.Context, c *DatabaseChange) error {
 			c.Patch(func(db *Database) {
 				db.Status.Host = "db-1"
 				db.Labels = map[string]string{"ready": "yes"}
@@ -85,7 +85,7 @@ func TestReasons(t *testing.T) {
 			var reason kopf.Reason
 			var old int
 			got := facadetest.NewChange(tc.object, tc.options...).Call(t.Context(),
-				func(_ context.Context, c *Change) error {
+				func(_ context.Context, c *DatabaseChange) error {
 					reason, old = c.Reason, c.Old.Spec.Size
 					c.Patch(func(db *Database) { db.Status.Host = "gone" })
 					return nil
@@ -104,7 +104,7 @@ func TestReasons(t *testing.T) {
 func TestField(t *testing.T) {
 	var before, after *int
 	var id string
-	resize := func(_ context.Context, c *Change) error {
+	resize := func(_ context.Context, c *DatabaseChange) error {
 		before, after = kopf.Field[int](c)
 		id = c.ID
 		c.SetResult(c.Diff)
@@ -126,7 +126,7 @@ func TestField(t *testing.T) {
 func TestAttempts(t *testing.T) {
 	failed := errors.New("the cloud is closed")
 	var attempts []int
-	fail := func(_ context.Context, c *Change) error {
+	fail := func(_ context.Context, c *DatabaseChange) error {
 		attempts = append(attempts, c.Retry)
 		c.Patch(func(db *Database) { db.Status.Host = "half" })
 		return kopf.Temporary(failed, time.Hour)
@@ -152,21 +152,21 @@ func TestAttempts(t *testing.T) {
 
 func TestTimeoutCountsFromTheStart(t *testing.T) {
 	c := facadetest.NewChange(orders(), facadetest.Started(time.Now().Add(-time.Hour)))
-	got := c.Call(t.Context(), func(context.Context, *Change) error { return nil }, kopf.Timeout(time.Minute))
+	got := c.Call(t.Context(), func(context.Context, *DatabaseChange) error { return nil }, kopf.Timeout(time.Minute))
 	if got.Called || !got.Final || got.Err == nil {
 		t.Errorf("the time is over: got %+v", got)
 	}
 }
 
 func TestPanics(t *testing.T) {
-	got := facadetest.NewChange(orders()).Call(t.Context(), func(context.Context, *Change) error {
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(context.Context, *DatabaseChange) error {
 		panic("the roof is on fire")
 	})
 	contains(t, errorText(got.Err), "the roof is on fire")
 }
 
 func TestInPlace(t *testing.T) {
-	got := facadetest.NewChange(orders()).Call(t.Context(), func(_ context.Context, c *Change) error {
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(_ context.Context, c *DatabaseChange) error {
 		c.Object.Spec.Size = 7
 		c.Patch(func(db *Database) { db.Spec.Owner = "bob" })
 		return nil
@@ -181,7 +181,7 @@ func TestInPlace(t *testing.T) {
 
 func TestFlush(t *testing.T) {
 	var seen string
-	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *Change) error {
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
 		c.Patch(func(db *Database) { db.Status.Host = "db-1" })
 		if err := c.Flush(ctx); err != nil {
 			return err

@@ -33,7 +33,7 @@ func TestTheHandlerUsesTheClient(t *testing.T) {
 	there.Namespace = "shop"
 	c := newFake(there)
 	got := facadetest.NewChange(orders(), facadetest.Client(c)).Call(t.Context(),
-		func(ctx context.Context, c *Change) error {
+		func(ctx context.Context, c *DatabaseChange) error {
 			var found corev1.ConfigMap
 			if err := c.Live.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "orders-there"}, &found); err != nil {
 				return err
@@ -61,7 +61,7 @@ func TestTheHandlerUsesTheClient(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	c := newFake()
 	ensure := func(names ...string) kopf.ChangeFunc[*Database] {
-		return func(ctx context.Context, c *Change) error {
+		return func(ctx context.Context, c *DatabaseChange) error {
 			var all []any
 			for _, name := range names {
 				all = append(all, settingsOf(c.Object, name, c.Object.Spec.Owner))
@@ -70,7 +70,7 @@ func TestEnsure(t *testing.T) {
 		}
 	}
 	failing := facadetest.NewChange(orders(), facadetest.Client(c))
-	got := failing.Call(t.Context(), func(ctx context.Context, c *Change) error {
+	got := failing.Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
 		if err := ensure("a", "b")(ctx, c); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func TestEnsure(t *testing.T) {
 }
 
 func TestWithoutClient(t *testing.T) {
-	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *Change) error {
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
 		_ = c.Client.List(ctx, &corev1.PodList{}) // what the handler keeps to itself, the test has to know
 		return nil
 	})
@@ -113,7 +113,7 @@ func TestWithoutClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			facadetest.NewRun(orders()).Call(t.Context(), func(ctx context.Context, r *Run) error {
+			facadetest.NewRun(orders()).Call(t.Context(), func(ctx context.Context, r *DatabaseRun) error {
 				err = use(ctx, r.Client)
 				return nil
 			})
@@ -150,7 +150,7 @@ func TestKinds(t *testing.T) {
 				options = append(options, facadetest.Client(tc.client))
 			}
 			c := facadetest.NewChange(tc.object, options...)
-			got := c.Call(t.Context(), func(_ context.Context, c *Change) error {
+			got := c.Call(t.Context(), func(_ context.Context, c *DatabaseChange) error {
 				c.SetResult(c.Resource().GroupVersionKind.String() + c.Resource().Plural)
 				return nil
 			})

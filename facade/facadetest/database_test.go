@@ -40,11 +40,10 @@ func (d *Database) DeepCopyObject() runtime.Object {
 }
 
 type (
-	Change     = kopf.Change[*Database]
-	Run        = kopf.Run[*Database]
-	Event      = kopf.Event[*Database]
-	Admission  = kopf.Admission[*Database]
-	conditions = []metav1.Condition
+	DatabaseChange    = kopf.Change[*Database]
+	DatabaseRun       = kopf.Run[*Database]
+	DatabaseEvent     = kopf.Event[*Database]
+	DatabaseAdmission = kopf.Admission[*Database]
 )
 
 // orders is a database as a test writes it.

@@ -12,14 +12,14 @@ import (
 
 // A mistake of the test must not pass for an error of its handler: it panics, and says what to write.
 func TestMistakes(t *testing.T) {
-	succeed := func(context.Context, *Change) error { return nil }
+	succeed := func(context.Context, *DatabaseChange) error { return nil }
 	makes := func(options ...facadetest.Option) func() {
 		return func() { facadetest.NewChange(orders(), options...).Call(context.Background(), succeed) }
 	}
 	asks := func(options ...facadetest.Option) func() {
 		return func() {
 			facadetest.NewAdmission(orders(), options...).Validate(context.Background(),
-				func(context.Context, *Admission) error { return nil })
+				func(context.Context, *DatabaseAdmission) error { return nil })
 		}
 	}
 	request := func(o admissionv1.Operation) facadetest.Option {
@@ -71,7 +71,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestNotCalled(t *testing.T) {
-	succeed := func(context.Context, *Change) error { return nil }
+	succeed := func(context.Context, *DatabaseChange) error { return nil }
 	got := facadetest.NewChange(orders(), facadetest.Old(orders())).Call(t.Context(), succeed)
 	contains(t, errorText(got.Err), `the reason "update"`, `the reason "noop"`, "does Old differ")
 

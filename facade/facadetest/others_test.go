@@ -20,7 +20,7 @@ func TestDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := facadetest.NewRun(orders())
 		var hosts []string
-		got := r.Call(t.Context(), func(ctx context.Context, run *Run) error {
+		got := r.Call(t.Context(), func(ctx context.Context, run *DatabaseRun) error {
 			for n := 0; ; n++ {
 				hosts = append(hosts, run.Current().Spec.Owner)
 				run.Patch(func(db *Database) { db.Status.Host = "seen by " + hosts[n] })
@@ -57,7 +57,7 @@ func TestDaemon(t *testing.T) {
 func TestTick(t *testing.T) {
 	r := facadetest.NewRun(orders(), facadetest.Retry(1), facadetest.Stopping(kopf.ErrPaused))
 	var retries []int
-	tick := func(_ context.Context, run *Run) error {
+	tick := func(_ context.Context, run *DatabaseRun) error {
 		retries = append(retries, run.Retry)
 		run.SetResult("lost, as it failed")
 		return errors.Join(errLater, run.StopReason())
@@ -76,7 +76,7 @@ func TestTick(t *testing.T) {
 }
 
 func TestEvent(t *testing.T) {
-	handler := func(_ context.Context, e *Event) error {
+	handler := func(_ context.Context, e *DatabaseEvent) error {
 		e.Patch(func(db *Database) { db.Status.Host = string(e.Type) })
 		e.Warn("Seen", string(e.Type))
 		return errLater
@@ -116,7 +116,7 @@ func TestIndexAndMemo(t *testing.T) {
 	known := &seen{Times: 5}
 	memo := facadetest.NewMemo(map[client.Object]*seen{db: known}, func() *seen { return &seen{Times: 100} })
 
-	handler := func(_ context.Context, c *Change) error {
+	handler := func(_ context.Context, c *DatabaseChange) error {
 		memo.Of(c.Object).Times++
 		c.SetResult([]int{memo.Of(c.Object).Times, len(index.Get(c.Object.Spec.Owner))})
 		return nil

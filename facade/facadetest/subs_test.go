@@ -18,25 +18,25 @@ var (
 )
 
 // provision has parts: one that comes after another, one with parts of its own, and one that fails for good.
-func provision(disk func() error, c *Change) {
-	c.Sub("disk", func(_ context.Context, c *Change) error {
+func provision(disk func() error, c *DatabaseChange) {
+	c.Sub("disk", func(_ context.Context, c *DatabaseChange) error {
 		c.Patch(func(db *Database) { db.Status.Host = "disk-1" })
 		return disk()
 	})
-	c.Sub("server", func(context.Context, *Change) error { return nil }, kopf.After("disk"))
-	c.Sub("users", func(_ context.Context, c *Change) error {
+	c.Sub("server", func(context.Context, *DatabaseChange) error { return nil }, kopf.After("disk"))
+	c.Sub("users", func(_ context.Context, c *DatabaseChange) error {
 		for _, user := range c.Object.Spec.Users {
-			c.Sub(user, func(context.Context, *Change) error { return nil })
+			c.Sub(user, func(context.Context, *DatabaseChange) error { return nil })
 		}
 		return nil
 	})
-	c.Sub("license", func(context.Context, *Change) error { return kopf.Permanent(errNever) })
+	c.Sub("license", func(context.Context, *DatabaseChange) error { return kopf.Permanent(errNever) })
 }
 
 func TestSubs(t *testing.T) {
 	failed := kopf.Temporary(errLater, time.Minute)
 	disk := func() error { defer func() { failed = nil }(); return failed }
-	handler := func(_ context.Context, c *Change) error { provision(disk, c); return nil }
+	handler := func(_ context.Context, c *DatabaseChange) error { provision(disk, c); return nil }
 
 	c := facadetest.NewChange(orders(func(db *Database) { db.Spec.Users = []string{"eve"} }))
 	got := c.Call(t.Context(), handler)
@@ -75,8 +75,8 @@ func sameError(want, got error) bool {
 
 func TestSubsRunByTheHandler(t *testing.T) {
 	var seen kopf.SubOutcome
-	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *Change) error {
-		c.Sub("a", func(context.Context, *Change) error { return kopf.Permanent(errNever) })
+	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
+		c.Sub("a", func(context.Context, *DatabaseChange) error { return kopf.Permanent(errNever) })
 		if err := c.RunSubs(ctx); err != nil {
 			return err
 		}

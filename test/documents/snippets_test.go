@@ -10,7 +10,10 @@ import (
 
 // imported are the packages that snippets use, by the names that they have there.
 var imported = []string{
-	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"time"`,
+	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"testing"`,
+	`"time"`, `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
+	`"sigs.k8s.io/controller-runtime/pkg/client/fake"`,
+	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
 	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`,
 	`"k8s.io/client-go/rest"`,
@@ -40,6 +43,13 @@ func TestSnippets(t *testing.T) {
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
+		"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct{ err error }\n" +
+			"\tusage struct{ Warned bool }\n)\n" +
+			"func provision(context.Context, *change) error { return nil }\n" +
+			"func provisionIn(context.Context, *change, *fakeCloud) error { return nil }\n" +
+			"func expose(context.Context, *change) error { return nil }\n" +
+			"func watch(context.Context, *kopf.Run[*v1.Database]) error { return nil }\n" +
+			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] { return nil }\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(root + "/" + name)
