@@ -1,7 +1,6 @@
 package facade_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +19,7 @@ func TestMadeByHand(t *testing.T) {
 		childEvent = kopf.ChildEvent[*Widget, *Widget]
 		admission  = kopf.Admission[*Widget]
 	)
-	ctx, nothing := context.Background(), func(*Widget) {}
+	ctx, nothing := t.Context(), func(*Widget) {}
 	for name, call := range map[string]func() error{
 		"Patch":     func() error { (&Change{}).Patch(nothing); return nil },
 		"TryPatch":  func() error { (&Change{}).TryPatch(func(*Widget) error { return nil }); return nil },

@@ -196,7 +196,7 @@ func TestFlush(t *testing.T) {
 }
 
 func TestDynamicObjects(t *testing.T) {
-	object := kopf.Dynamic(&unstructuredObject)
+	object := &unstructuredObject
 	got := facadetest.NewChange(object).Call(t.Context(), func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
 		c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.host", "db-1") })
 		return nil

@@ -48,7 +48,6 @@ func (n *noClient) err() error {
 	return errNoClient
 }
 
-//nolint:revive // the names of the arguments say nothing here
 func (n *noClient) functions() interceptor.Funcs {
 	type (
 		ctx  = context.Context

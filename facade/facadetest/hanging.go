@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// adapters is where the engine calls functions of users.
-const adapters = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/adapters."
+// caller is where the engine calls functions of users.
+const caller = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/adapters."
 
 // functionsUnderWay tells which functions of the user have not returned, with their stacks.
 func functionsUnderWay() string {
 	var found []string
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
-		if above, _, called := strings.Cut(stack, adapters); called {
+		if above, _, called := strings.Cut(stack, caller); called {
 			found = append(found, above)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 func TestMistakes(t *testing.T) {
 	succeed := func(context.Context, *DatabaseChange) error { return nil }
 	makes := func(options ...facadetest.Option) func() {
-		return func() { facadetest.NewChange(orders(), options...).Call(context.Background(), succeed) }
+		return func() { facadetest.NewChange(orders(), options...).Call(t.Context(), succeed) }
 	}
 	asks := func(options ...facadetest.Option) func() {
 		return func() {
-			facadetest.NewAdmission(orders(), options...).Validate(context.Background(),
+			facadetest.NewAdmission(orders(), options...).Validate(t.Context(),
 				func(context.Context, *DatabaseAdmission) error { return nil })
 		}
 	}
@@ -50,7 +50,7 @@ func TestMistakes(t *testing.T) {
 			makes(facadetest.Reason(kopf.ReasonCreate), facadetest.Old(orders())), []string{"nothing old"},
 		},
 		"Reason":       {makes(facadetest.Reason("birthday")), []string{"birthday"}},
-		"NoFunction":   {func() { facadetest.NewChange(orders()).Call(context.Background(), nil) }, []string{"is nil"}},
+		"NoFunction":   {func() { facadetest.NewChange(orders()).Call(t.Context(), nil) }, []string{"is nil"}},
 		"NoStopReason": {func() { facadetest.NewRun(orders()).Stop(nil) }, []string{"kopf.ErrDeleted"}},
 		"EarlyEdit":    {func() { facadetest.NewRun(orders()).Edit(nil) }, []string{"not called yet"}},
 		"NilMemo": {

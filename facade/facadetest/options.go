@@ -38,8 +38,8 @@ func option(name string, set func(*wishes)) Option {
 	}
 }
 
-// collect checks that the constructor takes the options, each once.
-func collect(by string, given []Option, takes ...string) *wishes {
+// newWishes checks that the constructor takes the options, each once.
+func newWishes(by string, given []Option, takes ...string) *wishes {
 	w := &wishes{id: "handler"}
 	for _, one := range given {
 		if one == nil {

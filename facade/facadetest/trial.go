@@ -24,7 +24,7 @@ type trial[T client.Object] struct {
 }
 
 func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
-	w := collect(by, options, append(takes, optClient, optID)...)
+	w := newWishes(by, options, append(takes, optClient, optID)...)
 	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
 }
 

@@ -10,8 +10,9 @@ import (
 
 // imported are the packages that snippets use, by the names that they have there.
 var imported = []string{
-	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`, `"testing"`,
-	`"time"`, `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
+	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`,
+	`"testing"`, `"time"`,
+	`metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
 	`"sigs.k8s.io/controller-runtime/pkg/client/fake"`,
 	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
@@ -49,7 +50,8 @@ func TestSnippets(t *testing.T) {
 			"func provisionIn(context.Context, *change, *fakeCloud) error { return nil }\n" +
 			"func expose(context.Context, *change) error { return nil }\n" +
 			"func watch(context.Context, *kopf.Run[*v1.Database]) error { return nil }\n" +
-			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] { return nil }\n",
+			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] {" +
+			" return nil }\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(root + "/" + name)
