@@ -104,6 +104,13 @@ func (h household) runEnsure() (*memapi.Connection, func()) {
 // build makes a house, and waits until all has come of it.
 func (h household) build(rooms ...any) {
 	h.t.Helper()
+	h.begin(rooms...)
+	h.settle()
+}
+
+// begin makes a house, and does not wait: only one goroutine may.
+func (h household) begin(rooms ...any) {
+	h.t.Helper()
 	house := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "test.example.org/v1", "kind": "House", "metadata": map[string]any{
 			"name": "home", "namespace": "default", "labels": map[string]any{"street": "high"},
@@ -112,7 +119,6 @@ func (h household) build(rooms ...any) {
 	if err := h.people.Create(h.t.Context(), house); err != nil {
 		h.t.Error(err)
 	}
-	h.settle()
 }
 
 // rebuild edits the house, and waits.

@@ -174,7 +174,7 @@ func TestEnsureStopsWithItsParent(t *testing.T) {
 			s.On("ensure", always, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
 				once.Do(func() {
 					h.api.Discard(houses, "default", "home")
-					go h.build("a=new")
+					go h.begin("a=new")
 					time.Sleep(time.Second)
 				})
 				return ensure(ctx, c)
