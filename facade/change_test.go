@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -176,19 +177,17 @@ func TestHandlersGetCopies(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	op := one(func(_ context.Context, c *Change) error {
+	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
 		c.Info("Provisioned", "100% done")
 		c.Warn("Slow", "it took a while")
 		c.Event("Debug", "Detail", "")
 		return nil
 	})
-	posted := &recorder{}
-	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = posted })
-	want := recorder{
-		{"w1", "Normal", "Provisioned", "100% done"}, {"w1", "Warning", "Slow", "it took a while"},
-		{"w1", "Debug", "Detail", ""},
+	want := []facadetest.Posted{
+		{Type: "Normal", Reason: "Provisioned", Message: "100% done"},
+		{Type: "Warning", Reason: "Slow", Message: "it took a while"}, {Type: "Debug", Reason: "Detail"},
 	}
-	if d := cmp.Diff(want, *posted); d != "" {
+	if d := cmp.Diff(want, got.Events); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -128,19 +129,16 @@ func TestReasonsOfErrors(t *testing.T) {
 		"Error": fmt.Errorf("creating: %w", errors.New("boo")), "CustomError": fmt.Errorf("x: %w", &CustomError{"boo"}),
 		"PermanentError": kopf.Permanent(missing), "TemporaryError": kopf.Temporary(missing, 0), "Own": nil,
 	} {
-		poster := &levelled{}
-		op := one(func(_ context.Context, c *Change) error {
+		got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
 			if err == nil {
 				c.Exception("Own", "no error", nil)
 			} else {
 				c.Exception("", "", err)
 			}
 			return nil
-		})
-		call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Events = poster })
-		got := vectors.Known(t, poster.posts[0], "ref", "type", "reason", "message")
-		if len(poster.posts) != 1 || got["reason"] != want || got["type"] != "Error" {
-			t.Errorf("%v is called %q: got %v", err, want, poster.posts)
+		}).Events
+		if len(got) != 1 || got[0].Reason != want || got[0].Type != "Error" {
+			t.Errorf("%v is called %q: got %v", err, want, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
 type address struct {
@@ -20,16 +21,13 @@ type address struct {
 func TestResultsThatAreNotJSON(t *testing.T) {
 	for name, value := range map[string]any{"channel": make(chan int), "function": func() {}, "number": math.NaN()} {
 		t.Run(name, func(t *testing.T) {
-			a := call(t, one(func(
-				_ context.Context, c *Change,
-			) error {
+			got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
 				c.SetResult(value)
 				return nil
-			}), body(nil), nil)
-			if !a.Outcome.Final || a.Outcome.Err == nil || !strings.Contains(
-				a.Outcome.Err.Error(), `result of handler "fn" is not a JSON value`,
-			) {
-				t.Errorf("no attempt can repair that, so it must fail for good, got %+v", a.Outcome)
+			})
+			if !got.Final || got.Err == nil ||
+				!strings.Contains(got.Err.Error(), `result of handler "handler" is not a JSON value`) {
+				t.Errorf("no attempt can repair that, so it must fail for good, got %+v", got)
 			}
 		})
 	}
@@ -69,8 +67,10 @@ func TestSetResult(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := call(t, one(func(_ context.Context, ch *Change) error { return c.act(ch) }), body(nil), nil)
-			if d := cmp.Diff(c.want, a.Result()); d != "" {
+			got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, ch *Change) error {
+				return c.act(ch)
+			})
+			if d := cmp.Diff(c.want, got.Result); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
 		})

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+)
+
+// example is an object as it would be in the cluster.
+func example(spec map[string]any) kopf.Dynamic {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": map[string]any{"namespace": "default", "name": "ann"}, "spec": spec,
+	}}
+}
+
+// bag is a post that keeps what it gets, or fails.
+type bag struct {
+	letters []string
+	err     error
+}
+
+func (b *bag) send(_ context.Context, to, text string) error {
+	if b.err != nil {
+		return b.err
+	}
+	b.letters = append(b.letters, to+": "+text)
+	return nil
+}
+
+// at is an office with an index as a test wants it.
+func at(b *bag, neighbours ...string) *office {
+	return &office{post: b, atAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours})}
+}
+
+// A handler is called as a function. What it does to its object is in the outcome, what it does to others is in the
+// client.
+func TestLetter(t *testing.T) {
+	cluster, sent := fake.NewClientBuilder().Build(), &bag{}
+	c := facadetest.NewChange(
+		example(map[string]any{"field": "High Street"}), facadetest.Client(cluster), facadetest.ID("letter"))
+	got := c.Call(t.Context(), at(sent, "ann", "bob").letter)
+
+	const text = "Dear ann, you are one of 2 here"
+	if got.Err != nil || got.Result != text || !slices.Equal(sent.letters, []string{"High Street: " + text}) {
+		t.Errorf("got %v, result %v, letters %q", got.Err, got.Result, sent.letters)
+	}
+	if len(got.Events) != 1 || got.Events[0].Reason != "Sent" || len(got.InPlace) != 0 {
+		t.Errorf("got events %v, changed in place %v", got.Events, got.InPlace)
+	}
+	var kept corev1.ConfigMap
+	err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "ann-letter"}, &kept)
+	if err != nil || kept.Data["text"] != text {
+		t.Errorf("got %v, %v", err, kept.Data)
+	}
+}
+
+// Another call is the next attempt: nobody waits for the delays.
+func TestThePostFails(t *testing.T) {
+	broken := &bag{err: errors.New("the post is on strike")}
+	c := facadetest.NewChange(
+		example(map[string]any{"field": "High Street"}), facadetest.Client(fake.NewClientBuilder().Build()))
+	for attempt := 1; attempt <= 5; attempt++ {
+		got := c.Call(t.Context(), at(broken).letter, kopf.Retries(5))
+		if !errors.Is(got.Err, broken.err) || got.Final != (attempt == 5) {
+			t.Errorf("attempt %d: got %v, final %v", attempt, got.Err, got.Final)
+		}
+		if !got.Final && got.Delay != 10*time.Second {
+			t.Errorf("attempt %d: the next one is in %s", attempt, got.Delay)
+		}
+	}
+}
+
+func TestWithoutAddress(t *testing.T) {
+	sent := &bag{}
+	got := facadetest.NewChange(example(map[string]any{})).Call(t.Context(), at(sent).letter)
+	if got.Err == nil || !strings.Contains(got.Err.Error(), "there is no address") || !got.Final {
+		t.Errorf("nothing but a change of the object can help: got %v, final %v", got.Err, got.Final)
+	}
+}
+
+// A deletion is a change as any other.
+func TestFarewell(t *testing.T) {
+	sent := &bag{}
+	c := facadetest.NewChange(
+		example(map[string]any{"field": "High Street"}), facadetest.Reason(kopf.ReasonDelete))
+	if got := c.Call(t.Context(), at(sent).farewell); got.Err != nil || len(sent.letters) != 1 {
+		t.Errorf("got %v, letters %q", got.Err, sent.letters)
+	}
+}
+
+// So are the ticks of a timer: each call goes on from the object as the one before has left it.
+func TestReminder(t *testing.T) {
+	r := facadetest.NewRun(example(map[string]any{}))
+	for tick := 1; tick <= 3; tick++ {
+		got := r.Call(t.Context(), at(&bag{}).reminder)
+		if reminders := kopf.AtOr(got.Object, "status.reminders", 0); got.Err != nil || reminders != tick {
+			t.Errorf("tick %d: got %v, %d reminders", tick, got.Err, reminders)
+		}
+	}
+}
