@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,9 @@ func TestMadeByHand(t *testing.T) {
 		"Info":      func() error { (&Change{}).Info("A", "b"); return nil },
 		"About":     func() error { (&Change{}).About(&Widget{}).Info("A", "b"); return nil },
 		"Ensure":    func() error { return (&Change{}).Ensure(ctx) },
+		"WaitFor": func() error {
+			return kopf.WaitFor(&Change{}, &Widget{}, func(*Widget) bool { return true }, time.Minute)
+		},
 		"Adopt":     func() error { return (&Change{}).Adopt(&Widget{}) },
 		"Condition": func() error { (&Change{}).Condition("A", metav1.ConditionTrue, "B", ""); return nil },
 		"Field":     func() error { kopf.Field[int](&Change{}); return nil },

@@ -57,6 +57,9 @@ var ErrWaitTimeout = errors.New("the wait for a child is over")
 // failed for good until the object is changed. To begin a new wait instead, return [Temporary] of it. Without Owns for
 // the kind, without a name, a function or a time, it is permanent as well.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
+	if c.byHand() {
+		return errByHand
+	}
 	w, err := newWait(c, child, wanted, timeout)
 	if err != nil {
 		return fmt.Errorf("waiting for a child of object %s in handler %q: %w", c.name(), c.ID, err)

@@ -65,6 +65,16 @@ var calls = []call{
 		ready := func(s *corev1.Service) bool { return s.Spec.ClusterIP != "" }
 		return kopf.WaitFor(c, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, ready, time.Minute)
 	}},
+	{"A change that is made by hand", func(_ context.Context, c *Change) error {
+		own := &Change{Object: c.Object}
+		own.Patch(func(d *deployment) { d.Labels = nil })
+		return nil
+	}},
+	{"An index that is made nowhere", func(_ context.Context, c *Change) error {
+		var byOwner *kopf.Index[string, string]
+		c.SetResult(byOwner.Get(c.Object.Name))
+		return nil
+	}},
 	{"A permanent error of nothing", func(_ context.Context, c *Change) error {
 		return kopf.Permanent(nil)
 	}},
