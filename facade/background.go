@@ -77,7 +77,7 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		r := newRun(ctx, call, s.codec, s.kind.op.clients, said)
-		return r.change.end(fn(ctx, r))
+		return r.change.end(r.change.succeed(ctx, fn(ctx, r)))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: verb, handler: &h})
 }

@@ -68,12 +68,12 @@ type Change[T client.Object] struct {
 	mistakes *mistakes // of the handler, so that each is told once
 	children *children.Keeper
 	owns     func(owner discovery.Resource, child schema.GroupKind) bool
-	declared atomic.Bool // the children have been, by this call
 
 	mu       sync.Mutex
-	original *inplace.Object[T] // what Object was like; nil if that is not looked at
-	errs     []error            // of the calls of the handler
-	returned atomic.Bool        // the handler has
+	original *inplace.Object[T]    // what Object was like; nil if that is not looked at
+	errs     []error               // of the calls of the handler
+	declared *children.Declaration // by Ensure; nil is nothing
+	returned atomic.Bool           // the handler has
 }
 
 // call is the function as the engine calls it.
@@ -84,7 +84,7 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 		if err != nil {
 			return err
 		}
-		return c.end(fn(ctx, c))
+		return c.end(c.succeed(ctx, fn(ctx, c)))
 	}
 }
 
@@ -139,6 +139,17 @@ func (c *Change[T]) do(act func() error) {
 	if err := act(); err != nil {
 		c.errs = append(c.errs, err)
 	}
+}
+
+// succeed does what is left for a function that has returned without an error, while it still can do anything.
+func (c *Change[T]) succeed(ctx context.Context, err error) error {
+	c.lock()
+	declared, failed := c.declared, err != nil || len(c.errs) > 0
+	c.mu.Unlock()
+	if failed || declared == nil {
+		return err
+	}
+	return c.prune(ctx, declared)
 }
 
 // end ends the calls of a function that has returned, and adds their errors to that of the function.

@@ -9,16 +9,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 )
 
-var (
-	errEnsuredTwice = errors.New("it was called already in this call of the handler: each call declares all children " +
-		"of the handler; give them in one call, or have a sub-handler declare those that come later")
-	errEnsureInDeletion = errors.New("it was called by a handler of the deletion: children are deleted with the " +
-		"object; leave Ensure out")
-)
+var errEnsureInDeletion = errors.New("it was called by a handler of the deletion: children are deleted with the " +
+	"object; leave Ensure out")
 
-// Ensure makes these the children of the handled object: those that are not there are created, those that differ are
-// changed, and what this handler declared before, and does not declare any more, is deleted. With no children, all of
-// them are. Kopf: none.
+// Ensure makes these children of the handled object: those that are not there are created, those that differ are
+// changed. What this handler declared before, and has not declared in this call of it, is deleted when it has returned
+// without an error. With no children at all, all of them are. Kopf: none.
 //
 //	return c.Ensure(ctx, configMapFor(c.Object), deploymentFor(c.Object))
 //
@@ -34,9 +30,10 @@ var (
 // applied that is not in it, and with the outcome of the handler.
 //
 // The set belongs to the handler's id: handlers of several reasons with one id, see [ChangeSelection.On], declare one
-// set, others have their own, and a child in several of them stays until the last one drops it. One call of a handler
-// declares the whole set, so it calls Ensure once; a daemon or a timer calls it again whenever the set may have
-// changed.
+// set, others have their own, and a child in several of them stays until the last one drops it. The set is what one
+// call of the handler declares in all its calls of Ensure, so [WaitFor] may stand between two of them. As long as the
+// handler waits or fails, nothing is deleted; nor if it does not call Ensure at all. What it declares no more is
+// deleted after its sub-handlers are finished: they may have taken it over.
 //
 // A child that the object cannot own, as it has no namespace or another one, is held by the label, and the object by
 // the operator's finalizer: when the object is deleted, the operator deletes the child. Others are deleted by
@@ -44,11 +41,13 @@ var (
 //
 // # Errors
 //
-// If a child fails, the others are applied, none is deleted, and the error names it by its index and its name: one that
-// is nil, or has no name or kind; an object of its name that is no child of this object, which is never touched; and a
-// field that another field manager declares by server-side apply with another value, with the name of that one. A field
-// that somebody has edited otherwise is set back, with a line in the log. A second call, and one in a handler of the
-// deletion, fail for good; so does nothing else.
+// If a child fails, the others are applied, and the error names it by its index and its name: one that is nil, or has
+// no name or kind; an object of its name that is no child of this object, which is never touched; one that this call of
+// the handler has declared otherwise before; and a field that another field manager declares by server-side apply with
+// another value, with the name of that one. A field that somebody has edited otherwise is set back, with a line in the
+// log. A call in a handler of the deletion fails for good; nothing else does. If the handler returns nil all the same,
+// nothing is deleted, and the log tells of what would have been. A deletion that fails is an error of the handler: it
+// is called again.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
 	case c.byHand():
@@ -57,29 +56,64 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 		return errOnlyReading
 	case c.Reason == ReasonDelete:
 		return c.ensureError(Permanent(errEnsureInDeletion))
-	case c.declared.Swap(true):
-		return c.ensureError(Permanent(errEnsuredTwice))
 	}
 	return c.ensure(ctx, c.call.Object, children)
 }
 
-// Ensure makes these the children of the object, see [Change.Ensure]. It may be called again and again: each call
-// declares the whole set. The set is that of this daemon or timer, apart from that of a handler of changes with the
-// same id.
+// Ensure makes these children of the object, see [Change.Ensure]. The set is that of this daemon or timer, apart from
+// that of a handler of changes with the same id. In a timer, it is what one tick declares, and is known when the tick
+// has ended without an error. A daemon may call it again and again: each call declares the whole set.
 func (r *Run[T]) Ensure(ctx context.Context, children ...any) error {
-	if r.change.byHand() {
+	c := r.change
+	switch {
+	case c.byHand():
 		return errByHand
+	case c.returned.Load():
+		return c.ensureError(errReturned)
+	case c.call.Handler.Background.Daemon:
+		return c.ensureError(c.children.Ensure(ctx, c.parent(nil), c.declarer(nil), children))
 	}
-	return r.change.ensure(ctx, nil, children)
+	return c.ensure(ctx, nil, children)
 }
 
 func (c *Change[T]) ensure(ctx context.Context, own map[string]any, given []any) error {
-	if c.returned.Load() {
+	declared := c.declaring(own)
+	if declared == nil {
 		return c.ensureError(errReturned)
 	}
-	parent := children.Parent{Newest: c.latest, Own: own, Writes: c.call.Writes}
-	handler := children.Handler{ID: c.ID, Background: own == nil}
-	return c.ensureError(c.children.Ensure(ctx, parent, handler, given))
+	return c.ensureError(declared.Ensure(ctx, given))
+}
+
+// declaring is what the call of the handler declares; nil if it has returned.
+func (c *Change[T]) declaring(own map[string]any) *children.Declaration {
+	c.lock()
+	defer c.mu.Unlock()
+	if c.returned.Load() {
+		return nil
+	}
+	if c.declared == nil {
+		c.declared = c.children.Begin(c.parent(own), c.declarer(own))
+	}
+	return c.declared
+}
+
+func (c *Change[T]) parent(own map[string]any) children.Parent {
+	return children.Parent{Newest: c.latest, Own: own, Writes: c.call.Writes}
+}
+
+func (c *Change[T]) declarer(own map[string]any) children.Handler {
+	return children.Handler{ID: c.ID, Background: own == nil}
+}
+
+// prune deletes what the function declares no more. What a sub-handler declares now is no orphan, so they are finished
+// before.
+func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) error {
+	if c.call.Subs != nil {
+		if err := c.call.Subs.Run(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return c.ensureError(declared.End(ctx))
 }
 
 func (c *Change[T]) ensureError(err error) error {

@@ -66,7 +66,7 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 		if err != nil {
 			return err
 		}
-		return own.end(fn(ctx, own))
+		return own.end(own.succeed(ctx, fn(ctx, own)))
 	}
 }
 

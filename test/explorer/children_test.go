@@ -40,21 +40,18 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 	}
 }
 
-// waits is a handler that ensures children like the others, and goes on when each is finished for the present value.
+// waits is a handler that ensures one child after the other, each when the one before is finished for the present
+// value.
 func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		return l.called(c, func() error {
 			if err := pause(ctx, takes); err != nil {
 				return err
 			}
-			var children []any
 			for _, child := range lettersOf(c.Object) {
-				children = append(children, child)
-			}
-			if err := c.Ensure(ctx, children...); err != nil {
-				return kopf.Temporary(err, 5*time.Second)
-			}
-			for _, child := range lettersOf(c.Object) {
+				if err := c.Ensure(ctx, child); err != nil {
+					return kopf.Temporary(err, 5*time.Second)
+				}
 				if err := kopf.WaitFor(c, child, finished, time.Hour); err != nil {
 					return err
 				}

@@ -230,9 +230,10 @@ var scenarios = map[string]scenario{
 		},
 		steps: []step{
 			{after: time.Second, do: create("ab")}, {after: 10 * time.Second, do: finish},
-			{after: 10 * time.Second, do: edit("bC")}, {after: 10 * time.Second, do: finish},
-			{after: 10 * time.Second, do: edit("d")}, {after: 500 * time.Millisecond, do: edit("de")},
-			{after: 10 * time.Second, do: finish}, {after: time.Minute, do: finish}, {after: time.Minute, do: finish},
+			{after: 10 * time.Second, do: finish}, {after: 10 * time.Second, do: edit("bC")},
+			{after: 10 * time.Second, do: finish}, {after: 10 * time.Second, do: edit("d")},
+			{after: 500 * time.Millisecond, do: edit("de")}, {after: 10 * time.Second, do: finish},
+			{after: time.Minute, do: finish}, {after: time.Minute, do: finish}, {after: time.Minute, do: finish},
 		},
 		carriers: []string{"a"}, ensures: true, lasting: lasting,
 	},

@@ -61,6 +61,14 @@ var calls = []call{
 		c.Patch(func(d *deployment) { d.Labels = map[string]string{"step": string(c.Outcome("step").State)} })
 		return nil
 	}},
+	{"A child twice, and not the same", func(ctx context.Context, c *Change) error {
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "front"}}
+		if err := c.Ensure(ctx, config); err != nil {
+			return err
+		}
+		config.Data = map[string]string{"step": "2"}
+		return c.Ensure(ctx, config)
+	}},
 	{"A child of a kind that is not watched", func(_ context.Context, c *Change) error {
 		ready := func(s *corev1.Service) bool { return s.Spec.ClusterIP != "" }
 		return kopf.WaitFor(c, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, ready, time.Minute)

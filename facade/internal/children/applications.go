@@ -3,6 +3,7 @@ package children
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
@@ -56,27 +57,41 @@ func (a *applications) wrote(made *unstructured.Unstructured) {
 	a.versions[made.GetUID()] = made.GetResourceVersion()
 }
 
-// replace makes these the applications of one handler for the parent.
-func (a *applications) replace(parent map[string]any, record string, all map[identity]*application) {
+// add notes what has been applied for a handler of the parent.
+func (a *applications) add(parent types.UID, record string, one *application) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	uid := uidOf(parent)
-	a.drop(uid, record)
-	if len(all) == 0 {
-		return
-	}
 	if a.parents == nil {
 		a.parents = map[types.UID]map[string]map[identity]*application{}
 	}
-	if a.parents[uid] == nil {
-		a.parents[uid] = map[string]map[identity]*application{}
+	if a.parents[parent] == nil {
+		a.parents[parent] = map[string]map[identity]*application{}
 	}
-	a.parents[uid][record] = all
+	if a.parents[parent][record] == nil {
+		a.parents[parent][record] = map[identity]*application{}
+	}
+	a.parents[parent][record][one.child.identity] = one
 }
 
-func (a *applications) drop(parent types.UID, record string) {
-	delete(a.parents[parent], record)
-	if len(a.parents[parent]) == 0 {
+// drop forgets a child that is declared anew.
+func (a *applications) drop(parent types.UID, record string, child identity) {
+	a.remove(parent, record, func(one identity) bool { return one == child })
+}
+
+// keep forgets the children that the handler does not declare any more.
+func (a *applications) keep(parent types.UID, record string, declared set) {
+	a.remove(parent, record, func(one identity) bool { _, ok := declared[one]; return !ok })
+}
+
+func (a *applications) remove(parent types.UID, record string, which func(child identity) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	records := a.parents[parent]
+	maps.DeleteFunc(records[record], func(child identity, _ *application) bool { return which(child) })
+	if len(records[record]) == 0 {
+		delete(records, record)
+	}
+	if len(records) == 0 {
 		delete(a.parents, parent)
 	}
 }

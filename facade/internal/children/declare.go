@@ -23,8 +23,9 @@ var (
 type declared struct {
 	identity
 
-	place  string // among those of the call, for messages
-	object *unstructured.Unstructured
+	place   string // among those of the call, for messages
+	object  *unstructured.Unstructured
+	content content // as the handler has declared it
 }
 
 // declare takes what a handler has given apart, and makes copies of it in one form. An error names the child by its

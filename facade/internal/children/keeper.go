@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,15 +66,25 @@ func (p Parent) own() map[string]any {
 //
 // If any child fails, the others are applied, and none is deleted.
 func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
-	all, err := declare(k.Client.Scheme(), given)
+	all, wanted, err := k.prepare(parent, given)
 	if err != nil {
 		return err
 	}
+	return k.work(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, wanted) })
+}
+
+// prepare gives what a handler has declared as it is to be applied.
+func (k *Keeper) prepare(parent Parent, given []any) (all []declared, wanted set, err error) {
+	if all, err = declare(k.Client.Scheme(), given); err != nil {
+		return nil, nil, err
+	}
+	wanted, err = k.mark(parent.Newest(), all)
+	return all, wanted, err
+}
+
+// work has the function work on the children of the parent, while nobody else does.
+func (k *Keeper) work(ctx context.Context, parent Parent, handler Handler, act func(p *pass) error) error {
 	body := parent.Newest()
-	wanted, err := k.mark(body, all)
-	if err != nil {
-		return err
-	}
 	leave, err := k.turns.enter(ctx, uidOf(body))
 	if err != nil {
 		return err
@@ -84,152 +93,7 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 	if patching.BeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
-	work := &pass{Keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler}
-	return work.run(ctx, all, wanted)
-}
-
-// pass is one call of Ensure.
-type pass struct {
-	*Keeper
-
-	parent  Parent
-	handler Handler
-	name    string // of the annotation
-	known   set    // what is remembered by now
-	shared  bool   // somebody else is to delete what we have dropped, and must know that
-}
-
-func (p *pass) run(ctx context.Context, all []declared, wanted set) (err error) {
-	if p.known, err = recorded(p.parent.own(), p.name); err != nil {
-		return err
-	}
-	// A child of which nothing is remembered would be lost if this process died.
-	if !p.known.has(wanted) {
-		if err := p.announce(ctx, wanted); err != nil {
-			return fmt.Errorf("remembering the children before they are applied: %w", err)
-		}
-	}
-	before := p.known
-	applied, failed := p.applyAll(ctx, all)
-	after := before.with(applied)
-	if failed == nil {
-		var pruned set
-		pruned, failed = p.prune(ctx, before.without(wanted))
-		after = after.without(pruned)
-	}
-	return errors.Join(failed, p.conclude(ctx, before, after))
-}
-
-// announce writes the children that may be there from now on; a parent of such that it cannot own is held from now on.
-func (p *pass) announce(ctx context.Context, wanted set) error {
-	finalizer := ""
-	if len(wanted.held(namespaceOf(p.parent.own()))) > 0 {
-		finalizer = p.Finalizer
-	}
-	err := p.parent.Writes.Remember(func(body map[string]any) error {
-		if patching.BeingDeleted(body) {
-			return ErrDeleting
-		}
-		kept, err := recorded(body, p.name)
-		if err != nil {
-			return err
-		}
-		if finalizer != "" {
-			if err := patching.BlockDeletion(finalizer)(body); err != nil {
-				return err
-			}
-		}
-		return store(body, p.Prefix, p.name, kept.with(wanted))
-	})
-	if err != nil {
-		return err
-	}
-	p.known = p.known.with(wanted)
-	return p.parent.Writes.Flush(ctx)
-}
-
-// conclude remembers what there is after all. It is written with the outcome of the handler: until then, more is
-// remembered than there is, which does no harm. But a handler in the background may have no end.
-func (p *pass) conclude(ctx context.Context, before, after set) error {
-	if after.equal(before) {
-		return nil
-	}
-	gone := before.without(after)
-	err := p.parent.Writes.Remember(func(body map[string]any) error {
-		kept, err := recorded(body, p.name)
-		if err != nil {
-			return err
-		}
-		return store(body, p.Prefix, p.name, kept.with(after).without(gone))
-	})
-	if err == nil && (p.handler.Background || p.shared) {
-		err = p.parent.Writes.Flush(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("remembering the children: %w", err)
-	}
-	return nil
-}
-
-// applyAll gives what was applied, with the uids, and the errors of the rest.
-func (p *pass) applyAll(ctx context.Context, all []declared) (set, error) {
-	applied, noted := set{}, map[identity]*application{}
-	var failed []error
-	for _, child := range all {
-		made, err := p.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
-			continue
-		}
-		applied[child.identity] = entry{child.object.GroupVersionKind().Version, made.GetUID()}
-		if p.Watched != nil && p.Watched(child.object.GroupVersionKind().GroupKind()) {
-			noted[child.identity] = newApplication(child, made)
-			p.applied.wrote(made)
-		}
-	}
-	p.applied.replace(p.parent.own(), p.name, noted)
-	return applied, errors.Join(failed...)
-}
-
-// prune deletes what is not declared any more, and gives what is gone: all but what other handlers have declared as
-// well, which they keep.
-func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
-	if len(dropped) == 0 {
-		return nil, nil
-	}
-	elsewhere, err := p.elsewhere()
-	if err != nil {
-		return nil, err
-	}
-	gone := set{}
-	var failed []error
-	for _, child := range dropped.sorted() {
-		if _, kept := elsewhere[child]; kept {
-			p.shared = true
-		} else if err := p.remove(ctx, p.parent.Newest(), child, dropped[child].version); err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		gone[child] = dropped[child]
-	}
-	return gone, errors.Join(failed...)
-}
-
-// elsewhere is what the other handlers have declared. What those of changes remember may not be written yet; what those
-// in the background do is, and may be newer than the object of the handler.
-func (p *pass) elsewhere() (set, error) {
-	others := func(inBackground bool) func(string) bool {
-		return func(name string) bool {
-			is, background := isRecord(p.Prefix, name)
-			return is && background == inBackground && name != p.name
-		}
-	}
-	changes, err := recordedAll(p.parent.own(), others(false))
-	if err != nil {
-		return nil, err
-	}
-	runs, err := recordedAll(p.parent.Newest(), others(true))
-	return changes.with(runs), err
+	return act(&pass{Keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler})
 }
 
 // Release deletes all children that the object has declared and cannot own: it is being deleted.

@@ -31,6 +31,7 @@ func (k *Keeper) mark(parent map[string]any, all []declared) (set, error) {
 		if before, twice := places[child.identity]; twice {
 			return nil, fmt.Errorf("%s and %s are both %s: declare it once", before, child.place, child.identity)
 		}
+		child.content = contentOf(child.object.Object)
 		if err := k.markOne(owner, child); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", child.place, child.identity, err)
 		}

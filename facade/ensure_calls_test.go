@@ -1,0 +1,214 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var errInterrupted = errors.New("interrupted")
+
+// does tells whether the house asks for something.
+func does(c *houseChange, what string) bool {
+	return slices.Contains(kopf.AtOr(c.Object, "spec.does", []string(nil)), what)
+}
+
+// remodel edits the house and what its handler is to do, and waits.
+func (h household) remodel(does string, rooms ...any) {
+	h.t.Helper()
+	h.api.Edit(houses, "default", "home", func(house map[string]any) {
+		house["spec"] = map[string]any{"rooms": rooms, "does": []any{does}}
+	})
+	h.settle()
+}
+
+// stands tells which of the rooms are there.
+func (h household) stands(names ...string) (there []string) {
+	for _, name := range names {
+		if h.room("default", name) != nil {
+			there = append(there, name)
+		}
+	}
+	return there
+}
+
+// The set is what all calls of Ensure in one call of the handler declare: what comes after an obstacle is not lost
+// before it is declared, and what is not declared goes at the end, and not before.
+func TestEnsureBitByBit(t *testing.T) {
+	obstacles := map[string]func(c *houseChange) error{
+		"an error": func(*houseChange) error { return kopf.Temporary(errInterrupted, time.Minute) },
+		"a panic":  func(*houseChange) error { panic("interrupted") },
+		"a wait":   func(c *houseChange) error { return kopf.WaitFor(c, bath(), settled, time.Hour) },
+		"an error of a patch": func(c *houseChange) error {
+			c.TryPatch(func(kopf.Dynamic) error { return kopf.Permanent(errInterrupted) })
+			return nil
+		},
+		"nothing of children": nil,
+	}
+	for what, obstacle := range obstacles {
+		t.Run(what, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				way, stop := h.run(func(s houseSel) {
+					kopf.Owns(s, bath())
+					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+						if does(c, "stop") && obstacle == nil {
+							return nil
+						}
+						for i, room := range rooms(c.Object) {
+							if i > 0 && does(c, "stop") {
+								return obstacle(c)
+							}
+							if err := c.Ensure(ctx, room); err != nil {
+								return err
+							}
+						}
+						return c.Ensure(ctx)
+					})
+				})
+				defer stop()
+				h.build("a=1", "b=2", "c=3")
+				h.remodel("stop", "a=1", "b=2")
+				if got := h.stands("a", "b", "c"); len(got) != 3 {
+					t.Errorf("after %s, there are only %v", what, got)
+				}
+				way.Drain()
+				h.remodel("go on", "a=1", "b=2")
+				if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "b"}) {
+					t.Errorf("after the end, there are %v", got)
+				}
+				h.remodel("go on")
+				if got := h.stands("a", "b", "c"); len(got) > 0 || h.house().GetAnnotations()[houseRecord] != "" {
+					t.Errorf("left: %v, %v", got, h.house().GetAnnotations())
+				}
+			})
+		})
+	}
+}
+
+// What is declared twice in one call of the handler has to be the same; nothing is deleted before that is so.
+func TestEnsureTwice(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		_, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+				err := c.Ensure(ctx, rooms(house("a=1"))...)
+				if err == nil {
+					err = heard.ensure(ctx, c)
+				}
+				if does(c, "ignore") {
+					return nil
+				}
+				return err
+			})
+		})
+		defer stop()
+		h.build("a=1", "b=2")
+		if err := heard.last(); err != nil {
+			t.Errorf("the same again is no mistake: %v", err)
+		}
+		h.rebuild("a=2")
+		heard.wantLast(t, "child 0 is ConfigMap default/a", "an earlier call", "declare it once", `"ensure"`, "home")
+		h.remodel("ignore", "a=2")
+		value, _, _ := nested(h.room("default", "a"), "data", "value")
+		if got := h.stands("a", "b"); len(got) < 2 || value != "1" {
+			t.Errorf("there are %v, a is %q", got, value)
+		}
+		h.rebuild("a=1")
+		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("there are %v", got)
+		}
+	})
+}
+
+// A deletion that fails is an error of the handler, which is called again.
+func TestEnsureFailsToDelete(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		var refuse atomic.Bool
+		way := h.api.Connect()
+		way.Before = func(_ context.Context, r memapi.Request) error {
+			if refuse.Load() && r.Verb == "delete" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: r.Resource.Plural}, r.Name, errInterrupted)
+			}
+			return nil
+		}
+		defer h.stop(h.runEnsuring(func(s houseSel) {
+			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+				told.note("call, retry %d", c.Retry)
+				return ensure(ctx, c)
+			}, kopf.Backoff(10*time.Minute))
+		})(way))
+		h.build("a=1", "b=2")
+		told.want(t, "the creation", "call, retry 0")
+		refuse.Store(true)
+		h.rebuild("a=1")
+		told.want(t, "the deletion fails", "call, retry 0")
+		refuse.Store(false)
+		h.sleep(10 * time.Minute)
+		told.want(t, "it is tried again", "call, retry 1")
+		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("there are %v", got)
+		}
+	})
+}
+
+// What a sub-handler takes over from its handler stays the same object, also without RunSubs.
+func TestEnsureHandsOver(t *testing.T) {
+	inHousehold(t, func(h household) {
+		_, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+				if does(c, "part") {
+					c.Sub("b", func(ctx context.Context, sub *houseChange) error {
+						return sub.Ensure(ctx, rooms(house("b=2"))...)
+					})
+				}
+				return ensure(ctx, c)
+			})
+		})
+		defer stop()
+		h.build("a=1", "b=2")
+		before := h.room("default", "b").GetUID()
+		h.remodel("part", "a=1")
+		if b := h.room("default", "b"); b == nil || b.GetUID() != before {
+			t.Errorf("b was deleted: it is %v by now", b)
+		}
+	})
+}
+
+// A tick of a timer declares bit by bit, too.
+func TestEnsureInATick(t *testing.T) {
+	inHousehold(t, func(h household) {
+		_, stop := h.run(func(s houseSel) {
+			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				for i, room := range rooms(r.Current()) {
+					if i > 1 {
+						return kopf.Temporary(errInterrupted, time.Second)
+					}
+					if err := r.Ensure(ctx, room); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		defer stop()
+		h.build("a=1", "b=2")
+		h.rebuild("a=1", "c=3", "d=4")
+		if got := h.stands("a", "b", "c"); len(got) != 3 {
+			t.Errorf("of a tick that fails, there are only %v", got)
+		}
+		h.rebuild("a=1", "c=3")
+		if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("there are %v", got)
+		}
+	})
+}

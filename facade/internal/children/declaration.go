@@ -1,0 +1,125 @@
+package children
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+var errEnded = errors.New("the handler has returned: what it has not declared by then does not count")
+
+// Declaration is what one call of a handler declares, bit by bit: the whole set is known when the call has ended. The
+// goroutines of the handler may share it.
+type Declaration struct {
+	keeper  *Keeper
+	parent  Parent
+	handler Handler
+
+	mu       sync.Mutex
+	ended    bool
+	wanted   set
+	contents map[identity]content // of them
+	absent   set                  // those of them that could not be applied
+	failed   bool                 // something was declared that is no child
+}
+
+// Begin begins a call of the handler, which declares nothing yet: it has an empty set if it ends so.
+func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
+	return &Declaration{
+		keeper: k, parent: parent, handler: handler,
+		wanted: set{}, contents: map[identity]content{}, absent: set{},
+	}
+}
+
+// Ensure applies these as well, see [Keeper.Ensure]. Nothing is deleted before the end.
+func (d *Declaration) Ensure(ctx context.Context, given []any) error {
+	all, wanted, err := d.keeper.prepare(d.parent, given)
+	if err = d.add(all, wanted, err); err != nil {
+		return err
+	}
+	return d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
+		err := p.run(ctx, all, wanted, nil)
+		d.note(p.present)
+		return err
+	})
+}
+
+// add takes up what is declared: nothing of it is there yet.
+func (d *Declaration) add(all []declared, wanted set, err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.ended:
+		return errEnded
+	case err != nil:
+		d.failed = true
+		return err
+	}
+	for _, child := range all {
+		if before, twice := d.contents[child.identity]; twice && before != child.content {
+			d.failed = true
+			return fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: declare it once, or "+
+				"the same again", child.place, child.identity)
+		}
+	}
+	for _, child := range all {
+		d.contents[child.identity] = child.content
+	}
+	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
+	return nil
+}
+
+// note takes up what is there by now.
+func (d *Declaration) note(present set) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.absent = d.absent.without(present)
+}
+
+// End ends the call, which has succeeded: what the handler has declared before, and not in this call, is deleted,
+// unless something that it has declared is not there.
+func (d *Declaration) End(ctx context.Context) error {
+	d.mu.Lock()
+	d.ended = true
+	wanted, complete := d.wanted, !d.failed && len(d.absent) == 0
+	d.mu.Unlock()
+	err := d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
+		if !complete {
+			return p.leave(ctx, wanted)
+		}
+		return p.run(ctx, nil, nil, wanted)
+	})
+	if errors.Is(err, ErrDeleting) { // all of them are deleted
+		return nil
+	}
+	return err
+}
+
+// leave tells of children that are not deleted, though they are not declared any more.
+func (p *pass) leave(ctx context.Context, wanted set) error {
+	known, err := recorded(p.parent.own(), p.name)
+	if err != nil {
+		return err
+	}
+	for _, child := range known.without(wanted).sorted() {
+		logf.FromContext(ctx).Info("Leaving a child that is not declared any more, as Ensure has failed",
+			"child", child.String())
+	}
+	return nil
+}
+
+// content is what a child is declared to be: two declarations with the same say the same.
+type content [sha256.Size]byte
+
+func contentOf(object map[string]any) content {
+	text, err := json.Marshal(object) // which sorts the keys
+	if err != nil {
+		return content{} // of no object that was made of JSON
+	}
+	return sha256.Sum256(text)
+}
