@@ -53,7 +53,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	t, ok := s.route(parts)
 	if !ok {
-		return refuse(r, notServed()), nil
+		return refuse(r, s.missing(t)), nil
 	}
 	if err := t.options(r); err != nil {
 		return refuse(r, err), nil
@@ -124,6 +124,19 @@ func (s *Server) route(parts []string) (target, bool) {
 	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
 	whole := !found.Namespaced || t.namespace != "" || t.name == ""
 	return t, ok && status && whole && (found.Namespaced || t.namespace == "")
+}
+
+// missing tells why nothing is served for a path: the real server may well have it.
+func (s *Server) missing(t target) error {
+	d := s.schemas[t.groupResource()]
+	switch {
+	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
+		return notServed()
+	case d == nil && !t.Plain, d != nil && t.subresource != "scale":
+		return notServed() // nor does the real one
+	default:
+		return unsupported("the subresource %s of %s", t.subresource, t.Plural)
+	}
 }
 
 // parse reads /api/v1/… and /apis/group/version/… Of the resource, it has what the path says. It is not ok for other
