@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,12 +34,15 @@ func ExampleServer_Define() {
 		"metadata": map[string]any{"namespace": "default", "name": "a"},
 		"spec":     map[string]any{"size": "huge"},
 	}}
-	fmt.Println(c.Create(context.Background(), object))
+	reason, values, _ := strings.Cut(c.Create(context.Background(), object).Error(), ": supported")
+	fmt.Println(reason)
+	fmt.Println("supported" + values)
 	_ = unstructured.SetNestedField(object.Object, "large", "spec", "size")
 	fmt.Println(c.Create(context.Background(), object))
 	fmt.Println(object.Object["spec"])
 	// Output:
-	// Gizmo.memapi.example.org "a" is invalid: spec.size: Unsupported value: "huge": supported values: "small", "medium", "large"
+	// Gizmo.memapi.example.org "a" is invalid: spec.size: Unsupported value: "huge"
+	// supported values: "small", "medium", "large"
 	// <nil>
 	// map[always:here deep:map[level:1] replicas:3 size:large]
 }

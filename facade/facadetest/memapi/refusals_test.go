@@ -32,7 +32,8 @@ func TestUnsupportedRequests(t *testing.T) {
 		},
 		"Scale": {
 			reason: "nobody scales custom resources", method: http.MethodGet,
-			path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/scale", want: "the subresource scale of gizmos",
+			path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/scale",
+			want: "the subresource scale of gizmos",
 		},
 		"Eviction": {
 			reason: "pods have no node here", method: http.MethodPost,
@@ -75,16 +76,17 @@ spec:
 			want: "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
 		},
 		"Conversion": {
-			reason: "there is nobody to convert", rest: version(`{type: object}`) + "  conversion: {strategy: Webhook}\n",
-			want: "conversion webhooks",
+			reason: "there is nobody to convert",
+			rest:   version(`{type: object}`) + "  conversion: {strategy: Webhook}\n", want: "conversion webhooks",
 		},
 		"NotStructural": {
-			reason: "the real server wants a type for every field", rest: version(`{type: object, properties: {spec: {}}}`),
-			want: "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value",
+			reason: "the real server wants a type for every field",
+			rest:   version(`{type: object, properties: {spec: {}}}`),
+			want:   "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value",
 		},
 		"NoStorage": {
 			reason: "objects have to be stored in some version",
-			rest:   "  versions:\n  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n",
+			rest:   strings.Replace(version(`{type: object}`), "storage: true", "storage: false", 1),
 			want:   "must have exactly one version marked as storage version",
 		},
 	}
