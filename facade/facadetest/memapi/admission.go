@@ -1,8 +1,8 @@
 package memapi
 
-// Admission is what stands between a write and the storage, beside the rules of the server itself: schemas and webhooks
-// of a cluster. Its functions are called with the server locked, so they must not ask it for anything. The objects have
-// their apiVersion and kind.
+// Admission is what stands between a write and the storage, beside the schemas and the rules of the server itself: the
+// webhooks of a cluster, for instance. Its functions are called with the server locked, so they must not ask it for
+// anything. The objects have their apiVersion and kind.
 type Admission struct {
 	// Mutate changes an object that is about to be stored, as mutating webhooks, defaults and pruning schemas do. It
 	// must leave the uid, the name and the resource version alone.

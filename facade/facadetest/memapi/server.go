@@ -20,6 +20,14 @@ func init() {
 }
 
 // Server is the API server. It is an http.RoundTripper, to be put into a configuration: see [Config].
+//
+// It serves what [Server.Define], [Server.Install] and clients' own definitions tell it, and collects garbage after
+// [Server.CollectGarbage]. Requests for what it does not do get the status 501 and a message with its name: query
+// parameters it does not know, subresources other than the status, tokens of lists. Definitions with rules in CEL or
+// conversion webhooks are refused by Define. It differs from the real server without saying so in these points:
+// built-in kinds are stored as they come, without defaults and validation; a list is never cut into parts, whatever its
+// limit; objects show managedFields from their first server-side apply on, then with all that was before; a namespace
+// that is deleted leaves its objects.
 type Server struct {
 	mu        sync.Mutex
 	resources []Resource
@@ -50,7 +58,8 @@ type Resource struct {
 	StatusFields []string
 	// Verbs are all that are usual if nil.
 	Verbs []string
-	// Plain is for kinds that have no generation, and may be updated whatever their version: those that are built in.
+	// Plain is for built-in kinds that have no generation, and may be updated whatever their version: config maps,
+	// secrets and pods, but not deployments.
 	Plain bool
 }
 
