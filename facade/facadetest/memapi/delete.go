@@ -27,7 +27,7 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 		}
 		if text := query.Get("orphanDependents"); text != "" {
 			orphan, _ := strconv.ParseBool(text)
-			options.OrphanDependents = &orphan
+			options.OrphanDependents = &orphan //nolint:staticcheck // clients may still send it
 		}
 	}
 	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
@@ -92,11 +92,12 @@ func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 // propagated are the finalizers of an object that is being deleted: with that of the garbage collector for what is to
 // become of its dependents.
 func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
+	former := options.OrphanDependents //nolint:staticcheck // clients may still send it
 	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))
 	foreground := slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
 	switch policy := options.PropagationPolicy; {
-	case options.OrphanDependents != nil:
-		orphan, foreground = *options.OrphanDependents, false
+	case former != nil:
+		orphan, foreground = *former, false
 	case policy != nil:
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground

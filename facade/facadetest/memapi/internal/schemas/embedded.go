@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"errors"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -67,7 +68,7 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 		return nil, nil, err
 	}
 	for _, one := range strict {
-		if in, ok := one.(json.FieldError); ok {
+		if in := json.FieldError(nil); errors.As(one, &in) {
 			dropped = append(dropped, in.FieldPath())
 		}
 	}
