@@ -199,3 +199,48 @@ func TestBackoff(t *testing.T) {
 		}
 	})
 }
+
+// Each handler has its own time: one that sleeps longer keeps no other from its attempt, and half a result is none.
+func TestHandlersSleepApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, calls := time.Now(), []string{}
+		sleeping := func(id string, delays ...time.Duration) *adapters.Handler {
+			return acting(activities.Startup, id, handlers.Policy{}, func(
+				_ context.Context, call *handlers.Call,
+			) (any, error) {
+				calls = append(calls, fmt.Sprintf("%s %v", id, time.Since(began)))
+				if call.Retry < len(delays) {
+					return "half", later{delays[call.Retry]}
+				}
+				return nil, nil
+			})
+		}
+		ignoring := handlers.Policy{Errors: handlers.ErrorsIgnored}
+		a := activities.Activity{Name: activities.Startup, Handlers: []*adapters.Handler{
+			sleeping("slow", time.Minute), sleeping("quick", 10*time.Second, 10*time.Second), sleeping("instant", 0),
+			acting(activities.Startup, "ignored", ignoring, gives("half", errBoo)),
+		}}
+		results, err := a.Run(t.Context())
+		want := []string{
+			"slow 0s", "quick 0s", "instant 0s", "instant 0s", "quick 10s", "quick 20s", "slow 1m0s",
+		}
+		if d := cmp.Diff(want, calls); d != "" || err != nil || len(results) > 0 {
+			t.Errorf("results %v, error %v; calls, -want, +got:\n%s", results, err, d)
+		}
+	})
+}
+
+func TestGraceful(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		err  *activities.InterruptedError
+		want bool
+	}{
+		"there was no time":        {&activities.InterruptedError{}, true},
+		"one does not return":      {&activities.InterruptedError{Abandoned: "one"}, false},
+		"one has failed before it": {&activities.InterruptedError{Failed: errBoo}, false},
+	} {
+		if got := tc.err.Graceful(); got != tc.want {
+			t.Errorf("%s: got %v", reason, got)
+		}
+	}
+}

@@ -27,7 +27,11 @@ func TestParse(t *testing.T) {
 		},
 		"NoGroup":   {"nil is not said", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
 		"NoVersion": {"nil is not said", []any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
-		"NilAlone":  {"nil is not said", []any{nil, "pods"}, said{"any_name": "pods"}},
+		"NilLast":   {"nil is not said", []any{"pods", nil, nil}, said{"any_name": "pods"}},
+		"CoreBySlash": {
+			"the core group has no name", []any{"/v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"},
+		},
+		"NilAlone": {"nil is not said", []any{nil, "pods"}, said{"any_name": "pods"}},
 		"EmptyVersion": {
 			"it is said, though no resource has it", []any{"apps", "", "pods"},
 			said{"group": "apps", "version": "", "any_name": "pods"},
@@ -75,6 +79,20 @@ func TestEmptyNames(t *testing.T) {
 	}
 }
 
+func TestParseFails(t *testing.T) {
+	mine := func(discovery.Resource) bool { return true }
+	for want, args := range map[string][]any{
+		"too many arguments: 4": {"a", "b", "c", "d"}, "a function stands alone: 1 arguments follow": {mine, "pods"},
+	} {
+		if _, err := discovery.Parse(args, discovery.Selector{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got the error %v, want %q", err, want)
+		}
+	}
+	if s, err := discovery.Spelled("kind=", "pods"); err == nil {
+		t.Errorf("an empty kind is a mistake: got %v", s)
+	}
+}
+
 // documents are what an API server has.
 type documents map[string]string
 
@@ -112,7 +130,9 @@ func TestDiscoverWithoutARoot(t *testing.T) {
 				}
 			}
 			found, err := discovery.Discover(t.Context(), server, tc.groups...)
-			if (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), tc.without) {
+			if (err != nil) != tc.fails || err != nil && !strings.Contains(
+				err.Error(), tc.without+": it has no such document",
+			) {
 				t.Errorf(
 					"%s: got %v, error %v, want an error that names %s: %v", tc.reason, found, err, tc.without,
 					tc.fails,

@@ -138,6 +138,7 @@ func TestResolve(t *testing.T) {
 
 func TestSelectorMayMean(t *testing.T) {
 	by := inExample
+	anything := func(discovery.Resource) bool { return true }
 	tests := map[string]struct {
 		reason string
 		a, b   discovery.Selector
@@ -146,6 +147,21 @@ func TestSelectorMayMean(t *testing.T) {
 		"OtherGroup": {
 			"two kinds of one name", by("Gadget", ""),
 			discovery.OfKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}), false,
+		},
+		"AnyGroup": {
+			"the group is not said", discovery.Selector{Name: "gadgets"}, by("Gadget", ""), true,
+		},
+		"Everything": {"it means that as well", discovery.Selector{Everything: true}, by("Gadget", ""), true},
+		"Category": {
+			"whatever it has is not known", discovery.Selector{Category: "all"}, by("Gadget", ""), false,
+		},
+		"SameCategory": {
+			"it has the same", discovery.Selector{Category: "all"}, discovery.Selector{Category: "all"}, true,
+		},
+		"EverythingByFunc": {
+			"what a function takes is not known", discovery.Selector{Everything: true},
+			discovery.Selector{Func: &anything},
+			false,
 		},
 		"OtherVersion": {
 			"versions are views of the same objects", by("Gadget", ""),
@@ -162,8 +178,8 @@ func TestSelectorMayMean(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.a.MayMean(tc.b); got != tc.want {
-				t.Errorf("%s: %s and %s: got %v", tc.reason, tc.a, tc.b, got)
+			if there, back := tc.a.MayMean(tc.b), tc.b.MayMean(tc.a); there != tc.want || back != tc.want {
+				t.Errorf("%s: %s and %s: got %v and %v", tc.reason, tc.a, tc.b, there, back)
 			}
 		})
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -200,5 +202,109 @@ func TestWriteIsTriedOnce(t *testing.T) {
 	h.Write(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
 	if server.asked != 1 {
 		t.Errorf("what is refused is lost: got %d requests", server.asked)
+	}
+}
+
+func TestQueueDropsTheVeryFirst(t *testing.T) {
+	var q events.Queue
+	dropped := 0
+	for i := range events.Limit + 1 {
+		if q.Add(events.Event{Type: events.Modified, Object: object("a", "u1", i)}) {
+			dropped++
+		}
+	}
+	got := shown(q.Take(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	if dropped != 1 || got[0] != "MODIFIED u1@1" {
+		t.Errorf("got %d dropped, and %s first", dropped, got[0])
+	}
+}
+
+// Calls begin only as long as they may; a successor is another object.
+func TestDeliverStops(t *testing.T) {
+	all := []events.Event{
+		{events.Deleted, object("a", "u1", 1)}, {events.Added, object("a", "u2", 2)},
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		ended  bool
+		calls  int // after which the operator is paused
+		want   []string
+	}{
+		"Open": {
+			"what comes after a deletion counts", false, 9,
+			[]string{"one DELETED", "two DELETED", "one ADDED", "two ADDED"},
+		},
+		"Paused":  {"nothing is called in a pause", false, 0, nil},
+		"Pausing": {"nor after it has begun", false, 1, []string{"one DELETED"}},
+		"Ended":   {"nor at the end", true, 9, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen []string
+			note := func(id string) handlers.Func {
+				return func(_ context.Context, call *handlers.Call) error {
+					seen = append(seen, id+" "+call.Cause.Type)
+					return nil
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.ended {
+				cancel()
+			}
+			h := handling(watching("one", note("one")), watching("two", note("two")))
+			h.Open = func() bool { return len(seen) < tc.calls }
+			h.Deliver(ctx, all)
+			if d := cmp.Diff(tc.want, seen); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestFiltersKnowOfDeletions(t *testing.T) {
+	var deleting []bool
+	h := handling(watching("one", func(context.Context, *handlers.Call) error { return nil },
+		func(_ context.Context, c *cause.Cause) (bool, error) {
+			deleting = append(deleting, c.Deleting)
+			return true, nil
+		}))
+	going := object("a", "u1", 2)
+	going.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	h.Deliver(t.Context(), []events.Event{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
+	if d := cmp.Diff([]bool{false, true}, deleting); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// taking is an API server that takes everything.
+type taking struct{}
+
+func (taking) ApplyRetrying(
+	context.Context, patching.Target, patching.Patch, patching.Refetch,
+) (patching.Result, error) {
+	return patching.Result{}, nil
+}
+
+// The log has what is lost, and nothing else.
+func TestOnlyWhatIsLostIsLogged(t *testing.T) {
+	failures := 0
+	log := funcr.New(func(_, line string) {
+		if strings.Contains(line, `"error"=`) {
+			failures++
+		}
+	}, funcr.Options{})
+	ctx := logf.IntoContext(t.Context(), log)
+	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+		return call.Writes.SetResult("fine")
+	}))
+	h.Writer = taking{}
+	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	if failures != 0 {
+		t.Errorf("%d failures of what has succeeded", failures)
+	}
+	h.Writer = &refusing{}
+	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	if failures != 1 {
+		t.Errorf("%d failures in the log, want that of the write", failures)
 	}
 }

@@ -127,6 +127,11 @@ func TestFeeds(t *testing.T) {
 		"EarlierOneListsLate": {
 			"what the later one has told of stays", "A begin; B begin; B a1; B b2; A c1; A listed 1", "a1 b2 c1", "",
 		},
+		"SetBack": {
+			"a feed may go back behind itself, as a server may", first + "B a1; B b6; B b5 MODIFIED; B listed 6",
+			"a1 b5", "",
+		},
+		"EndsTwice": {"the second time it has ended already", first + "B end; B end; A b7 MODIFIED", "a1 b7", ""},
 		"NoNumbers": {
 			"versions that cannot be compared are none: the list counts", first + "A bx MODIFIED; B a1; B listed y",
 			"a1", "b",

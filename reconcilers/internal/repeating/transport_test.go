@@ -11,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 )
@@ -130,4 +132,55 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 		}
 		_ = response.Body.Close()
 	})
+}
+
+// Who obeys waits for as long as the server asks, be it not at all; where it does not ask, the backoff counts.
+func TestObeying(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, header, body string
+		want                 time.Duration
+	}{
+		"AtOnce":     {"it asks for no delay", "0", "", 0},
+		"InTheBody":  {"it asks there", "", `{"details":{"retryAfterSeconds":5}}`, 5 * time.Second},
+		"NoWord":     {"it does not ask", "", `{"details":{}}`, time.Minute},
+		"NoDetails":  {"nor here", "", `{"kind":"Status"}`, time.Minute},
+		"NoJSON":     {"nobody knows", "", `busy`, time.Minute},
+		"AskedTwice": {"the header counts", "7", `{"details":{"retryAfterSeconds":5}}`, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, attempts, lines := time.Now(), 0, ""
+				next := sending(func(*http.Request) (*http.Response, error) {
+					if attempts++; attempts > 2 {
+						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+					}
+					header := http.Header{}
+					if tc.header != "" {
+						header.Set("Retry-After", tc.header)
+					}
+					return &http.Response{
+						StatusCode: http.StatusTooManyRequests, Header: header,
+						Body: io.NopCloser(strings.NewReader(tc.body)),
+					}, nil
+				})
+				log := funcr.New(func(_, line string) { lines += line }, funcr.Options{})
+				request, _ := http.NewRequestWithContext(
+					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
+				)
+				transport := &repeating.Transport{
+					Next: next, Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true,
+				}
+				response, err := transport.RoundTrip(request)
+				if took := time.Since(began); err != nil || took != 2*tc.want {
+					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)
+				}
+				_ = response.Body.Close()
+				for _, attempt := range []string{`"attempt"=1 `, `"attempt"=2 `} {
+					if !strings.Contains(lines, attempt) {
+						t.Errorf("want %q in the log, got %s", attempt, lines)
+					}
+				}
+			})
+		})
+	}
 }

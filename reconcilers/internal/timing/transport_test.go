@@ -108,3 +108,22 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 		}
 	})
 }
+
+// The limit ends what hangs. What the connection gives nevertheless is an answer.
+func TestWhatComesLateIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := sending(func(*http.Request) (*http.Response, error) {
+			in, out := io.Pipe()
+			go func() {
+				time.Sleep(2 * time.Minute)
+				_, _ = io.WriteString(out, "x")
+				_ = out.Close()
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+		})
+		got, err := get(t.Context(), t, timing.New(late, timing.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		if err != nil || got != "x" {
+			t.Errorf("got %q, error %v", got, err)
+		}
+	})
+}

@@ -170,3 +170,19 @@ func TestEndDuringThePause(t *testing.T) {
 		}
 	})
 }
+
+// Each resource has its own pause, whatever ends beside it.
+func TestPausesOfTwoResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := timing.New(&telling{last: io.EOF}, timing.Limits{Pause: time.Minute})
+		began := time.Now()
+		for _, resource := range []string{"pods", "nodes", "pods"} {
+			if _, err := get(t.Context(), t, transport, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("the second watch of pods began after %s, want the pause", took)
+		}
+	})
+}

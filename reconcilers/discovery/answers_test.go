@@ -1,0 +1,234 @@
+package discovery_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+)
+
+// told are the resources, as people tell them.
+func told(of []discovery.Resource) (all []string) {
+	for _, r := range of {
+		all = append(all, r.String())
+	}
+	return all
+}
+
+func spelled(t *testing.T, parts ...string) discovery.Selector {
+	t.Helper()
+	s, err := discovery.Spelled(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What a part of the API server does not tell stays as it was; what it tells counts.
+func TestResolveWhatIsNotTold(t *testing.T) {
+	whole, err := discovery.Discover(t.Context(), discoverytest.Zoo())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := func(all ...string) []discovery.Resource {
+		return slices.DeleteFunc(slices.Clone(whole), func(r discovery.Resource) bool {
+			return !slices.Contains(all, r.String())
+		})
+	}
+	const lions, wolfs, pods, events = "cats.org/v2/lions", "dogs.org/v1/wolfs", "/v1/pods", "/v1/events"
+	for name, tc := range map[string]struct {
+		reason     string
+		selector   discovery.Selector
+		before     []string
+		want       []string
+		incomplete bool
+		fails      string // an error about the server, not about the resource
+		unserved   string
+	}{
+		"Kept": {
+			"it was there before", spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
+		},
+		"NeverSeen": {
+			"whether it is there is not known", spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
+		},
+		"OtherGroup": {
+			"its own group answers", spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
+		},
+		"NotInThatGroup": {
+			"its own group says that it is not there", spelled(t, "foxes.dogs.org"), nil, nil, false, "",
+			"no such resource",
+		},
+		"FoundElsewhere": {
+			"it is there, whatever else may be", spelled(t, "wolfs"), nil, []string{wolfs}, true, "", "",
+		},
+		"Category": {
+			"it means those of before as well, once", spelled(t, "category=all"), []string{lions, wolfs},
+			[]string{pods, events, wolfs, lions}, true, "", "",
+		},
+		"CategoryAnew": {
+			"others are served meanwhile", spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
+		},
+		"GoneWithItsGroup": {
+			"a former resource of a group that answers is gone", spelled(t, "foxes"), []string{pods}, nil, true, "",
+			"no such resource",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := discoverytest.Zoo()
+			server.Failing = map[string]error{
+				"/apis/cats.org/v1": errors.New("extension server is down"),
+				"/apis/cats.org/v2": errors.New("extension server is down"),
+			}
+			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), tc.selector, known(tc.before...))
+			if d := cmp.Diff(tc.want, told(found.Served)); d != "" || found.Incomplete != tc.incomplete {
+				t.Errorf("%s: incomplete %v, error %v; -want, +got:\n%s", tc.reason, found.Incomplete, err, d)
+			}
+			unserved, fails := tc.unserved != "", tc.unserved+tc.fails != ""
+			if discovery.IsUnserved(err) != unserved || (err != nil) != fails ||
+				err != nil && !strings.Contains(err.Error(), tc.unserved+tc.fails) {
+				t.Errorf("%s: got the error %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestPreferredVersionsComeFirst(t *testing.T) {
+	server := discoverytest.Zoo()
+	groups, _ := server.Of["/apis"].(metav1.APIGroupList)
+	groups.Groups[0].PreferredVersion = groups.Groups[0].Versions[1]
+	lions := func(r discovery.Resource) bool { return r.Plural == "lions" }
+	s := discovery.Selector{Func: &lions}
+	found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
+	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, told(found.Served)); d != "" || err != nil {
+		t.Errorf("the server lists the other one first: error %v, -want, +got:\n%s", err, d)
+	}
+}
+
+// Who writes needs more than who reads, and takes nothing away from those who read something else.
+func TestWritersNeedPatches(t *testing.T) {
+	s := spelled(t, "statistics")
+	for writes, want := range map[bool]string{true: "cannot be patched", false: ""} {
+		inquiry := discovery.NewInquiry(discoverytest.Zoo(), map[discovery.Selector]bool{s: writes})
+		_, err := inquiry.Resolve(t.Context(), s, nil)
+		if (err != nil) != writes || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("writes %v: got %v, want an error with %q", writes, err, want)
+		}
+	}
+	all, err := discovery.Discover(t.Context(), discoverytest.Zoo())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := discovery.Serve([]discovery.Want{
+		{Selector: s, Use: discovery.Watching}, {Selector: spelled(t, "pods"), Use: discovery.Patching},
+	}, all)
+	if d := cmp.Diff([]string{"dogs.org/v1/statistics", "/v1/pods"}, told(plan.Watched)); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestInterchangeable(t *testing.T) {
+	one := discovery.Resource{
+		GroupVersionKind: discoverytest.ExampleV1.WithKind("Widget"), Plural: "widgets", Namespaced: true,
+		Subresources: []string{"status"},
+	}
+	for reason, tc := range map[string]struct {
+		change func(r *discovery.Resource)
+		want   bool
+	}{
+		"short names are for people": {func(r *discovery.Resource) { r.Shortcuts = []string{"wd"} }, true},
+		"other subresources do not count": {
+			func(r *discovery.Resource) { r.Subresources = []string{"scale", "status"} }, true,
+		},
+		"another version":        {func(r *discovery.Resource) { r.Version = "v2" }, false},
+		"another kind":           {func(r *discovery.Resource) { r.Kind = "Gadget" }, false},
+		"another name in URLs":   {func(r *discovery.Resource) { r.Plural = "widgetses" }, false},
+		"no namespaces any more": {func(r *discovery.Resource) { r.Namespaced = false }, false},
+		"no status any more":     {func(r *discovery.Resource) { r.Subresources = nil }, false},
+	} {
+		other := one
+		tc.change(&other)
+		if one.Interchangeable(other) != tc.want || other.Interchangeable(one) != tc.want {
+			t.Errorf("%s: want interchangeable: %v", reason, tc.want)
+		}
+	}
+}
+
+func TestContradicts(t *testing.T) {
+	v1, v2 := spelled(t, "a.org/v1", "widgets"), spelled(t, "a.org/v2", "widgets")
+	any1, all1 := spelled(t, "widgets.a.org"), spelled(t, "a.org/v1", "*")
+	for reason, tc := range map[string]struct {
+		a, b discovery.Selector
+		want bool
+	}{
+		"two versions of one kind":        {v1, v2, true},
+		"one version":                     {v1, v1, false},
+		"whatever version is preferred":   {v2, any1, false},
+		"several kinds are what they are": {v2, all1, false},
+	} {
+		if tc.a.Contradicts(tc.b) != tc.want || tc.b.Contradicts(tc.a) != tc.want {
+			t.Errorf("%s: %s and %s: want %v", reason, tc.a, tc.b, tc.want)
+		}
+	}
+}
+
+func TestSchemaOf(t *testing.T) {
+	const openAPI = `{"components":{"schemas":{
+		"org.a.v1.Widget":{"type":"object","x-kubernetes-group-version-kind":[
+			{"group":"a.org","version":"v2","kind":"Widget"},{"group":"a.org","version":"v1","kind":"Widget"}]},
+		"org.a.v1.Gadget":{"type":"odd","x-kubernetes-group-version-kind":[
+			{"group":"a.org","version":"v1","kind":"Gadget"}]},
+		"org.b.v1.Widget":{"type":"odd","x-kubernetes-group-version-kind":[
+			{"group":"b.org","version":"v1","kind":"Widget"}]},
+		"org.a.v3.Widget":{"type":"odd","x-kubernetes-group-version-kind":[
+			{"group":"a.org","version":"v3","kind":"Widget"}]},
+		"Plain":{"type":"string"},"Odd":true}}}`
+	server := documents{
+		"/openapi/v3/apis/a.org/v1": openAPI, "/openapi/v3/api/v1": strings.ReplaceAll(openAPI, "a.org", ""),
+		"/openapi/v3/apis/broken.org/v1": "{",
+	}
+	widget := func(group string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"}
+	}
+	for n := range 40 { // schemas are found in random order
+		group := []string{"a.org", ""}[n%2]
+		object, resolve, err := discovery.SchemaOf(t.Context(), server, widget(group))
+		if err != nil || object["type"] != "object" {
+			t.Errorf("group %q: got %v with error %v", group, object, err)
+			continue
+		}
+		if found := resolve("#/components/schemas/Plain"); found["type"] != "string" || resolve("#/nowhere") != nil {
+			t.Errorf("references lead elsewhere: %v", found)
+		}
+	}
+	if object, _, err := discovery.SchemaOf(t.Context(), server, widget("none.org")); object != nil || err != nil {
+		t.Errorf("there is no document: got %v with error %v", object, err)
+	}
+	if _, _, err := discovery.SchemaOf(t.Context(), server, widget("broken.org")); err == nil ||
+		!strings.Contains(err.Error(), "broken.org/v1") {
+		t.Errorf("the kind is named: got %v", err)
+	}
+}
+
+// A missing document is an answer, an error is none.
+func TestAPI(t *testing.T) {
+	client := restClient(t, func(r *http.Request) (int, string) {
+		return map[string]int{"/there": http.StatusOK, "/broken": http.StatusInternalServerError}[r.URL.Path], "{}"
+	})
+	api := discovery.API{Client: client}
+	for path, want := range map[string]string{"/there": "{}", "/gone": ""} {
+		if data, err := api.Get(t.Context(), path); string(data) != want || err != nil {
+			t.Errorf("%s: got %q with error %v", path, data, err)
+		}
+	}
+	if data, err := api.Get(t.Context(), "/broken"); err == nil {
+		t.Errorf("got %q, want an error", data)
+	}
+}

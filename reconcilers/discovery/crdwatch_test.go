@@ -1,0 +1,139 @@
+package discovery_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	gocmp "github.com/google/go-cmp/cmp"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+)
+
+// restClient is one whose server answers with a code, 404 if there is none, and a text.
+func restClient(t *testing.T, answer func(r *http.Request) (code int, text string)) rest.Interface {
+	t.Helper()
+	conn := roundTripper(func(r *http.Request) (*http.Response, error) {
+		code, text := answer(r)
+		return &http.Response{
+			StatusCode: cmp.Or(code, http.StatusNotFound), Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(text)), Request: r,
+		}, nil
+	})
+	client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(
+		&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.RESTClient()
+}
+
+// What the server says decides what it is asked next, when, and whether anything is looked up anew.
+func TestCRDWatch(t *testing.T) {
+	const (
+		list    = `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"}}`
+		status  = `{"type":"ERROR","object":{"kind":"Status","code":%d,"message":"no"}}`
+		added   = `{"type":"ADDED","object":{"metadata":{"resourceVersion":"8"}}}`
+		another = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}`
+	)
+	type answer struct {
+		code int
+		text string
+	}
+	ok := func(text string) answer { return answer{http.StatusOK, text} }
+	for name, tc := range map[string]struct {
+		reason  string
+		answers []answer // the last one again and again
+		asked   []string // "list", or "watch" and from where, with the seconds
+		resyncs []int    // the seconds
+		warned  int
+	}{
+		"Forbidden": {
+			"it is asked for now and then, as rights may come",
+			[]answer{{http.StatusForbidden, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
+		},
+		"Unauthorized": {
+			"so it is without a login",
+			[]answer{{http.StatusUnauthorized, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
+		},
+		"NotThere": {
+			"and without CRDs at all", []answer{{0, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
+		},
+		"ForbiddenWatch": {
+			"what has happened since then is not known", []answer{ok(list), {http.StatusForbidden, "{}"}},
+			[]string{"list 0", "watch 7 0", "list 300"}, []int{1}, 2,
+		},
+		"Events": {
+			"a change is news, a bookmark is none; the watch goes on from where it ended",
+			[]answer{ok(list), ok(another + added), ok(another), {http.StatusForbidden, "{}"}},
+			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3"}, []int{1, 3}, 2,
+		},
+		"TooOld": {
+			"what has been missed is not known", []answer{ok(list), ok(fmt.Sprintf(status, 410)), ok(list), ok(another),
+				{http.StatusForbidden, "{}"}},
+			[]string{"list 0", "watch 7 0", "list 1", "watch 7 1", "watch 9 3"}, []int{1, 3}, 2,
+		},
+		"Broken": {
+			"the server says why", []answer{ok(list), ok(fmt.Sprintf(status, 500)), {http.StatusForbidden, "{}"}},
+			[]string{"list 0", "watch 7 0", "list 1"}, []int{1}, 2,
+		},
+		"Unreadable": {
+			"it is not known where it has ended", []answer{ok("[]"), {http.StatusForbidden, "{}"}},
+			[]string{"list 0", "list 1", "list 301"}, nil, 2,
+		},
+		"Quiet": {
+			"many changes at once are looked up ever later, and one after a while at once", []answer{
+				ok(list), ok(added), ok(another), ok(another), ok(another), ok(added), {http.StatusForbidden, "{}"},
+			},
+			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3", "watch 9 7", "watch 9 15"}, []int{1, 3, 16}, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, asked, n := time.Now(), []string(nil), 0
+				client := restClient(t, func(r *http.Request) (int, string) {
+					what := "list"
+					if r.URL.Query().Get("watch") != "" {
+						what = "watch " + r.URL.Query().Get("resourceVersion")
+					}
+					asked = append(asked, fmt.Sprintf("%s %.0f", what, time.Since(began).Seconds()))
+					now := tc.answers[min(n, len(tc.answers)-1)]
+					n++
+					return now.code, now.text
+				})
+				warned := 0
+				log := funcr.New(func(string, string) { warned++ }, funcr.Options{})
+				requested := &clock{began: began}
+				ctx, stop := context.WithTimeout(logf.IntoContext(t.Context(), log), 610*time.Second)
+				defer stop()
+				discovery.NewCRDWatcher(client, []discovery.Selector{{Everything: true}}).Run(ctx, requested)
+				asked = asked[:min(len(asked), len(tc.asked))]
+				if d := gocmp.Diff(tc.asked, asked); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				if d := gocmp.Diff(tc.resyncs, requested.at); d != "" || warned != tc.warned {
+					t.Errorf("%s: warned %d times; resyncs: -want, +got:\n%s", tc.reason, warned, d)
+				}
+			})
+		})
+	}
+}
+
+// clock notes when a resync is requested.
+type clock struct {
+	began time.Time
+	at    []int
+}
+
+func (c *clock) RequestResync() { c.at = append(c.at, int(time.Since(c.began).Seconds())) }

@@ -1,0 +1,118 @@
+package indexes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+)
+
+// Attempts are counted until one succeeds, and then from the beginning.
+func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var retries []int
+		fails := true
+		_, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {
+			retries = append(retries, c.Retry)
+			if fails {
+				return nil, false, errors.New("not yet")
+			}
+			return map[any]any{"k": 1}, false, nil
+		})
+		h.Policy.Errors = handlers.ErrorsTemporary
+		x := &indexes.Indexer{}
+		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, time.Second, logr.Discard())
+		for _, fails = range []bool{true, true, false, true, false} {
+			feed.Seen("MODIFIED", objectOf("a"))
+			time.Sleep(time.Minute)
+		}
+		if d := cmp.Diff([]int{0, 1, 2, 0, 1}, retries); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// Filters know of deletions, and the log of functions for which all others wait, but of no others.
+func TestWhatFunctionsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said, took := "", time.Duration(0)
+		var deleting []bool
+		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			time.Sleep(took)
+			return nil, true, nil
+		})
+		h.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
+			deleting = append(deleting, c.Deleting)
+			return true, nil
+		}}
+		x := &indexes.Indexer{}
+		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
+			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		feed.Seen("ADDED", objectOf("a"))
+		took = 100 * time.Millisecond
+		going := objectOf("a")
+		going.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		feed.Seen("MODIFIED", going)
+		if d := cmp.Diff([]bool{false, true}, deleting); d != "" || strings.Contains(said, "slow") {
+			t.Errorf("a tenth of a second is not slow: %q; deletions: -want, +got:\n%s", said, d)
+		}
+	})
+}
+
+func TestSeenTellsWhetherTheFeedCounts(t *testing.T) {
+	f := newFed()
+	f.play("A begin; A a1; B begin; B a5")
+	for i, step := range []struct {
+		reason, feed, event string
+		want                bool
+	}{
+		{"it is behind, but there is no other yet", "A", "MODIFIED", true},
+		{"it is ahead", "B", "MODIFIED", true},
+		{"a deletion counts", "B", "DELETED", true},
+	} {
+		if got := f.feeds[step.feed].Seen(step.event, objectOf("a")); got != step.want {
+			t.Errorf("step %d: %s: got %v", i, step.reason, got)
+		}
+	}
+	late := objectOf("l")
+	f.play("A l7")
+	late.SetResourceVersion("5")
+	if !f.feeds["B"].Seen("MODIFIED", late) || !f.feeds["B"].Seen("MODIFIED", objectOf("z")) {
+		t.Error("it counts, even if another one has told of something later, or of nothing at all")
+	}
+	f.play("B listed 9; A end; A end")
+	if f.feeds["A"].Seen("MODIFIED", objectOf("a")) {
+		t.Error("it is over")
+	}
+}
+
+func TestNobodyWaitsForNoIndices(t *testing.T) {
+	var none *indexes.Readiness
+	if !none.Wait(t.Context()) {
+		t.Error("there is nothing to wait for")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		lines := 0
+		ctx, stop := context.WithTimeout(
+			logf.IntoContext(t.Context(), funcr.New(func(string, string) { lines++ }, funcr.Options{})), time.Hour,
+		)
+		defer stop()
+		indexes.NewReadiness().Remind(ctx)
+		if lines > 0 {
+			t.Errorf("%d lines about nothing: it is not known yet what is indexed", lines)
+		}
+	})
+}
