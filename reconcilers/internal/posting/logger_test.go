@@ -138,3 +138,43 @@ func TestLoggersOfLoggers(t *testing.T) {
 		}
 	})
 }
+
+// A logger over a logger is said where it is called, not somewhere in between; all attributes are in the event.
+func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
+	var to bytes.Buffer
+	inner := logr.FromSlogHandler(slog.NewJSONHandler(&to, &slog.HandlerOptions{AddSource: true}))
+	events := told(t, posting.Options{}, inner, func(log logr.Logger) {
+		synctest.Wait()
+		again := posting.LinePoster{Poster: posting.New(&server{}, posting.Options{})}.Logger(log, example())
+		again.Info("inner")
+		slog.New(logr.ToSlogHandler(log)).Warn("several", "a", 1, "b", 2)
+		log.Info("odd", "key")
+	})
+	for line := range strings.Lines(to.String()) {
+		if !strings.Contains(line, "logger_test.go") {
+			t.Errorf("somebody else is said to have logged: %s", line)
+		}
+	}
+	want := []string{"kex1 Warning Logging: several (handler=fn, a=1, b=2)", "kex1 Normal Logging: odd (handler=fn)"}
+	if d := cmp.Diff(want, events); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestLinesWithoutDetails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, counts := &server{}, map[posting.Outcome]int{}
+		poster := posting.New(s, posting.Options{Count: func(what posting.Outcome) { counts[what]++ }})
+		stop := start(t.Context(), t, poster)
+		posting.LinePoster{Poster: poster}.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example()).Info("m")
+		synctest.Wait()
+		stop()
+		got, want := s.messages(), map[posting.Outcome]int{posting.Posted: 1}
+		if !cmp.Equal([]string{"m"}, got) || !cmp.Equal(want, counts) {
+			t.Errorf("there is nothing to be added: got %q, counted %v", got, counts)
+		}
+	})
+	if (posting.Silent{}).Takes(slog.LevelError) {
+		t.Error("it posts nothing, whatever it is")
+	}
+}

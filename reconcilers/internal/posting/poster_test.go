@@ -117,9 +117,10 @@ func TestPostOnExit(t *testing.T) {
 		for i := range 10 {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "R", strconv.Itoa(i))
 		}
-		start(ctx, t, poster)()
-		if got := s.messages(); len(got) != 10 {
-			t.Errorf("what waits at the exit is posted still: %v", got)
+		noted, lines := logging(ctx)
+		start(noted, t, poster)()
+		if got := s.messages(); len(got) != 10 || len(lines()) > 0 {
+			t.Errorf("what waits at the exit is posted still: %v; log: %v", got, lines())
 		}
 	})
 }

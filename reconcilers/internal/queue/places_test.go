@@ -210,3 +210,28 @@ func TestNoStallWhileWorkGoesOn(t *testing.T) {
 		l.want(t, "there is much to do, and it is done")
 	})
 }
+
+// Whoever asks is told of stalls at once, also of those that nobody is told of yet; and of what waits.
+func TestStallsOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := queue.NewPlaces(2, queue.Observer{})
+		c := newClient(places)
+		go c.serve(held)
+		c.put("a", source.PriorityChange, 0)
+		synctest.Wait()
+		if all := places.Stalls(); len(all) > 0 || c.Len() != 0 {
+			t.Errorf("nobody waits: got %v", all)
+		}
+		since := time.Now()
+		c.put("b", source.PriorityChange, 0)
+		c.put("c", source.PriorityChange, 0)
+		c.put("d", source.PriorityDeletion, 0)
+		c.put("e", source.PriorityDeletion, 0)
+		synctest.Wait()
+		want := []queue.Stall{{Waiting: 2, Since: since}, {Deletions: true, Waiting: 1, Since: since}}
+		if d := cmp.Diff(want, places.Stalls()); d != "" || c.Len() != 3 {
+			t.Errorf("%d wait, want 3; stalls, -want, +got:\n%s", c.Len(), d)
+		}
+		c.ShutDown()
+	})
+}

@@ -301,3 +301,24 @@ func TestQueueUnderLoad(t *testing.T) {
 		})
 	}
 }
+
+// A retry comes at the time of the limit, or at its own if that is earlier.
+func TestTheEarlierDelayCounts(t *testing.T) {
+	for reason, tc := range map[string]struct{ after, want time.Duration }{
+		"without a time, the limit counts": {0, time.Second},
+		"the limit is earlier":             {time.Hour, time.Second},
+		"the limit is later":               {time.Millisecond, time.Millisecond},
+		"they are the same":                {time.Second, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(queue.NewPlaces(2, queue.Observer{}))
+			began := time.Now()
+			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, named("a"))
+			c.GetWithPriority()
+			if took := time.Since(began); took != tc.want {
+				t.Errorf("%s: came after %v, want %v", reason, took, tc.want)
+			}
+			c.ShutDown()
+		})
+	}
+}

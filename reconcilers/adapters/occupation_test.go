@@ -1,0 +1,112 @@
+package adapters_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// Those who look for the reason of a stall see who holds the places, for how long, and whether that is too long.
+func TestHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var gauged []string
+		o := &adapters.Occupation{Gauge: func(handler string, more float64) {
+			gauged = append(gauged, fmt.Sprintf("%s %+.0f", handler, more))
+		}}
+		enter := func(id string, timeout *time.Duration, before time.Duration) *execution.Attempt {
+			a := attemptOf(nil)
+			a.Call.Handler.ID, a.Limits.Policy.Timeout, a.Limits.Runtime = id, timeout, before
+			o.Enter(a)
+			return a
+		}
+		if got := o.Holders(); got != nil {
+			t.Errorf("nobody has come: %v", got)
+		}
+		enter("b", nil, 0)
+		enter("c", nil, 0)
+		first := enter("late", ptr.To(time.Minute), 30*time.Second)
+		time.Sleep(time.Minute)
+		enter("late", ptr.To(time.Hour), 2*time.Hour)
+		time.Sleep(time.Minute)
+		want := []adapters.Holder{
+			{Handler: "late", Objects: 2, Longest: 2 * time.Minute, Overdue: 90 * time.Second},
+			{Handler: "b", Objects: 1, Longest: 2 * time.Minute}, {Handler: "c", Objects: 1, Longest: 2 * time.Minute},
+		}
+		if d := cmp.Diff(want, o.Holders()); d != "" {
+			t.Errorf("the time before this attempt counts for the timeout, -want, +got:\n%s", d)
+		}
+		o.Leave(first)
+		if d := cmp.Diff([]string{"b +1", "c +1", "late +1", "late +1", "late -1"}, gauged); d != "" {
+			t.Errorf("the gauge, -want, +got:\n%s", d)
+		}
+		if got := o.Holders(); len(got) != 3 || got[2].Handler != "late" || got[2].Overdue != time.Minute {
+			t.Errorf("one has left, and the other had no time left when it came: %+v", got)
+		}
+	})
+}
+
+func TestHoldersWithoutAGauge(t *testing.T) {
+	o, a := &adapters.Occupation{}, attemptOf(nil)
+	o.Enter(a)
+	if got := o.Holders(); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+	if o.Leave(a); o.Holders() != nil {
+		t.Error("it has left")
+	}
+}
+
+// What is counted beside the calls has its own series.
+func TestMetricsBesideCalls(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := newMetrics(t, "op", registry)
+	metrics.Dropped("Pod")()
+	metrics.Posted("posted")
+	metrics.Occupied("Pod")("fn", 2)
+	metrics.Waiting("Pod")(3)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			got[family.GetName()] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"kopf_events_dropped_total": 1, "kopf_posted_events_total": 1, "kopf_active_workers": 2,
+		"kopf_workqueue_depth": 3,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	for name, none := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
+		none.Dropped("Pod")()
+		none.Posted("posted")
+		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
+			t.Errorf("%s: what measures nothing has no gauges", name)
+		}
+	}
+}
+
+func TestEveryMetricMayBeOccupied(t *testing.T) {
+	for _, name := range []string{
+		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_events_dropped_total",
+		"kopf_active_workers", "kopf_workqueue_depth", "kopf_posted_events_total",
+	} {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Somebody else's."}))
+		if _, err := adapters.NewMetrics("op", registry); err == nil {
+			t.Errorf("%s is somebody else's, and that is not told", name)
+		}
+	}
+}
