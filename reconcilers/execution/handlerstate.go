@@ -157,6 +157,7 @@ func (e *HandlerState) repurpose(purpose string) {
 }
 
 func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
+	room := e.messageLimit() // which may be that of the last message
 	if e.awake = false; o.Awaited.Child == "" {
 		e.Retries = min(e.Retries+1, mostRetries)
 	}
@@ -174,7 +175,7 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 		return
 	}
 	if o.Err != nil {
-		text := asciijson.Cut(o.Text(kopf), e.messageLimit())
+		text := asciijson.Cut(o.Text(kopf), room)
 		e.Message = &text
 	}
 	e.Subrefs = union(e.Subrefs, o.Subrefs)
