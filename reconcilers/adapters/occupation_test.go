@@ -32,11 +32,15 @@ func TestHolders(t *testing.T) {
 		}
 		enter("b", nil, 0)
 		enter("c", nil, 0)
+		for range 3 { // whoever is found first
+			enter("many", nil, 0)
+		}
 		first := enter("late", ptr.To(time.Minute), 30*time.Second)
 		time.Sleep(time.Minute)
 		enter("late", ptr.To(time.Hour), 2*time.Hour)
 		time.Sleep(time.Minute)
 		want := []adapters.Holder{
+			{Handler: "many", Objects: 3, Longest: 2 * time.Minute},
 			{Handler: "late", Objects: 2, Longest: 2 * time.Minute, Overdue: 90 * time.Second},
 			{Handler: "b", Objects: 1, Longest: 2 * time.Minute}, {Handler: "c", Objects: 1, Longest: 2 * time.Minute},
 		}
@@ -44,10 +48,11 @@ func TestHolders(t *testing.T) {
 			t.Errorf("the time before this attempt counts for the timeout, -want, +got:\n%s", d)
 		}
 		o.Leave(first)
-		if d := cmp.Diff([]string{"b +1", "c +1", "late +1", "late +1", "late -1"}, gauged); d != "" {
+		moves := []string{"b +1", "c +1", "many +1", "many +1", "many +1", "late +1", "late +1", "late -1"}
+		if d := cmp.Diff(moves, gauged); d != "" {
 			t.Errorf("the gauge, -want, +got:\n%s", d)
 		}
-		if got := o.Holders(); len(got) != 3 || got[2].Handler != "late" || got[2].Overdue != time.Minute {
+		if got := o.Holders(); len(got) != 4 || got[3].Handler != "late" || got[3].Overdue != time.Minute {
 			t.Errorf("one has left, and the other had no time left when it came: %+v", got)
 		}
 	})

@@ -1,0 +1,91 @@
+package execution_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+func TestContinue(t *testing.T) {
+	a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{}, nil)
+	if a.Continue(at(3)); !a.Call.Started.Equal(at(3)) {
+		t.Errorf("the first attempt begins now: %v", a.Call.Started)
+	}
+	a.Account = execution.Account{Retries: 2, Started: epoch}
+	if a.Continue(at(3)); !a.Call.Started.Equal(epoch) || a.Call.Retry != 2 || a.Limits.Runtime != 3*time.Second {
+		t.Errorf("a later one goes on: %v, %d, %v", a.Call.Started, a.Call.Retry, a.Limits.Runtime)
+	}
+}
+
+// A child's function may have been called on the same object: what it has changed is changed here.
+func TestAdopt(t *testing.T) {
+	set := func(key string) patching.Transform {
+		return func(body map[string]any) error {
+			if body["refuses"] != nil {
+				return errBoo
+			}
+			body[key] = "new"
+			return nil
+		}
+	}
+	done := func(body object, result any, transforms ...patching.Transform) *execution.Attempt {
+		a := execution.New(&handlers.Handler{ID: "other"}, &cause.Cause{}, body)
+		for _, transform := range transforms {
+			if err := a.Remember(transform); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.SetResult(result); err != nil {
+			t.Fatal(err)
+		}
+		a.Outcome = execution.Outcome{Final: true}
+		a.End()
+		return a
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		body   object
+		other  *execution.Attempt
+		want   object
+	}{
+		"Nothing": {"it has changed nothing", object{"a": "b"}, done(object{}, nil), object{"a": "b"}},
+		"Result": {
+			"its result is on the object", object{"a": "b"}, done(object{}, "fine"),
+			object{"a": "b", "status": object{"other": "fine"}},
+		},
+		"Changes": {
+			"so are its changes", object{"a": "b"}, done(object{}, nil, set("c")), object{"a": "b", "c": "new"},
+		},
+		"Refused": {
+			"what does not fit changes nothing", object{"refuses": true}, done(object{}, "fine", set("c")),
+			object{"refuses": true},
+		},
+	} {
+		a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{Body: tc.body}, tc.body)
+		a.Adopt(tc.other)
+		if d := cmp.Diff(tc.want, a.Call.Object); d != "" {
+			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)
+		}
+	}
+}
+
+// unfit says of itself whether the object is at fault.
+type unfit bool
+
+func (unfit) Error() string       { return "unfit" }
+func (u unfit) Undecodable() bool { return bool(u) }
+
+func TestUndecodable(t *testing.T) {
+	for err, want := range map[error]bool{errBoo: false, unfit(true): true, unfit(false): false} {
+		if got := execution.Undecodable(fmt.Errorf("decoding: %w", err)); got != want {
+			t.Errorf("%#v: got %v", err, got)
+		}
+	}
+}
