@@ -116,7 +116,7 @@ func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
 	for _, scope := range []memory.Scope{{pods, "a"}, {pods, ""}, {jobs, "b"}} {
-		if all.Of(scope).Objects != all.Of(scope).Objects {
+		if first, again := all.Of(scope), all.Of(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)
 		}
 	}
