@@ -80,6 +80,12 @@ func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dyna
 	op := kopf.New(name, given...)
 	register(kopf.ForResource(op, e.apiVersion(), e.houses.Plural))
 	way, log = e.api.Connect(), &lines{}
+	return way, log, e.serve(op, way, log)
+}
+
+// serve starts an operator, and waits until it is at rest.
+func (e conditional) serve(op *kopf.Operator, way *memapi.Connection, log *lines) (stop func()) {
+	e.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
 		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Logger: funcr.New(log.add, funcr.Options{}),
@@ -94,7 +100,7 @@ func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dyna
 	done := make(chan struct{})
 	go func() { defer close(done); _ = m.Start(ctx) }()
 	e.settle()
-	return way, log, func() { cancel(); <-done }
+	return func() { cancel(); <-done }
 }
 
 func (e conditional) apiVersion() string {

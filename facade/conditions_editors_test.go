@@ -1,0 +1,167 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// retell sets the fields of the condition of the type, or adds it.
+func retell(house map[string]any, conditionType string, fields map[string]any) {
+	list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
+	at := slices.IndexFunc(list, func(item any) bool { return item.(map[string]any)["type"] == conditionType })
+	if at < 0 {
+		at, list = len(list), append(list, map[string]any{"type": conditionType})
+	}
+	for name, value := range fields {
+		list[at].(map[string]any)[name] = value
+	}
+	_ = unstructured.SetNestedSlice(house, list, "status", "conditions")
+}
+
+// What somebody else says in our conditions is theirs until a handler has an outcome again, or an edit is to be
+// observed: nobody is called for it, and no two who are stubborn keep each other busy.
+func TestConditionsThatOthersEdit(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		edit   func(house map[string]any)
+	}{
+		"another Ready": {"it is not of this operator", func(house map[string]any) {
+			retell(house, "Ready", map[string]any{"status": "False", "reason": "Other", "message": "by hand"})
+		}},
+		"no Ready": {"it is missing", func(house map[string]any) {
+			_ = unstructured.SetNestedSlice(house, nil, "status", "conditions")
+		}},
+		"no status": {"a controller replaces it", func(house map[string]any) { delete(house, "status") }},
+		"an old generation": {"it is said of a former one", func(house map[string]any) {
+			retell(house, "Ready", map[string]any{"observedGeneration": int64(0)})
+			_ = unstructured.SetNestedField(house, int64(0), "status", "observedGeneration")
+		}},
+		"a generation to come": {"it is said of none that is there", func(house map[string]any) {
+			retell(house, "Ready", map[string]any{"observedGeneration": int64(99)})
+			_ = unstructured.SetNestedField(house, int64(99), "status", "observedGeneration")
+		}},
+		"Reconciling": {"nothing is at work", func(house map[string]any) {
+			retell(house, "Reconciling", map[string]any{"status": "True", "reason": "Other"})
+		}},
+		"Ready twice": {"the schema lets it pass", func(house map[string]any) {
+			list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
+			_ = unstructured.SetNestedSlice(house, append(list, list...), "status", "conditions")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inConditional(t, nil, func(e conditional) {
+				seen := &journal{}
+				way, _, stop := e.run(func(s houseSel) {
+					s.Conditions()
+					s.OnField("resize", "spec.size", func(context.Context, *dynamicChange) error {
+						seen.add("resize")
+						return nil
+					})
+				})
+				defer stop()
+				e.build(map[string]any{"size": int64(1)})
+				way.Drain()
+				stubborn := true
+				way.After = func(_ context.Context, r memapi.Request) error {
+					if stubborn && r.Subresource == "status" {
+						e.api.Edit(e.houses, "default", "home", c.edit)
+					}
+					return nil
+				}
+				e.edit(c.edit)
+				time.Sleep(time.Hour)
+				e.settle()
+				if n := countStatus(way); n > 1 {
+					t.Errorf("%s: %d writes of the status in an hour, want one at most", c.reason, n)
+				}
+				stubborn = false
+				e.edit(resize(2))
+				e.expect("after a change", "Ready=True Succeeded@2: all handlers have succeeded", "observed 2 of 2")
+				if n := countStatus(way); n != 1 {
+					t.Errorf("%s: %d writes of the status for a change", c.reason, n)
+				}
+				seen.want(t, "resize", "resize")
+			})
+		})
+	}
+}
+
+// What a handler has said in a condition of its own stays, beside those of others, whatever becomes of the operator. A
+// timer says it again if others have said something else, with each of its calls and not more often.
+func TestOwnConditionsStay(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		register := func(s houseSel) {
+			s.Conditions()
+			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
+				c.Condition("Created", metav1.ConditionTrue, "Made", "by us")
+				return nil
+			})
+			s.OnUpdate("update", func(context.Context, *dynamicChange) error { return nil })
+			s.Timer("look", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				r.Condition("Up", metav1.ConditionTrue, "Answers", "")
+				return nil
+			})
+		}
+		way, _, stop := e.run(register)
+		e.build(map[string]any{"size": int64(1)})
+		theirs := map[string]any{"status": "False", "reason": "Other", "message": "theirs", "more": "unknown to us"}
+		e.edit(func(house map[string]any) { retell(house, "Theirs", theirs) })
+		before := e.conditions()
+		for range 2 {
+			stop()
+			way, _, stop = e.run(register)
+			time.Sleep(time.Hour)
+			e.settle()
+			if n := countStatus(way); n > 0 {
+				t.Errorf("%d writes of the status by an operator that has nothing new to say", n)
+			}
+		}
+		if d := cmp.Diff(before, e.conditions()); d != "" {
+			t.Errorf("after two restarts: -want, +got:\n%s", d)
+		}
+		e.edit(resize(2))
+		after := e.conditions()
+		for _, held := range []string{"Created", "Theirs"} {
+			if d := cmp.Diff(before[held], after[held]); d != "" || after[held] == nil {
+				t.Errorf("%s after a change: -want, +got:\n%s", held, d)
+			}
+		}
+		way.Drain()
+		way.After = func(_ context.Context, r memapi.Request) error {
+			if r.Subresource == "status" {
+				e.api.Edit(e.houses, "default", "home", func(house map[string]any) {
+					retell(house, "Up", map[string]any{"status": "Unknown"})
+				})
+			}
+			return nil
+		}
+		e.edit(func(house map[string]any) { retell(house, "Up", map[string]any{"status": "Unknown"}) })
+		time.Sleep(10 * time.Minute)
+		e.settle()
+		if n := countStatus(way); n < 9 || n > 11 {
+			t.Errorf("%d writes in ten calls of a timer that somebody contradicts each time", n)
+		}
+		stop()
+	})
+}
+
+// conditions are those of the house by their types.
+func (e conditional) conditions() map[string]any {
+	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
+	all := map[string]any{}
+	for _, item := range list {
+		held, _ := item.(map[string]any)
+		name, _ := held["type"].(string)
+		all[name] = held
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// states are the conditions without messages; those whose time has moved since the former call have a star. The times
+// of what is new must lie between both calls.
+func (e conditional) states(times map[string]string, since time.Time) string {
+	e.t.Helper()
+	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
+	var all []string
+	for _, item := range list {
+		held, _ := item.(map[string]any)
+		name, moved := fmt.Sprint(held["type"]), fmt.Sprint(held["lastTransitionTime"])
+		text := fmt.Sprintf("%s=%s %s", name, held["status"], held["reason"])
+		if times[name] != moved {
+			at, err := time.Parse(time.RFC3339, moved)
+			if err != nil || at.Before(since.Truncate(time.Second)) || at.After(time.Now()) {
+				e.t.Errorf("%s is said to have changed at %s, which is not since %s", name, moved, since)
+			}
+			text += "*"
+		}
+		times[name] = moved
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// A handler that waits, fails for good, waits again and succeeds: each condition is there for as long as it says
+// something, and its time is that of its status, not of what is said about it. Restarts in between change nothing.
+func TestConditionsOfAHandlerThatWaits(t *testing.T) {
+	later := kopf.Temporary(errors.New("no quota"), time.Minute)
+	inConditional(t, nil, func(e conditional) {
+		result := later
+		register := func(s houseSel) {
+			s.Conditions()
+			reasons := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
+			s.On("provision", reasons, func(context.Context, *dynamicChange) error { return result }, kopf.Retries(5))
+		}
+		wait := func() { time.Sleep(time.Minute); e.settle() }
+		_, _, stop := e.run(register)
+		times := map[string]string{}
+		for _, step := range []struct {
+			when   string
+			result error
+			act    func()
+			want   string
+		}{
+			{"it waits", later, func() { e.build(map[string]any{"size": int64(1)}) },
+				"Ready=False Retrying*, Reconciling=True Retrying*"},
+			{"it still waits", later, wait, "Ready=False Retrying, Reconciling=True Retrying"},
+			{"it waits after another error", errors.New("no answer"), wait,
+				"Ready=False Retrying, Reconciling=True Retrying"},
+			{"it has failed for good", kopf.Permanent(errors.New("no such region")), wait,
+				"Ready=False Failed, Stalled=True Failed*"},
+			{"it waits after an edit", later, func() { e.edit(resize(2)) },
+				"Ready=False Retrying, Stalled=False FailedBefore*, Reconciling=True Retrying*"},
+			{"it has succeeded", nil, wait, "Ready=True Succeeded*"},
+			{"it has succeeded again", nil, func() { e.edit(resize(3)) }, "Ready=True Succeeded"},
+			{"it waits again", later, func() { e.edit(resize(4)) },
+				"Ready=False Retrying*, Reconciling=True Retrying*"},
+			{"it is out of attempts", later, func() { wait(); wait(); wait(); wait() },
+				"Ready=False Failed, Stalled=True Failed*"},
+			{"it succeeds after an edit", nil, func() { e.edit(resize(5)) }, "Ready=True Succeeded*"},
+		} {
+			since := time.Now()
+			result = step.result
+			step.act()
+			if d := cmp.Diff(step.want, e.states(times, since)); d != "" {
+				t.Errorf("when %s: -want, +got:\n%s", step.when, d)
+			}
+			stop()
+			before := e.house()
+			way, _, again := e.run(register)
+			stop = again
+			if d := cmp.Diff([]string(nil), writes(way)); d != "" {
+				t.Errorf("a restart when %s: -want, +got:\n%s", step.when, d)
+			}
+			if d := cmp.Diff(before, e.house()); d != "" {
+				t.Errorf("a restart when %s has changed the object: -want, +got:\n%s", step.when, d)
+			}
+			time.Sleep(time.Second)
+		}
+		stop()
+	})
+}
