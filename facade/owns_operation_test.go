@@ -1,0 +1,175 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// Without the right to list or watch the kind of children, one line tells with the place in the code, and the operator
+// goes on with all else. Children are told, as those that were there, when the right comes.
+func TestOwnsWithoutTheRight(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		var told heard
+		forbidden := false
+		begin := func(s houseSel) {
+			s.On("ensure", always, func(ctx context.Context, c *dynamicChange) error {
+				room := newRoom()
+				room.SetName("bath")
+				return c.Ensure(ctx, room)
+			})
+			kopf.Owns(s, newRoom()).OnChild("room", func(
+				_ context.Context, ev *kopf.ChildEvent[kopf.Dynamic, kopf.Dynamic],
+			) error {
+				told.note("%s%s", ev.Type, ev.Child.GetName())
+				return nil
+			})
+		}
+		op := kopf.New("test.example.org")
+		begin(kopf.ForResource(op, e.apiVersion(), e.houses.Plural))
+		way, log := e.api.Connect(), &lines{}
+		way.Before = func(_ context.Context, r memapi.Request) error {
+			reading := r.Verb == "list" || r.Verb == "watch"
+			if forbidden && reading && r.Resource.Plural == "configmaps" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no rule"))
+			}
+			return nil
+		}
+		forbidden = true
+		stop := e.serve(op, way, log)
+		defer stop()
+		e.build(map[string]any{"size": int64(1)})
+		time.Sleep(10 * time.Minute)
+		e.settle()
+		said := log.with("Cannot list or watch a resource")
+		if len(said) != 1 || !strings.Contains(said[0], "owns_operation_test.go:") || !strings.Contains(
+			said[0], `"kind"="ConfigMap"`) {
+			t.Errorf("without the right: %q", said)
+		}
+		if e.api.Object(settings, "default", "bath") == nil {
+			t.Error("without the right, handlers of changes are not called")
+		}
+		told.want(t, "without the right")
+		e.api.Edit(settings, "default", "bath", func(room map[string]any) { room["data"] = map[string]any{"a": "a"} })
+		forbidden = false
+		time.Sleep(5 * time.Minute)
+		e.settle()
+		told.want(t, "with the right", "bath")
+		e.api.Edit(settings, "default", "bath", func(room map[string]any) {
+			room["data"] = map[string]any{"a": "b"}
+		})
+		e.settle()
+		told.want(t, "of a child without a Go type", "MODIFIEDbath")
+	})
+}
+
+// A paused operator watches no children. When it goes on, it hears of all that are there; what they are to be like is
+// known again when the handler that declares them is called, as another operator may have declared others.
+func TestOwnsInAPause(t *testing.T) {
+	inHousehold(t, func(h household) {
+		h.api.Install(peerings)
+		h.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
+		var told heard
+		way, stop := h.runWith(kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}}, func(
+			s houseSel,
+		) {
+			s.On("ensure", always, ensure)
+			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen)
+		})
+		h.build("bath=1")
+		told.want(t, "before the pause")
+		(&shared{t: t, server: h.api}).stay(3600)
+		h.settle()
+		way.Drain()
+		h.redecorate("default", "bath", "2")
+		h.adopt("guest", "1")
+		if got := watchesOf(way.Drain()); len(got) > 0 {
+			t.Errorf("in the pause, children are watched: %v", got)
+		}
+		told.want(t, "in the pause")
+		time.Sleep(time.Hour)
+		h.settle()
+		told.want(t, "after the pause", "LISTED default/bath=2 of home", "LISTED default/guest=1 of home")
+		h.rebuild("bath=3")
+		h.redecorate("default", "bath", "4")
+		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "3" {
+			t.Errorf("after the next call of the handler, the child has %q", got)
+		}
+		stop()
+	})
+}
+
+// watchesOf are the requests that list or watch children.
+func watchesOf(all []memapi.Request) (found []memapi.Request) {
+	for _, r := range all {
+		if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// Each repair is told by a Kubernetes event about the owner, and counted; what is none is not.
+func TestRepairIsTold(t *testing.T) {
+	inHousehold(t, func(h household) {
+		way, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, ensure)
+			kopf.Owns(s, &corev1.ConfigMap{})
+		})
+		h.build("bath=1")
+		before := repaired(t)
+		way.Drain()
+		h.redecorate("default", "bath", "2")
+		h.demolish("default", "bath")
+		h.api.Edit(settings, "default", "bath", func(room map[string]any) { room["foreign"] = "stays" })
+		h.settle()
+		var posted []string
+		for _, r := range way.Drain() {
+			if r.Resource.Plural == "events" && strings.Contains(string(r.Body), "ChildRepaired") {
+				posted = append(posted, string(r.Body))
+			}
+		}
+		if len(posted) != 2 || !strings.Contains(posted[0], "was changed") || !strings.Contains(
+			posted[1], "was deleted") || !strings.Contains(posted[0], string(h.house().GetUID())) {
+			t.Errorf("Kubernetes events: %q", posted)
+		}
+		if n := repaired(t) - before; n != 2 {
+			t.Errorf("the metric counts %v repairs, want 2", n)
+		}
+		stop()
+	})
+}
+
+// repaired is the metric of all houses.
+func repaired(t *testing.T) (total float64) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "kopf_children_repaired_total" {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range one.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if labels["operator"] == "test.example.org" && labels["kind"] == "House" && labels["child"] == "ConfigMap" {
+				total += one.GetCounter().GetValue()
+			}
+		}
+	}
+	return total
+}

@@ -1,0 +1,58 @@
+package facade_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// The delays between repairs double from one second to five minutes, and begin anew after ten minutes without any.
+func TestRepairDoublesItsDelay(t *testing.T) {
+	inHousehold(t, func(h household) {
+		way, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, ensure)
+			kopf.Owns(s, &corev1.ConfigMap{})
+		})
+		h.build("bath=1")
+		edit := func() {
+			h.api.Edit(settings, "default", "bath", func(room map[string]any) {
+				room["data"] = map[string]any{"value": "2"}
+			})
+		}
+		var at []time.Time
+		stubborn := 0
+		way.After = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" && r.Resource.Plural == "configmaps" {
+				at = append(at, time.Now())
+				if stubborn--; stubborn > 0 {
+					edit()
+				}
+			}
+			return nil
+		}
+		for _, pause := range []time.Duration{0, 11 * time.Minute} {
+			time.Sleep(pause)
+			at, stubborn = []time.Time{time.Now()}, 12
+			edit()
+			time.Sleep(30 * time.Minute)
+			var delays []time.Duration
+			for i := range at[1:] {
+				delays = append(delays, at[i+1].Sub(at[i]).Round(time.Second))
+			}
+			want := []time.Duration{0}
+			for _, seconds := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+				want = append(want, seconds*time.Second)
+			}
+			if d := cmp.Diff(want, delays); d != "" {
+				t.Errorf("after a pause of %s: delays between repairs, -want, +got:\n%s", pause, d)
+			}
+		}
+		stop()
+	})
+}
