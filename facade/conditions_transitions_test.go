@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,11 +43,13 @@ func (e conditional) states(times map[string]string, since time.Time) string {
 func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 	later := kopf.Temporary(errors.New("no quota"), time.Minute)
 	inConditional(t, nil, func(e conditional) {
-		result := later
+		var result atomic.Pointer[error]
 		register := func(s houseSel) {
 			s.Conditions()
 			reasons := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
-			s.On("provision", reasons, func(context.Context, *dynamicChange) error { return result }, kopf.Retries(5))
+			s.On("provision", reasons, func(context.Context, *dynamicChange) error {
+				return *result.Load()
+			}, kopf.Retries(5))
 		}
 		wait := func() { time.Sleep(time.Minute); e.settle() }
 		_, _, stop := e.run(register)
@@ -75,7 +78,7 @@ func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 			{"it succeeds after an edit", nil, func() { e.edit(resize(5)) }, "Ready=True Succeeded*"},
 		} {
 			since := time.Now()
-			result = step.result
+			result.Store(&step.result)
 			step.act()
 			if d := cmp.Diff(step.want, e.states(times, since)); d != "" {
 				t.Errorf("when %s: -want, +got:\n%s", step.when, d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 func TestOwnsWithoutTheRight(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		var told heard
-		forbidden := false
+		var forbidden atomic.Bool
 		begin := func(s houseSel) {
 			s.On("ensure", always, func(ctx context.Context, c *dynamicChange) error {
 				room := newRoom()
@@ -40,12 +41,12 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 		way, log := e.api.Connect(), &lines{}
 		way.Before = func(_ context.Context, r memapi.Request) error {
 			reading := r.Verb == "list" || r.Verb == "watch"
-			if forbidden && reading && r.Resource.Plural == "configmaps" {
+			if forbidden.Load() && reading && r.Resource.Plural == "configmaps" {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no rule"))
 			}
 			return nil
 		}
-		forbidden = true
+		forbidden.Store(true)
 		stop := e.serve(op, way, log)
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
@@ -61,7 +62,7 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 		}
 		told.want(t, "without the right")
 		e.api.Edit(settings, "default", "bath", func(room map[string]any) { room["data"] = map[string]any{"a": "a"} })
-		forbidden = false
+		forbidden.Store(false)
 		time.Sleep(5 * time.Minute)
 		e.settle()
 		told.want(t, "with the right", "bath")

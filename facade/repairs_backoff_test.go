@@ -3,6 +3,7 @@ package facade_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,9 +39,11 @@ func TestRepairDoublesItsDelay(t *testing.T) {
 		}
 		for _, pause := range []time.Duration{0, 11 * time.Minute} {
 			time.Sleep(pause)
+			synctest.Wait()
 			at, stubborn = []time.Time{time.Now()}, 12
 			edit()
 			time.Sleep(30 * time.Minute)
+			synctest.Wait()
 			var delays []time.Duration
 			for i := range at[1:] {
 				delays = append(delays, at[i+1].Sub(at[i]).Round(time.Second))
