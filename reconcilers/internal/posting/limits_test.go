@@ -202,8 +202,9 @@ func TestLimitsAtTheExit(t *testing.T) {
 		}
 		start(ctx, t, poster)()
 		got := seen.all()
-		lost := got[posting.Failed] + got[posting.Dropped]
-		if got[posting.Posted] != 120 || lost != 380 || len(lines()) == 0 {
+		posted, lost := got[posting.Posted], got[posting.Failed]+got[posting.Dropped]
+		// The last one is due at the very end of the time: either may come first.
+		if posted < 119 || posted > 120 || posted+lost != 500 || len(lines()) == 0 {
 			t.Errorf("a hundred at once and ten in each of two seconds: got %v and %d lines", got, len(lines()))
 		}
 	})
