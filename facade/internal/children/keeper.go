@@ -93,7 +93,7 @@ func (k *Keeper) work(ctx context.Context, parent Parent, handler Handler, act f
 	if patching.BeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
-	return act(&pass{Keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler})
+	return act(&pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler})
 }
 
 // Release deletes all children that the object has declared and cannot own: it is being deleted.

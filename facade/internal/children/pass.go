@@ -10,8 +10,7 @@ import (
 
 // pass is one piece of work on the set of one handler.
 type pass struct {
-	*Keeper
-
+	keeper  *Keeper
 	parent  Parent
 	handler Handler
 	name    string // of the annotation
@@ -37,7 +36,7 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 	p.present = applied
 	after := before.with(applied)
 	if whole != nil {
-		p.applied.keep(uidOf(p.parent.own()), p.name, whole)
+		p.keeper.applied.keep(uidOf(p.parent.own()), p.name, whole)
 		if failed == nil {
 			var pruned set
 			pruned, failed = p.prune(ctx, before.without(whole))
@@ -51,7 +50,7 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 func (p *pass) announce(ctx context.Context, wanted set) error {
 	finalizer := ""
 	if len(wanted.held(namespaceOf(p.parent.own()))) > 0 {
-		finalizer = p.Finalizer
+		finalizer = p.keeper.Finalizer
 	}
 	err := p.parent.Writes.Remember(func(body map[string]any) error {
 		if patching.BeingDeleted(body) {
@@ -66,7 +65,7 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 				return err
 			}
 		}
-		return store(body, p.Prefix, p.name, kept.with(wanted))
+		return store(body, p.keeper.Prefix, p.name, kept.with(wanted))
 	})
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (p *pass) conclude(ctx context.Context, before, after set) error {
 		if err != nil {
 			return err
 		}
-		return store(body, p.Prefix, p.name, kept.with(after).without(gone))
+		return store(body, p.keeper.Prefix, p.name, kept.with(after).without(gone))
 	})
 	if err == nil && (p.handler.Background || p.shared) {
 		err = p.parent.Writes.Flush(ctx)
@@ -103,16 +102,16 @@ func (p *pass) applyAll(ctx context.Context, all []declared) (set, error) {
 	applied := set{}
 	var failed []error
 	for _, child := range all {
-		p.applied.drop(uidOf(p.parent.own()), p.name, child.identity)
-		made, err := p.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+		p.keeper.applied.drop(uidOf(p.parent.own()), p.name, child.identity)
+		made, err := p.keeper.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
 			continue
 		}
 		applied[child.identity] = entry{child.object.GroupVersionKind().Version, made.GetUID()}
-		if p.Watched != nil && p.Watched(child.object.GroupVersionKind().GroupKind()) {
-			p.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made))
-			p.applied.wrote(made)
+		if p.keeper.Watched != nil && p.keeper.Watched(child.object.GroupVersionKind().GroupKind()) {
+			p.keeper.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made))
+			p.keeper.applied.wrote(made)
 		}
 	}
 	return applied, errors.Join(failed...)
@@ -133,7 +132,7 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	for _, child := range dropped.sorted() {
 		if _, kept := elsewhere[child]; kept {
 			p.shared = true
-		} else if err := p.remove(ctx, p.parent.Newest(), child, dropped[child].version); err != nil {
+		} else if err := p.keeper.remove(ctx, p.parent.Newest(), child, dropped[child].version); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -147,7 +146,7 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 func (p *pass) elsewhere() (set, error) {
 	others := func(inBackground bool) func(string) bool {
 		return func(name string) bool {
-			is, background := isRecord(p.Prefix, name)
+			is, background := isRecord(p.keeper.Prefix, name)
 			return is && background == inBackground && name != p.name
 		}
 	}
