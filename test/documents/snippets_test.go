@@ -11,10 +11,12 @@ import (
 // imported are the packages that snippets use, by the names that they have there.
 var imported = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"sync"`,
-	`"testing"`, `"time"`,
+	`"testing"`, `"testing/synctest"`, `"time"`,
 	`metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
 	`"sigs.k8s.io/controller-runtime/pkg/client/fake"`,
 	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest"`,
+	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"`,
+	`"k8s.io/apimachinery/pkg/runtime"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
 	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`,
 	`"k8s.io/client-go/rest"`,
@@ -48,6 +50,7 @@ func TestSnippets(t *testing.T) {
 			"\tusage struct{ Warned bool }\n)\n" +
 			"func provision(context.Context, *change) error { return nil }\n" +
 			"func provisionIn(context.Context, *change, *fakeCloud) error { return nil }\n" +
+			"var scheme *runtime.Scheme\nfunc newOperator() *kopf.Operator { return nil }\n" +
 			"func expose(context.Context, *change) error { return nil }\n" +
 			"func watch(context.Context, *kopf.Run[*v1.Database]) error { return nil }\n" +
 			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] {" +
