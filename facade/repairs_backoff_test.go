@@ -49,8 +49,8 @@ func TestRepairDoublesItsDelay(t *testing.T) {
 				delays = append(delays, at[i+1].Sub(at[i]).Round(time.Second))
 			}
 			want := []time.Duration{0}
-			for _, seconds := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
-				want = append(want, seconds*time.Second)
+			for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+				want = append(want, time.Duration(seconds)*time.Second)
 			}
 			if d := cmp.Diff(want, delays); d != "" {
 				t.Errorf("after a pause of %s: delays between repairs, -want, +got:\n%s", pause, d)
