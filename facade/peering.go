@@ -138,7 +138,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	if op.lock != nil {
 		return attending{present, m.GetLogger().WithName(op.name)}, nil
 	}
-	options.Beside = present.Run
+	options.Beside = present.Begin
 	return nil, nil
 }
 

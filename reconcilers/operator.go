@@ -126,16 +126,17 @@ func (o *operator) run(ctx context.Context) {
 	defer background.Wait()
 	defer stop()
 	if o.options.Beside != nil {
-		background.Go(func() { o.options.Beside(posting) })
+		background.Go(o.options.Beside(posting))
 	}
 	o.controllers.Exiting = ctx.Done()
+	// Before it is known to be started: else it would be ready for a moment, with nothing to be looked at.
+	o.health.Serve(ctx, o.options.Gate.Open, o.scopes.waiting)
 	o.health.Reach(health.Started)
 	// Whatever pauses the operator: those who decide that may have to know the namespaces, and what there is to be
 	// served is known as soon as it goes on.
 	if watch := o.beginScopes(ctx); watch != nil {
 		background.Go(watch)
 	}
-	o.health.Serve(ctx, o.options.Gate.Open, o.scopes.waiting)
 	background.Go(func() {
 		o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 			readiness := o.turn(now).Readiness

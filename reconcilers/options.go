@@ -136,9 +136,9 @@ type Options struct {
 	// is no limit. Zero is 10 seconds for writes, as a worker waits for them, and for documents of discovery, and 5
 	// minutes for lists. Kopf: networking.request_timeout.
 	RequestTimeout time.Duration
-	// Beside runs beside the operator, from Begin on. Its context ends when the last handler has returned, and then it
-	// is waited for. Nil does nothing.
-	Beside func(ctx context.Context)
+	// Beside begins what runs beside the operator, from Begin on and before the operator is ready, and gives the rest of
+	// it. Its context ends when the last handler has returned, and then the rest is waited for. Nil does nothing.
+	Beside func(ctx context.Context) (rest func())
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.

@@ -97,6 +97,13 @@ type cluster struct{}
 // Current is the place of objects without a namespace.
 func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
+// Begin begins to look for peers: from now on, it is not [Attendance.Ready] before they are known. It gives what runs
+// until the context ends.
+func (a *Attendance) Begin(ctx context.Context) (run func()) {
+	a.begun.Store(true)
+	return func() { a.Run(ctx) }
+}
+
 // Run keeps the operator present until the context ends; then it removes all of its records.
 func (a *Attendance) Run(ctx context.Context) {
 	a.begun.Store(true)
