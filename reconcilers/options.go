@@ -136,8 +136,8 @@ type Options struct {
 	// is no limit. Zero is 10 seconds for writes, as a worker waits for them, and for documents of discovery, and 5
 	// minutes for lists. Kopf: networking.request_timeout.
 	RequestTimeout time.Duration
-	// Beside begins what runs beside the operator, from Begin on and before the operator is ready, and gives the rest of
-	// it. Its context ends when the last handler has returned, and then the rest is waited for. Nil does nothing.
+	// Beside begins what runs beside the operator, from Begin on and before the operator is ready, and gives the rest
+	// of it. Its context ends when the last handler has returned, and then the rest is waited for. Nil does nothing.
 	Beside func(ctx context.Context) (rest func())
 	// Gate pauses the operator; nil never does.
 	Gate *Gate

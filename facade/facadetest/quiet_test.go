@@ -142,7 +142,7 @@ func TestUnrest(t *testing.T) {
 			op:     household,
 			test:   func(r *facadetest.Runner) { r.Quiet(time.Hour) },
 			want: []string{
-				"the operator has not been quiet for 1h0m0s:", "called: create ConfigMap default/one: make #1: retry",
+				"the operator has not been quiet for 1h0m0s:", "called: create ConfigMap default/one: make #2: success",
 				`written: patch /api/v1/namespaces/default/configmaps/one: 200 `,
 			},
 		},
