@@ -65,7 +65,8 @@ var _ = Describe("The children that a handler ensures", func() {
 
 			merge(ctx, parent, `{"spec":{"round":"last"}}`)
 			Eventually(seen.list).Should(HaveLen(3))
-			Expect(apierrors.IsNotFound(get(home, "web", service))).To(BeTrue())
+			// What is not declared any more is known when the handler has returned.
+			Eventually(func() bool { return apierrors.IsNotFound(get(home, "web", service)) }).Should(BeTrue())
 			Expect(get(home, "web", deployment)).To(Succeed())
 
 			remove(ctx, parent)
