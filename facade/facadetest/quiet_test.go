@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
@@ -172,17 +170,5 @@ func TestUnrest(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func removeConfigMap(t testing.TB, server *memapi.Server, name string) {
-	t.Helper()
-	user, err := client.New(memapi.Config(server), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	if err := user.Delete(t.Context(), obj); err != nil {
-		t.Fatal(err)
 	}
 }

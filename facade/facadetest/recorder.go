@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,8 +35,7 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 	defer r.mu.Unlock()
 	event := Posted{Type: kind, Reason: reason, Message: message}
 	if object := (&unstructured.Unstructured{Object: body}); string(object.GetUID()) != r.about {
-		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
-		event.About = object.GetKind() + " " + name
+		event.About = object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
 	}
 	r.events = append(r.events, event)
 }

@@ -196,12 +196,28 @@ func TestWhatFailsATest(t *testing.T) {
 
 func createConfigMap(t testing.TB, server *memapi.Server, name string) {
 	t.Helper()
+	if err := people(t, server).Create(t.Context(), configMap(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeConfigMap(t testing.TB, server *memapi.Server, name string) {
+	t.Helper()
+	if err := people(t, server).Delete(t.Context(), configMap(name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// people is a client of everybody but the operator.
+func people(t testing.TB, server *memapi.Server) client.Client {
+	t.Helper()
 	user, err := client.New(memapi.Config(server), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	if err := user.Create(t.Context(), obj); err != nil {
-		t.Fatal(err)
-	}
+	return user
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
