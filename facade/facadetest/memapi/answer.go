@@ -55,6 +55,13 @@ func Refusal(code int, fields ...string) *apierrors.StatusError {
 	return err
 }
 
+// internal is what the real server gives when it has nothing better to say.
+func internal(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
 // notServed is what a path without a resource gets.
 func notServed() error {
 	return apierrors.NewGenericServerResponse(

@@ -1,8 +1,8 @@
 package memapi
 
 import (
+	"errors"
 	"fmt"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,10 +54,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	}
 	metadata := metadataOf(object)
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-			Message: "resourceVersion should not be set on objects to be created",
-		}}
+		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	if given, _ := metadata["namespace"].(string); given != "" && given != t.namespace {
 		return nil, apierrors.NewBadRequest(

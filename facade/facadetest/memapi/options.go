@@ -25,7 +25,7 @@ var parameters = func() map[string][]string {
 	deleting := []string{
 		"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy",
 	}
-	collection := []string{"labelSelector", "fieldSelector", "limit", "resourceVersion", "resourceVersionMatch"}
+	collection := []string{"labelSelector", "fieldSelector"}
 	return map[string][]string{
 		"get": {"resourceVersion"}, "list": reading, "watch": reading,
 		"create": writing, "update": writing, "patch": append([]string{"force"}, writing...),
@@ -50,12 +50,9 @@ func (t *target) options(r *http.Request) error {
 			return unsupported("the parameter %s of a %s", name, what)
 		}
 	}
-	if query.Get("continue") != "" {
-		return unsupported("lists in parts: no answer of it has a token to continue with")
-	}
 	t.manager, t.validation = managerOf(r), query.Get("fieldValidation")
 	t.dry = slices.Contains(query["dryRun"], metav1.DryRunAll)
-	return invalidOptions(what, query, r.Header.Get("Content-Type"))
+	return invalidOptions(what, query, formOf(r))
 }
 
 // invalidOptions judges options as the real server does.

@@ -85,7 +85,11 @@ func TestParityWithTheRealServer(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests", number)
+	t.Run("Parts", func(t *testing.T) { playParts(t, genuine, own) })
+	t.Run("Metadata", func(t *testing.T) { playMetadata(t, genuine, own) })
 	t.Run("Garbage", func(t *testing.T) { playGarbage(t, environment, genuine) })
+	// Last, as the garbage collector of the real server is slow with what was there before it began.
+	t.Run("BuiltIn", func(t *testing.T) { playBuiltIn(t, genuine, own) })
 }
 
 func script() []request {
@@ -96,7 +100,7 @@ func script() []request {
 	for seed := range uint64(3) {
 		all = append(all, wild(seed, 150)...)
 	}
-	return slices.Concat(all, schemas(), applies(), dry(), deletions())
+	return slices.Concat(all, schemas(), applies(), dry(), deletions(), reads())
 }
 
 func inMemory(t *testing.T) *memapi.Server {

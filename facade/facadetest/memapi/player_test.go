@@ -16,6 +16,7 @@ type player struct {
 	t       *testing.T
 	host    string
 	through http.RoundTripper
+	accept  string // the form of answers
 	// namespace is where everything happens.
 	namespace string
 	known     map[string]identity // by kind and name
@@ -29,7 +30,7 @@ type identity struct{ uid, oldUID, version, oldVersion string }
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 	return &player{
 		t: t, host: host, through: through, namespace: "default", known: map[string]identity{},
-		ordinal: map[string]int{}, uids: map[string]int{},
+		ordinal: map[string]int{}, uids: map[string]int{}, accept: plain,
 	}
 }
 
@@ -67,7 +68,7 @@ func (p *player) send(method, url, form, body string) *http.Response {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Accept", p.accept)
 	r.Header.Set("User-Agent", "player/1")
 	if form != "" {
 		r.Header.Set("Content-Type", form)
@@ -90,6 +91,8 @@ func (p *player) play(r request) outcome {
 	body := strings.NewReplacer(
 		"{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID,
 	).Replace(r.body)
+	p.accept = cmp.Or(r.accept, plain)
+	defer func() { p.accept = plain }()
 	response := p.send(r.method, p.url(r.kind, r.version, r.name, r.sub, r.query), r.form, body)
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)

@@ -120,9 +120,23 @@ func (s *Server) Discard(r Resource, namespace, name string) bool {
 func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, err := s.get(s.target(r, namespace, name))
+	object, err := s.get(s.target(r, namespace, name), "")
 	if err != nil {
 		return nil
 	}
 	return object
+}
+
+// Objects are all that are stored, with apiVersion and kind, in the order of their resources and names. Kubernetes
+// events are not among them.
+func (s *Server) Objects() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []map[string]any
+	for _, t := range s.everything() {
+		if object, err := s.get(t, ""); err == nil {
+			all = append(all, object)
+		}
+	}
+	return all
 }

@@ -12,7 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func (s *Server) get(t target) (map[string]any, error) {
+func (s *Server) get(t target, version string) (map[string]any, error) {
+	if _, err := parseVersion(version); version != "" && err != nil {
+		return nil, internal(err)
+	}
+	if err := s.reached(version); err != nil {
+		return nil, err
+	}
 	object, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
 		return nil, notFound(t)
@@ -54,7 +60,7 @@ func (t target) interest(query url.Values) (interest, error) {
 		}
 		path := t.selectable(wanted.Field)
 		if path == nil {
-			return interest{}, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", wanted.Field))
+			return interest{}, t.unselectable(wanted.Field)
 		}
 		i.selectable[wanted.Field] = path
 	}
@@ -85,6 +91,15 @@ func (t target) selectable(name string) []string {
 	}
 }
 
+func (t target) unselectable(name string) error {
+	if t.Plain && builtInFields[t.Kind] == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, name,
+		))
+	}
+	return apierrors.NewBadRequest("field label not supported: " + name)
+}
+
 func (i interest) matches(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
@@ -103,15 +118,18 @@ func (i interest) values(object map[string]any) fields.Set {
 }
 
 func (s *Server) list(t target, query url.Values) (map[string]any, error) {
+	options, err := listOptions(query, false)
+	if err != nil {
+		return nil, err
+	}
 	wanted, err := t.interest(query)
 	if err != nil {
 		return nil, err
 	}
-	items := []any{}
-	for _, object := range s.matching(t, wanted) {
-		items = append(items, t.shown(object))
+	if options.Continue != "" {
+		return s.following(t, options)
 	}
-	return s.listOf(t, items), nil
+	return s.first(t, wanted, options)
 }
 
 func (s *Server) listOf(t target, items []any) map[string]any {

@@ -1,13 +1,11 @@
 package memapi_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
@@ -16,6 +14,7 @@ import (
 func TestUnsupportedRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason, method, path, body, form string
+		accept, user                     string
 		want                             string
 	}{
 		"Parameter": {
@@ -26,14 +25,76 @@ func TestUnsupportedRequests(t *testing.T) {
 			reason: "a parameter of other requests does nothing", method: http.MethodGet,
 			path: "/api/v1/namespaces/default/configmaps/a?fieldManager=x", want: "the parameter fieldManager of a get",
 		},
-		"Continue": {
-			reason: "lists come whole", method: http.MethodGet, path: "/api/v1/configmaps?continue=x",
-			want: "lists in parts",
+		"Former": {
+			reason: "nothing is kept of what was before", method: http.MethodGet,
+			path: "/api/v1/configmaps?resourceVersion=1&resourceVersionMatch=Exact",
+			want: "lists of what was before (resourceVersionMatch=Exact)",
 		},
 		"Scale": {
 			reason: "nobody scales custom resources", method: http.MethodGet,
 			path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/scale",
 			want: "the subresource scale of gizmos",
+		},
+		"Exec": {
+			reason: "nothing runs in pods", method: http.MethodPost,
+			path: "/api/v1/namespaces/default/pods/a/exec?command=date", want: "the subresource exec of pods",
+		},
+		"Log": {
+			reason: "they write nothing either", method: http.MethodGet,
+			path: "/api/v1/namespaces/default/pods/a/log?follow=true", want: "the subresource log of pods",
+		},
+		"Finalize": {
+			reason: "namespaces go like other objects", method: http.MethodPut,
+			path: "/api/v1/namespaces/a/finalize", body: `{}`, form: plain,
+			want: "the subresource finalize of namespaces",
+		},
+		"Single": {
+			reason: "watches are of collections, by a selector of the name", method: http.MethodGet,
+			path: "/api/v1/namespaces/default/configmaps/a?watch=true", want: "the parameter watch of a get",
+		},
+		"Some": {
+			reason: "of a collection, all goes", method: http.MethodDelete,
+			path: "/api/v1/namespaces/default/configmaps?limit=1", want: "the parameter limit of a deletecollection",
+		},
+		"Table": {
+			reason: "what is printed has columns of its own", method: http.MethodGet, path: "/api/v1/configmaps",
+			accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
+			want:   "answers in the form application/json;as=Table",
+		},
+		"Protobuf": {
+			reason: "everything is JSON", method: http.MethodGet, path: "/api/v1/configmaps",
+			accept: "application/vnd.kubernetes.protobuf",
+			want:   "answers in the form application/vnd.kubernetes.protobuf",
+		},
+		"ProtobufBody": {
+			reason: "so is what comes in", method: http.MethodPost, path: "/api/v1/namespaces/default/configmaps",
+			body: "k8s", form: "application/vnd.kubernetes.protobuf",
+			want: "bodies in the form application/vnd.kubernetes.protobuf",
+		},
+		"YAML": {
+			reason: "and no YAML, but for what is applied", method: http.MethodPost,
+			path: "/api/v1/namespaces/default/configmaps", body: "kind: ConfigMap", form: "application/yaml",
+			want: "bodies in the form application/yaml",
+		},
+		"Aggregated": {
+			reason: "clients have to be content with a document for each group", method: http.MethodGet, path: "/apis",
+			accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+			want:   "answers in the form application/json;g=apidiscovery.k8s.io",
+		},
+		"Impersonation": {
+			reason: "nobody has fewer rights than others", method: http.MethodGet, path: "/api/v1/configmaps",
+			user: "ann", want: "impersonation (Impersonate-User)",
+		},
+		"Health": {
+			reason: "it has no state of health", method: http.MethodGet, path: "/readyz", want: "the path /readyz",
+		},
+		"OpenAPI": {
+			reason: "schemas are published by group and version", method: http.MethodGet, path: "/openapi/v2",
+			want: "the path /openapi/v2",
+		},
+		"ScaleBuiltIn": {
+			reason: "nor deployments", method: http.MethodGet,
+			path: "/apis/apps/v1/namespaces/default/deployments/a/scale", want: "the subresource scale of deployments",
 		},
 		"Eviction": {
 			reason: "pods have no node here", method: http.MethodPost,
@@ -43,7 +104,8 @@ func TestUnsupportedRequests(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newPlayer(t, "http://mem", inMemory(t))
+			p := newPlayer(t, "http://mem", asUser{inMemory(t), tc.user})
+			p.accept = cmp.Or(tc.accept, plain)
 			response := p.send(tc.method, p.host+tc.path, tc.form, tc.body)
 			defer func() { _ = response.Body.Close() }()
 			data, _ := io.ReadAll(response.Body)
@@ -55,79 +117,49 @@ func TestUnsupportedRequests(t *testing.T) {
 	}
 }
 
-func TestUnsupportedDefinitions(t *testing.T) {
-	const frame = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: toys.example.org}
-spec:
-  group: example.org
-  scope: Namespaced
-  names: {kind: Toy, plural: toys}
-`
-	version := func(schema string) string {
-		return "  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: " + schema + "}}\n"
-	}
-	cases := map[string]struct{ reason, rest, want string }{
-		"Rules": {
-			reason: "CEL is not evaluated here",
-			rest: version(`{type: object, properties: {spec: {type: object, x-kubernetes-validations: [` +
-				`{rule: "self.a > 1"}], properties: {a: {type: integer}}}}}`),
-			want: "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
-		},
-		"Conversion": {
-			reason: "there is nobody to convert",
-			rest:   version(`{type: object}`) + "  conversion: {strategy: Webhook}\n", want: "conversion webhooks",
-		},
-		"NotStructural": {
-			reason: "the real server wants a type for every field",
-			rest:   version(`{type: object, properties: {spec: {}}}`),
-			want:   "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value",
-		},
-		"NoStorage": {
-			reason: "objects have to be stored in some version",
-			rest:   strings.Replace(version(`{type: object}`), "storage: true", "storage: false", 1),
-			want:   "must have exactly one version marked as storage version",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.UnmarshalStrict([]byte(frame+tc.rest), crd); err != nil {
-				t.Fatal(err)
-			}
-			server := memapi.New()
-			err := server.Define(crd)
-			if err == nil || !strings.Contains(err.Error(), tc.want) ||
-				!strings.Contains(err.Error(), "defining toys.example.org") {
-				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
-			}
-			if err := server.Define(memapi.WithoutRules(crd)...); (err == nil) != (name == "Rules") {
-				t.Errorf("%s: without rules: %v", tc.reason, err)
-			}
-		})
-	}
+// asUser says for whom requests are.
+type asUser struct {
+	*memapi.Server
+	name string
 }
 
-func TestDefinitions(t *testing.T) {
-	cases := map[string]struct {
-		reason, path string
-		want         int
-		fails        string
-	}{
-		"File":    {reason: "a file may have several", path: "testdata/crds.yaml", want: 3},
-		"Folder":  {reason: "a folder is all of its files", path: "testdata", want: 3},
-		"Missing": {reason: "a wrong path is no empty folder", path: "testdata/none.yaml", fails: "testdata/none.yaml"},
-		"Other":   {reason: "so is one without any", path: "doc.go", fails: "doc.go"},
+// RoundTrip sends a request in the name of the user.
+func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u.name != "" {
+		r.Header.Set("Impersonate-User", u.name)
+	}
+	return u.Server.RoundTrip(r)
+}
+
+// What is merely not there is not found, with a word on how to have it; so are foreign paths.
+func TestNotInstalled(t *testing.T) {
+	cases := map[string]struct{ reason, path, want string }{
+		"FlowSchemas": {
+			reason: "the real server has them, and an operator may need them",
+			path:   "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+			want:   "does not serve flowschemas of flowcontrol.apiserver.k8s.io/v1: tell it to with Server.Install",
+		},
+		"Reviews": {
+			reason: "permissions are not looked at", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			want: "does not serve selfsubjectaccessreviews of authorization.k8s.io/v1",
+		},
+		"Foreign": {
+			reason: "nobody has them", path: "/apis/example.org/v1/ghosts",
+			want: "could not find the requested resource",
+		},
+		"Subresource": {
+			reason: "nor that", path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
+			want: "could not find the requested resource",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := memapi.Definitions(tc.path)
-			if len(got) != tc.want || (err == nil) != (tc.fails == "") {
-				t.Errorf("%s: got %d and %v, want %d", tc.reason, len(got), err, tc.want)
-			}
-			if err != nil && !strings.Contains(err.Error(), tc.fails) {
-				t.Errorf("%s: the error %v does not name %q", tc.reason, err, tc.fails)
+			p := newPlayer(t, "http://mem", inMemory(t))
+			response := p.send(http.MethodGet, p.host+tc.path, "", "")
+			defer func() { _ = response.Body.Close() }()
+			data, _ := io.ReadAll(response.Body)
+			if response.StatusCode != http.StatusNotFound || !strings.Contains(string(data), tc.want) {
+				t.Errorf("%s: got %d, want %q: %s", tc.reason, response.StatusCode, tc.want, data)
 			}
 		})
 	}

@@ -18,6 +18,8 @@ type target struct {
 	namespace, name, subresource string
 	// manager is who sends it; managed is who has set which field, by a server-side apply.
 	manager string
+	// partial has the metadata alone answered.
+	partial bool
 	managed any
 	// schema is that of the version asked for, storage that of the stored one; both may be nil.
 	schema, storage *schemas.Version
@@ -47,17 +49,22 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	partial, err := negotiated(r, body)
+	if err != nil {
+		return refuse(r, err), nil
+	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if document, ok := s.discovery(parts); ok {
 		return respond(r, http.StatusOK, document), nil
 	}
 	t, ok := s.route(parts)
 	if !ok {
-		return refuse(r, s.missing(t)), nil
+		return refuse(r, s.missing(t, parts)), nil
 	}
 	if err := t.options(r); err != nil {
 		return refuse(r, err), nil
 	}
+	t.partial = partial
 	response := s.serve(r, t, body)
 	for _, warning := range t.notes.warnings {
 		response.Header.Add("Warning", header(warning))
@@ -82,7 +89,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	case t.name == "":
 		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
 	case r.Method == http.MethodGet:
-		object, err = s.get(t)
+		object, err = s.get(t, r.URL.Query().Get("resourceVersion"))
 	case r.Method == http.MethodPut:
 		object, err = s.update(t, body)
 	case r.Method == http.MethodPatch:
@@ -93,7 +100,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	if err != nil {
 		return refuse(r, err)
 	}
-	return respond(r, code, object)
+	return respond(r, code, t.presented(object))
 }
 
 func (s *Server) remover(r *http.Request, t target, body []byte) (map[string]any, error) {
@@ -118,25 +125,15 @@ func (s *Server) route(parts []string) (target, bool) {
 		return target{}, false
 	}
 	found, ok := s.find(gv, t.Plural)
+	if !ok {
+		return t, false
+	}
 	subresource := t.subresource
 	t = s.target(found, t.namespace, t.name)
 	t.subresource = subresource
 	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
 	whole := !found.Namespaced || t.namespace != "" || t.name == ""
-	return t, ok && status && whole && (found.Namespaced || t.namespace == "")
-}
-
-// missing tells why nothing is served for a path: the real server may well have it.
-func (s *Server) missing(t target) error {
-	d := s.schemas[t.groupResource()]
-	switch {
-	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
-		return notServed()
-	case d == nil && !t.Plain, d != nil && t.subresource != "scale":
-		return notServed() // nor does the real one
-	default:
-		return unsupported("the subresource %s of %s", t.subresource, t.Plural)
-	}
+	return t, status && whole && (found.Namespaced || t.namespace == "")
 }
 
 // parse reads /api/v1/… and /apis/group/version/… Of the resource, it has what the path says. It is not ok for other
@@ -150,7 +147,8 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	default:
 		return target{}, gv, false
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" { // which is one of the namespace itself
+	own := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize") // of the namespace itself
+	if len(parts) > 2 && parts[0] == "namespaces" && !own {
 		t.namespace, parts = parts[1], parts[2:]
 	}
 	t.Resource = Resource{Group: gv.Group, Version: gv.Version, Plural: parts[0]}

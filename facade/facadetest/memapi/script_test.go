@@ -11,6 +11,8 @@ type request struct {
 	method, kind, name, sub string
 	form, body              string
 	query                   string
+	// accept are the forms of the answer, if it is not plain JSON.
+	accept string
 	// version is that of the API, if it is not v1.
 	version string
 	// exact has the words of refusals compared, not only their reasons and fields.

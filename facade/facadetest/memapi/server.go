@@ -23,11 +23,11 @@ func init() {
 //
 // It serves what [Server.Define], [Server.Install] and clients' own definitions tell it, and collects garbage after
 // [Server.CollectGarbage]. Requests for what it does not do get the status 501 and a message with its name: query
-// parameters it does not know, subresources other than the status, tokens of lists. Definitions with rules in CEL or
-// conversion webhooks are refused by Define. It differs from the real server without saying so in these points:
-// built-in kinds are stored as they come, without defaults and validation; a list is never cut into parts, whatever its
-// limit; objects show managedFields from their first server-side apply on, then with all that was before; a namespace
-// that is deleted leaves its objects.
+// parameters it does not know, subresources other than the status, tables, protobuf, impersonation, lists of a former
+// state. Definitions with rules in CEL or conversion webhooks are refused by Define. It differs from the real server
+// without saying so in these points: built-in kinds are stored as they come, without defaults and validation, and do
+// nothing, be they roles, quotas or configurations of webhooks; objects show managedFields from their first server-side
+// apply on, then with all that was before; a namespace need not exist, and one that is deleted leaves its objects.
 type Server struct {
 	mu        sync.Mutex
 	resources []Resource
@@ -41,6 +41,7 @@ type Server struct {
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
 	collector *collector // nil if nothing is collected
+	pages     map[string]page
 }
 
 var _ http.RoundTripper = (*Server)(nil)
@@ -71,35 +72,17 @@ func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// New makes a server with some of the built-in kinds: namespaces, config maps, secrets, events, pods and custom
-// resource definitions; the latter serve what they define.
+// New makes a server with the kinds of [BuiltIn]; custom resource definitions serve what they define.
 func New() *Server {
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
 		schemas: map[schema.GroupResource]*schemas.Definition{},
-		books:   map[merging]*managedfields.FieldManager{},
+		books:   map[merging]*managedfields.FieldManager{}, pages: map[string]page{},
 	}
-	for _, r := range builtIn() {
+	for _, r := range BuiltIn() {
 		s.install(r)
 	}
 	return s
-}
-
-func builtIn() []Resource {
-	core := func(kind, plural, short string, namespaced bool) Resource {
-		return Resource{
-			Version: "v1", Kind: kind, Plural: plural, ShortNames: []string{short}, Namespaced: namespaced, Plain: true,
-		}
-	}
-	pods := core("Pod", "pods", "po", true)
-	pods.StatusSubresource, pods.Categories = true, []string{"all"}
-	namespaces := core("Namespace", "namespaces", "ns", false)
-	namespaces.StatusSubresource = true
-	definitions := definitionsResource
-	return []Resource{
-		namespaces, core("ConfigMap", "configmaps", "cm", true),
-		core("Secret", "secrets", "", true), core("Event", "events", "ev", true), pods, definitions,
-	}
 }
 
 // Install begins to serve a resource, or serves it in another way.

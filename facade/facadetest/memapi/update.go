@@ -38,7 +38,7 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	if uid := metadata["uid"]; uid != nil && uid != metadataOf(before)["uid"] {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, errors.New("precondition failed: UID"))
 	}
-	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.Plain {
+	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.unconditional() {
 		return nil, t.invalid(field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
@@ -54,7 +54,7 @@ func (t target) otherName(name string) error {
 
 // patch changes an object as the form of the patch has it; an apply may make it.
 func (s *Server) patch(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
-	form := r.Header.Get("Content-Type")
+	form := formOf(r)
 	if forms := t.forms(); !slices.Contains(forms, form) {
 		return nil, 0, unknownForm(forms)
 	}
@@ -224,11 +224,16 @@ func tidy(metadata map[string]any) {
 	}
 }
 
-// specified tells whether anything but the metadata and a status of its own has changed.
+// specified tells whether anything but the metadata and a status of its own has changed; of a few built-in kinds, some
+// of the metadata counts as well.
 func (t target) specified(before, object map[string]any) bool {
 	a, b := cloned(before), cloned(object)
+	counted := ""
+	if n, ok := t.native(); ok && t.subresource == "" {
+		counted = n.counts
+	}
 	for _, one := range []map[string]any{a, b} {
-		delete(one, "metadata")
+		one["metadata"] = metadataOf(one)[counted]
 		if t.StatusSubresource {
 			delete(one, "status")
 		}

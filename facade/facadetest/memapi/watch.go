@@ -76,6 +76,9 @@ type stream struct {
 
 func (s *Server) watch(r *http.Request, t target) *http.Response {
 	query := r.URL.Query()
+	if _, err := listOptions(query, true); err != nil {
+		return refuse(r, err)
+	}
 	wanted, err := t.interest(query)
 	if err != nil {
 		return refuse(r, err)
@@ -89,8 +92,8 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 	w.ends = query.Get("sendInitialEvents") == "true"
 	if w.ends || asked == "" || asked == "0" {
 		w.initial = s.matching(t, wanted)
-	} else if w.from, err = strconv.ParseInt(asked, 10, 64); err != nil {
-		return refuse(r, apierrors.NewBadRequest("invalid resource version: "+asked))
+	} else if w.from, err = parseVersion(asked); err != nil {
+		return refuse(r, internal(err))
 	} else if w.from < s.compacted {
 		return refuse(r, apierrors.NewResourceExpired(
 			fmt.Sprintf("too old resource version: %d (%d)", w.from, s.compacted),
@@ -191,7 +194,7 @@ func (w *stream) mark(version int64, annotations map[string]any) error {
 }
 
 func (w *stream) send(kind string, object map[string]any) error {
-	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	data, err := json.Marshal(map[string]any{"type": kind, "object": w.presented(object)})
 	if err != nil {
 		return err
 	}

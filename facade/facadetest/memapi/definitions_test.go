@@ -1,0 +1,89 @@
+package memapi_test
+
+import (
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+func TestUnsupportedDefinitions(t *testing.T) {
+	const frame = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: toys.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Toy, plural: toys}
+`
+	version := func(schema string) string {
+		return "  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: " + schema + "}}\n"
+	}
+	cases := map[string]struct{ reason, rest, want string }{
+		"Rules": {
+			reason: "CEL is not evaluated here",
+			rest: version(`{type: object, properties: {spec: {type: object, x-kubernetes-validations: [` +
+				`{rule: "self.a > 1"}], properties: {a: {type: integer}}}}}`),
+			want: "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
+		},
+		"Conversion": {
+			reason: "there is nobody to convert",
+			rest:   version(`{type: object}`) + "  conversion: {strategy: Webhook}\n", want: "conversion webhooks",
+		},
+		"NotStructural": {
+			reason: "the real server wants a type for every field",
+			rest:   version(`{type: object, properties: {spec: {}}}`),
+			want:   "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value",
+		},
+		"NoStorage": {
+			reason: "objects have to be stored in some version",
+			rest:   strings.Replace(version(`{type: object}`), "storage: true", "storage: false", 1),
+			want:   "must have exactly one version marked as storage version",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := yaml.UnmarshalStrict([]byte(frame+tc.rest), crd); err != nil {
+				t.Fatal(err)
+			}
+			server := memapi.New()
+			err := server.Define(crd)
+			if err == nil || !strings.Contains(err.Error(), tc.want) ||
+				!strings.Contains(err.Error(), "defining toys.example.org") {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+			if err := server.Define(memapi.WithoutRules(crd)...); (err == nil) != (name == "Rules") {
+				t.Errorf("%s: without rules: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	cases := map[string]struct {
+		reason, path string
+		want         int
+		fails        string
+	}{
+		"File":    {reason: "a file may have several", path: "testdata/crds.yaml", want: 3},
+		"Folder":  {reason: "a folder is all of its files", path: "testdata", want: 3},
+		"Missing": {reason: "a wrong path is no empty folder", path: "testdata/none.yaml", fails: "testdata/none.yaml"},
+		"Other":   {reason: "so is one without any", path: "doc.go", fails: "doc.go"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := memapi.Definitions(tc.path)
+			if len(got) != tc.want || (err == nil) != (tc.fails == "") {
+				t.Errorf("%s: got %d and %v, want %d", tc.reason, len(got), err, tc.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%s: the error %v does not name %q", tc.reason, err, tc.fails)
+			}
+		})
+	}
+}

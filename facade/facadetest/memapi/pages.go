@@ -1,0 +1,138 @@
+package memapi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// page is the rest of a list of which a client has got the beginning, as everything was at that time.
+type page struct {
+	of      schema.GroupResource
+	version string
+	rest    []map[string]any
+	counted bool // whether it is told how many there are
+}
+
+// listOptions reads what a list or a watch is to be like, and judges it as the real server does.
+func listOptions(query url.Values, watching bool) (*internalversion.ListOptions, error) {
+	given := &metav1.ListOptions{}
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, given, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	options := &internalversion.ListOptions{
+		Watch: watching, ResourceVersion: given.ResourceVersion, ResourceVersionMatch: given.ResourceVersionMatch,
+		SendInitialEvents: given.SendInitialEvents, Limit: given.Limit, Continue: given.Continue,
+		AllowWatchBookmarks: given.AllowWatchBookmarks, TimeoutSeconds: given.TimeoutSeconds,
+	}
+	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(
+			schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems,
+		)
+	}
+	return options, nil
+}
+
+// reached refuses a read that wants to see more than has happened; the real server waits for it for some seconds.
+func (s *Server) reached(wanted string) error {
+	if wanted == "" {
+		return nil
+	}
+	version, err := parseVersion(wanted)
+	if err != nil {
+		return apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	if version <= s.version {
+		return nil
+	}
+	refused := apierrors.NewTimeoutError(
+		fmt.Sprintf("Too large resource version: %d, current: %d", version, s.version), 1,
+	)
+	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return refused
+}
+
+// parseVersion reads a resource version that a client has sent.
+func parseVersion(text string) (int64, error) {
+	version, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+	}
+	return int64(version), nil
+}
+
+// first is a list, or its beginning if it is to come in parts.
+func (s *Server) first(t target, wanted interest, options *internalversion.ListOptions) (map[string]any, error) {
+	if err := s.reached(options.ResourceVersion); err != nil {
+		return nil, err
+	}
+	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+	if exact && options.ResourceVersion != s.current() {
+		return nil, unsupported("lists of what was before (resourceVersionMatch=Exact): it keeps no former state")
+	}
+	limit := options.Limit
+	if options.ResourceVersion == "0" && !exact {
+		limit = 0 // as whoever is content with any state gets it at once
+	}
+	counted := wanted.labels.Empty() && wanted.fields.Empty()
+	return s.part(t, page{t.groupResource(), s.current(), s.matching(t, wanted), counted}, limit), nil
+}
+
+// following is the part of a list that belongs to a token.
+func (s *Server) following(t target, options *internalversion.ListOptions) (map[string]any, error) {
+	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
+		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+	}
+	name, err := base64.RawURLEncoding.DecodeString(options.Continue)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + err.Error())
+	}
+	rest, known := s.pages[string(name)]
+	switch {
+	case !known || rest.of != t.groupResource():
+		return nil, apierrors.NewBadRequest("invalid continue token: it is not of a list of " + t.Plural)
+	case s.older(rest.version):
+		return nil, apierrors.NewResourceExpired("The provided continue parameter is too old to display a " +
+			"consistent list result. You must start a new list without the continue parameter.")
+	}
+	return s.part(t, rest, options.Limit), nil
+}
+
+// older tells whether nothing is known of that version any more.
+func (s *Server) older(version string) bool {
+	then, _ := strconv.ParseInt(version, 10, 64)
+	return then < s.compacted
+}
+
+// part is a list of as many as the limit says, with a token for the rest.
+func (s *Server) part(t target, p page, limit int64) map[string]any {
+	metadata := map[string]any{"resourceVersion": p.version}
+	if limit > 0 && int64(len(p.rest)) > limit {
+		rest := p
+		rest.rest = p.rest[limit:]
+		p.rest = p.rest[:limit]
+		name := fmt.Sprintf("page-%d", len(s.pages)+1)
+		s.pages[name] = rest
+		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
+		if p.counted {
+			metadata["remainingItemCount"] = int64(len(rest.rest))
+		}
+	}
+	items := []any{}
+	for _, object := range p.rest {
+		items = append(items, t.shown(object))
+	}
+	return map[string]any{
+		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items, "metadata": metadata,
+	}
+}

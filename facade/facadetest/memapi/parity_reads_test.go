@@ -1,0 +1,116 @@
+package memapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// part is one of the answers to a list that comes in several.
+type part struct {
+	Code      int
+	Names     []string
+	Remaining *int64
+	More      bool
+}
+
+// playParts lists what both servers have been given, in parts, while it is being changed.
+func playParts(t *testing.T, genuine, own *player) {
+	create := func(name string) {
+		for _, p := range []*player{genuine, own} {
+			p.play(request{
+				method: http.MethodPost, kind: widgets, form: plain,
+				body: object(widgets, name, `,"labels":{"part":"1"}`, content(widgets, "x")),
+			})
+		}
+	}
+	for i := range 5 {
+		create(fmt.Sprintf("part-%d", 2*i))
+	}
+	for number, query := range []string{
+		"limit=2", "limit=2&labelSelector=part%3D1", "limit=5&labelSelector=part%3D1",
+		"limit=2&labelSelector=part%3D1&resourceVersion=0",
+	} {
+		parts := func(p *player) (all []part) {
+			for token := ""; ; {
+				one, next := p.part(query + "&continue=" + url.QueryEscape(token))
+				all, token = append(all, one), next
+				if token == "" || len(all) > 100 {
+					return all
+				}
+			}
+		}
+		create(fmt.Sprintf("part-%d", 2*number+1))
+		want, got := parts(genuine), parts(own)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("a list by %s: -real, +memory:\n%s", query, d)
+		}
+		t.Logf("%d parts by %s", len(want), query)
+	}
+	// What is made after the first part is not in the others.
+	var tokens [2]string
+	for i, p := range []*player{genuine, own} {
+		_, tokens[i] = p.part("limit=2&labelSelector=part%3D1")
+	}
+	create("part-7x")
+	var rest [2]part
+	for i, p := range []*player{genuine, own} {
+		rest[i], _ = p.part("limit=100&labelSelector=part%3D1&continue=" + url.QueryEscape(tokens[i]))
+	}
+	if d := cmp.Diff(rest[0], rest[1]); d != "" {
+		t.Errorf("the rest of a list: -real, +memory:\n%s", d)
+	}
+}
+
+func (p *player) part(query string) (one part, token string) {
+	p.t.Helper()
+	response := p.send(http.MethodGet, p.url(widgets, "", "", "", query), "", "")
+	defer func() { _ = response.Body.Close() }()
+	var list struct {
+		Metadata struct {
+			Continue           string
+			RemainingItemCount *int64
+		}
+		Items []struct{ Metadata struct{ Name string } }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		p.t.Fatal(err)
+	}
+	one = part{
+		Code: response.StatusCode, Remaining: list.Metadata.RemainingItemCount, More: list.Metadata.Continue != "",
+	}
+	for _, item := range list.Items {
+		name := item.Metadata.Name
+		if made, ok := strings.CutPrefix(name, "g-"); ok {
+			name = fmt.Sprintf("g- and %d more", len(made))
+		}
+		one.Names = append(one.Names, name)
+	}
+	return one, list.Metadata.Continue
+}
+
+// playMetadata watches the metadata alone.
+func playMetadata(t *testing.T, genuine, own *player) {
+	seen := func(p *player) []outcome {
+		from := p.version(gadgets)
+		create := func(name string) {
+			body := object(gadgets, name, "", content(gadgets, "x"))
+			p.play(request{method: http.MethodPost, kind: gadgets, form: plain, body: body})
+		}
+		create("meta")
+		p.play(request{method: http.MethodDelete, kind: gadgets, name: "meta"})
+		create("meta-end")
+		p.accept = partialObject
+		defer func() { p.accept = plain }()
+		return p.events(gadgets, "resourceVersion="+from, "meta-end")
+	}
+	want, got := seen(genuine), seen(own)
+	if d := cmp.Diff(want, got); d != "" || len(want) != 2 {
+		t.Errorf("%d events with metadata alone: -real, +memory:\n%s", len(want), d)
+	}
+}

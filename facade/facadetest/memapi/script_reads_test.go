@@ -1,0 +1,42 @@
+package memapi_test
+
+// The forms of answers that clients ask for who want no more than the metadata.
+const (
+	partialObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	partialList   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
+// reads is what is to be tried of the options of reads, and of the forms of answers.
+func reads() []request {
+	var all []request
+	for _, kind := range []string{gizmos, configmaps} {
+		list := func(query string) { all = append(all, request{method: "GET", kind: kind, query: query, exact: true}) }
+		form := func(method, name, sub, form, body, accept string) {
+			all = append(all, request{
+				method: method, kind: kind, name: name, sub: sub, form: form, body: body, accept: accept, exact: true,
+			})
+		}
+		for _, query := range []string{
+			"resourceVersion=0", "resourceVersion=0&resourceVersionMatch=NotOlderThan", "resourceVersionMatch=Exact",
+			"resourceVersion=0&resourceVersionMatch=Exact", "resourceVersion=1&resourceVersionMatch=Whatever",
+			"resourceVersion=x", "resourceVersion=-1", "sendInitialEvents=true", "limit=x", "continue=x",
+			"watch=true&sendInitialEvents=true", "watch=true&resourceVersionMatch=NotOlderThan&resourceVersion=0",
+			"watch=true&resourceVersionMatch=Exact&resourceVersion=1&sendInitialEvents=true",
+			"watch=true&resourceVersion=x", "labelSelector=a%20b", "fieldSelector=spec.nothing%3Dx",
+		} {
+			list(query)
+		}
+		all = append(all, request{method: "GET", kind: kind, name: "nobody", query: "resourceVersion=x", exact: true})
+		made := object(kind, "meta", `,"labels":{"m":"1"}`, content(kind, "x"))
+		form("POST", "", "", plain+"; charset=utf-8", made, "")
+		form("PATCH", "meta", "", merging+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
+		form("GET", "meta", "", "", "", partialObject)
+		form("GET", "meta", "", "", "", "*/*")
+		form("GET", "nobody", "", "", "", partialObject)
+		form("GET", "", "", "", "", partialList)
+		form("PATCH", "meta", "", merging, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
+		form("DELETE", "meta", "", "", "", partialObject)
+	}
+	// The real server waits some seconds for it, and tells its own version.
+	return append(all, request{method: "GET", kind: gizmos, query: "resourceVersion=99999999999"})
+}
