@@ -21,6 +21,7 @@ import (
 
 // What is worth a line, and at which level, depends on how often it happens, and on who would be called again.
 func TestLoggingByFamily(t *testing.T) {
+	awaited := progress.Wait{Child: "ConfigMap a", Until: time.Now().Add(time.Hour)}
 	denied := apierrors.NewForbidden(schema.GroupResource{}, "x", errBoo)
 	tests := map[string]struct {
 		reason  string
@@ -61,6 +62,15 @@ func TestLoggingByFamily(t *testing.T) {
 		"PendingForGood": {
 			"it will not wait any more", handlers.Handler{},
 			execution.Outcome{Final: true, Err: &execution.PendingError{}}, "Handler failed for good", nil,
+		},
+		"Awaiting": {
+			"the child is known", handlers.Handler{}, execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
+			"Handler waits for a child", 0.0,
+		},
+		"AwaitingForGood": {
+			"the time is over", handlers.Handler{},
+			execution.Outcome{Final: true, Err: &execution.PendingError{Awaited: awaited}},
+			"Handler failed for good", nil,
 		},
 		"NoObjection": {
 			"most requests are fine", handlers.Handler{Family: handlers.Admitting}, execution.Outcome{Final: true},

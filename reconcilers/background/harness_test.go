@@ -3,6 +3,7 @@ package background_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,12 +32,16 @@ type world struct {
 	refuse  []error // by the next writes
 	journal []string
 	said    []string
+	// answers are those to the next writes, which change nothing then.
+	answers []patching.Result
 }
 
-func newWorld(t *testing.T, own ...*handlers.Handler) *world { return newPatientWorld(t, 0, own...) }
+func newWorld(t *testing.T, own ...*handlers.Handler) *world {
+	return newWorldWith(t, background.Settings{}, own...)
+}
 
-// newPatientWorld gives its handlers so long to end at the first word.
-func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.Handler) *world {
+// newWorldWith completes the settings.
+func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.Handler) *world {
 	w := &world{
 		t: t, began: time.Now(),
 		Supervisor: &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}},
@@ -45,15 +50,20 @@ func newPatientWorld(t *testing.T, instantExit time.Duration, own ...*handlers.H
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{},
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
 	}
-	w.Begin(background.Settings{
-		Handlers: made(own...), Writer: w, WriteTimeout: time.Second, Backoff: 7 * time.Second,
-		InstantExit: instantExit,
-		Log: logkeys.Unique(t, funcr.New(func(_, line string) {
-			w.mu.Lock()
-			w.said = append(w.said, line)
-			w.mu.Unlock()
-		}, funcr.Options{})),
-	}, w)
+	settings.Handlers, settings.Writer, settings.WriteTimeout = made(own...), w, time.Second
+	settings.Backoff = 7 * time.Second
+	settings.Log = logkeys.Unique(t, funcr.New(func(_, line string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.said = append(w.said, line)
+		switch {
+		case strings.Contains(line, "its object waits for it"):
+			w.journal = append(w.journal, w.at()+"reminded")
+		case strings.Contains(line, "abandoning it"):
+			w.journal = append(w.journal, w.at()+"abandoned")
+		}
+	}, funcr.Options{}))
+	w.Begin(settings, w)
 	t.Cleanup(func() { w.End(background.Exiting) })
 	return w
 }
@@ -92,6 +102,11 @@ func (w *world) ApplyRetrying(
 			return patching.Result{}, err
 		}
 	}
+	if len(w.answers) > 0 {
+		answer := w.answers[0]
+		w.answers = w.answers[1:]
+		return answer, nil
+	}
 	changed, err := patch.ApplyTo(target.Body)
 	if err == nil {
 		w.body = changed
@@ -111,12 +126,10 @@ func (w *world) note(what string) {
 // attend looks at the object, as a pass does.
 func (w *world) attend() (holds bool) {
 	w.t.Helper()
-	w.mu.Lock()
-	body := w.body
-	w.mu.Unlock()
-	holds, _, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
-	if err != nil {
-		w.t.Error(err)
+	body := w.Latest(types.NamespacedName{}, "")
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
+	if err != nil || busy {
+		w.t.Errorf("busy: %v, error: %v; an object that lives waits for nobody", busy, err)
 	}
 	return holds
 }

@@ -40,8 +40,9 @@ func TestInstantExit(t *testing.T) {
 					}
 					return nil
 				}
-				w = newPatientWorld(
-					t, tc.patience, spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
+				w = newWorldWith(
+					t, background.Settings{InstantExit: tc.patience},
+					spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
 				w.attend()
 				w.want(0, "0s call 0")

@@ -14,9 +14,7 @@ import (
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
-		if t.running && !t.released {
-			t.hasten(t.reason &^ was)
-		}
+		t.hasten(t.reason &^ was)
 		return
 	}
 	t.reason = reason
@@ -31,13 +29,15 @@ func (t *task) stop(reason Reason) {
 // hasten shortens the stages of stopping for another reason: an exiting or pausing operator waits for a shorter time.
 // The caller holds the lock.
 func (t *task) hasten(reason Reason) {
-	pausedTick := t.reason&Pausing != 0 && !t.background().Daemon
-	switch {
-	case reason&Exiting != 0 && (t.cancelDue || pausedTick):
-		t.cancelContext()
-	case reason&Pausing != 0 && t.cancelDue && pausedTick:
+	switch tick := !t.background().Daemon; {
+	case reason&Exiting != 0:
+		if t.cancelDue || tick && t.reason&Pausing != 0 {
+			t.cancelContext()
+		}
+	case reason&Pausing == 0 || !t.cancelDue: // the stages that are to come know of the reason
+	case tick:
 		time.AfterFunc(t.pauseTimeout(), t.whileRunning(t.cancelContext))
-	case reason&Pausing != 0 && t.cancelDue:
+	default:
 		t.cancelContext()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -52,11 +53,7 @@ func (s *Supervisor) superviseDeletion(
 		o.stop(Deleted)
 		busy = o.anyRunning()
 	}
-	holds = busy
-	for _, h := range own {
-		if holds {
-			break
-		}
+	holds = busy || slices.ContainsFunc(own, func(h *adapters.Handler) bool {
 		matches, err := h.Matches(ctx, c)
 		if err != nil {
 			logf.FromContext(ctx).Error(
@@ -64,19 +61,14 @@ func (s *Supervisor) superviseDeletion(
 				"handler", h.Description.ID,
 			)
 		}
-		holds = err == nil && matches && (o == nil || !o.isDoneUnlocked(h.Description.ID))
-	}
+		return matches && (o == nil || !o.isDoneUnlocked(h.Description.ID))
+	})
 	return holds, busy
 }
 
 // anyIdle tells whether any handler waits for its object to be idle.
 func anyIdle(all []*adapters.Handler) bool {
-	for _, h := range all {
-		if h.Description.Background.Idle > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(h *adapters.Handler) bool { return h.Description.Background.Idle > 0 })
 }
 
 // noteChange restarts the idle time of timers if the essence of the object has changed.
@@ -121,10 +113,7 @@ func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (h
 }
 
 func among(list []*adapters.Handler, h *adapters.Handler) bool {
-	for _, other := range list {
-		if other.Description.ID == h.Description.ID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(other *adapters.Handler) bool {
+		return other.Description.ID == h.Description.ID
+	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -51,6 +53,24 @@ func TestFailuresInTheBackground(t *testing.T) {
 		}
 	}
 }
+
+// A function that cannot be called with its object as it is waits for another object; no limit of attempts counts that.
+func TestBlockedInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		undecodable := func(context.Context, *handlers.Call) error { return undecodable{errors.New("no number")} }
+		h := spawning(&w, handlers.Background{Daemon: true}, undecodable, undecodable, succeed)
+		h.Policy.Retries = ptr.To(1)
+		w = newWorld(t, h)
+		w.attend()
+		w.want(10*time.Minute, "0s call 0", "1m0s call 0", "2m0s call 0", "2m0s look")
+	})
+}
+
+// undecodable is what a typed handler says of an object that does not decode.
+type undecodable struct{ error }
+
+func (undecodable) Undecodable() bool { return true }
 
 // What a handler wrote is written as soon as that works; what is refused for good is lost, and said.
 func TestWritesInTheBackground(t *testing.T) {

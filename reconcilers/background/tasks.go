@@ -105,6 +105,7 @@ func (t *task) initialDelay() time.Duration {
 	delay, err := t.background().InitialDelay(body)
 	if err != nil {
 		t.log().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.Stack(err)...)
+		return 0
 	}
 	return max(delay, 0)
 }

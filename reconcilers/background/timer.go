@@ -16,7 +16,7 @@ func (o *objectTasks) fire(id string) {
 	t := o.task(id)
 	now := time.Now()
 	switch {
-	case t == nil || t.running || t.reason != 0 || t.due.IsZero():
+	case t == nil || t.due.IsZero(): // or it runs already
 		return
 	case t.next().After(now):
 		t.enqueue(now)
@@ -28,10 +28,8 @@ func (o *objectTasks) fire(id string) {
 
 // next gives the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
 func (t *task) next() time.Time {
-	if idle := t.background().Idle; idle > 0 {
-		if rested := t.object.reset.Add(idle); rested.After(t.due) {
-			return rested
-		}
+	if rested := t.object.reset.Add(t.background().Idle); rested.After(t.due) {
+		return rested
 	}
 	return t.due
 }
@@ -98,10 +96,10 @@ func (t *task) awaitChange(called, now time.Time) {
 // wakeIdle schedules a timer without an interval after a change. Kopf polls for changes in steps of the idle time; so
 // the next tick is at the end of such a step. The caller holds the lock.
 func (t *task) wakeIdle() {
-	idle := t.background().Idle
-	if t.background().Daemon || t.running || !t.due.IsZero() || t.ended.IsZero() || idle <= 0 {
+	if t.ended.IsZero() {
 		return
 	}
+	idle := t.background().Idle
 	since := max(0, t.object.reset.Sub(t.ended))
 	t.startAnew(t.ended.Add(since + (idle-since%idle)%idle))
 	t.ended = time.Time{}
@@ -114,8 +112,5 @@ func pause(b *handlers.Background, called, now time.Time) time.Duration {
 	if b.Sharp {
 		interval -= now.Sub(called) % b.Interval
 	}
-	if b.Jitter > 0 {
-		interval += time.Duration(rand.Float64() * b.Jitter * float64(b.Interval))
-	}
-	return interval
+	return interval + time.Duration(rand.Float64()*b.Jitter*float64(b.Interval))
 }

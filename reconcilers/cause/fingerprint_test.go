@@ -1,6 +1,7 @@
 package cause_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -63,5 +64,26 @@ func TestFingerprint(t *testing.T) {
 				)
 			}
 		})
+	}
+}
+
+// TestFingerprintOfCauses shows when a cause is another one: by its reason, or by what the object has become.
+func TestFingerprintOfCauses(t *testing.T) {
+	essence := func(value any) map[string]any { return map[string]any{"spec": map[string]any{"a": value}} }
+	one := &cause.Cause{Reason: cause.Update, New: essence(int64(1))}
+	for name, tc := range map[string]struct {
+		reason string
+		other  *cause.Cause
+		same   bool
+	}{
+		"Same":    {"the change goes on", &cause.Cause{Reason: cause.Update, New: essence(int64(1))}, true},
+		"Status":  {"it is no part of it", &cause.Cause{Reason: cause.Update, New: one.New, Body: one.New}, true},
+		"Reason":  {"it is deleted by now", &cause.Cause{Reason: cause.Delete, New: one.New}, false},
+		"Essence": {"it was changed again", &cause.Cause{Reason: cause.Update, New: essence(int64(2))}, false},
+		"NoJSON":  {"it is not known", &cause.Cause{Reason: cause.Update, New: essence(math.NaN())}, false},
+	} {
+		if same := one.Fingerprint() == tc.other.Fingerprint(); same != tc.same {
+			t.Errorf("%s: %s: the same: %v", name, tc.reason, same)
+		}
 	}
 }

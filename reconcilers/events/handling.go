@@ -94,7 +94,7 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
 	for _, handler := range h.Handlers {
 		if ctx.Err() != nil || h.Open != nil && !h.Open() {
-			break
+			return attempts
 		}
 		// Matching one handler at a time keeps the error of one filter from the other handlers.
 		switch matches, err := handler.Matches(ctx, c); {

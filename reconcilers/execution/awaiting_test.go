@@ -17,7 +17,7 @@ func TestAwaiting(t *testing.T) {
 	wait := execution.PendingError{
 		Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: at.Add(time.Hour)},
 	}
-	limit := 10 * time.Minute
+	limit, left := 10*time.Minute, 6*time.Minute
 	for name, c := range map[string]struct {
 		reason  string
 		then    execution.Outcome
@@ -30,6 +30,12 @@ func TestAwaiting(t *testing.T) {
 		"a limit": {
 			"the handler may not be called later",
 			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.Await(&wait), true, 0, limit, "ConfigMap a",
+		},
+		"the rest of a limit": {
+			"it has waited before",
+			execution.Limits{
+				Policy: handlers.Policy{Timeout: &limit}, Runtime: limit - left,
+			}.Await(&wait), true, 0, left, "ConfigMap a",
 		},
 		"an error": {
 			"the time of the wait goes on, but the handler sleeps for its error",
@@ -65,5 +71,22 @@ func TestAwaiting(t *testing.T) {
 				t.Error("who is awake is due, and its record says what it did")
 			}
 		})
+	}
+}
+
+// A wait that has no time of its own, as that of a sub-handler, does not go on after an error; nor does one that is
+// over.
+func TestErrorsEndWaits(t *testing.T) {
+	for reason, until := range map[string]time.Time{"no time": {}, "its time is over": at(0)} {
+		state := restore(t, nil, []string{"h"}, []string{"h"}, "create")
+		if state.Handler("h").Awaits() {
+			t.Error("a handler that was not called yet waits for nothing")
+		}
+		wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: until}}
+		conclude(t, state, "h", execution.Limits{}.Await(&wait), at(0))
+		conclude(t, state, "h", execution.Limits{}.Judge(errBoo), at(1))
+		if h := state.Handler("h"); h.Awaits() || h.Record().Awaited != nil || h.Account().Waited.Child != "" {
+			t.Errorf("%s: got %+v", reason, h.Record())
+		}
 	}
 }

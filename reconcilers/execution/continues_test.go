@@ -1,12 +1,14 @@
 package execution_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -48,6 +50,22 @@ func TestContinues(t *testing.T) {
 				t.Errorf("%s: got %t, %v", tc.reason, got, err)
 			}
 		})
+	}
+}
+
+// The records of sub-handlers count as well.
+func TestContinuesFromSubHandlers(t *testing.T) {
+	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
+	declare(t, state, nil, "fn/sub", handlers.Policy{}, "fn")
+	for id, want := range map[string]bool{"fn/sub": false, "fn/of-another": true} {
+		got, err := state.Continues(fetching(records{id: {Retries: ptr.To(int64(1))}}))
+		if got != want || err != nil {
+			t.Errorf("somebody has called %s: got %v, error %v", id, got, err)
+		}
+	}
+	broken := func(string) (*progress.Record, error) { return nil, errBoo }
+	if got, err := state.Continues(broken); got || !errors.Is(err, errBoo) {
+		t.Errorf("what cannot be read is unknown: got %v, error %v", got, err)
 	}
 }
 

@@ -268,6 +268,18 @@ func TestLimitsJudge(t *testing.T) {
 	}
 }
 
+// What users' errors say of themselves may panic; that is a failure like others, and no later one.
+func TestContain(t *testing.T) {
+	limits := execution.Limits{ID: "fn", Backoff: time.Minute}
+	if got := limits.Contain(func() execution.Outcome { return limits.Judge(errBoo) }); !errors.Is(got.Err, errBoo) {
+		t.Errorf("got %+v, want the judgement", got)
+	}
+	got := limits.Contain(func() execution.Outcome { panic("bad") })
+	if got.Final || got.Err == nil || got.Delay == nil || *got.Delay != time.Minute {
+		t.Errorf("got %+v, want another attempt after the backoff", got)
+	}
+}
+
 func TestLimitErrorsKeepTheirReason(t *testing.T) {
 	once := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
 	late := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: ptr.To(time.Second)}}

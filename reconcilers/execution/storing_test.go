@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -104,6 +105,31 @@ func TestWritten(t *testing.T) {
 	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
 	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
 		t.Errorf("only what has changed since is written: %v, error %v", to.stored, err)
+	}
+}
+
+// Sub-handlers that need no records any more do not keep those after them from theirs.
+func TestStoreGoesOn(t *testing.T) {
+	held := records{"fn/a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}, "old": {Purpose: ptr.To("delete")}}
+	state := restore(t, held, []string{"old", "fn"}, []string{"fn"}, "create")
+	state.Compact = true
+	for _, id := range []string{"fn/a", "fn/b"} {
+		declare(t, state, held, id, handlers.Policy{}, "fn")
+	}
+	conclude(t, state, "fn/a", execution.Outcome{Final: true}, epoch)
+	conclude(t, state, "fn/b", execution.Outcome{Final: true, Err: errBoo}, epoch)
+	to := &ledger{}
+	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"fn/a"}, to.purged) ||
+		!cmp.Equal([]string{"fn", "fn/b"}, to.stored) {
+		t.Errorf("got %+v, error %v", to, err)
+	}
+	if err := state.Store(&panicking{}, nil, nil); err == nil || !strings.Contains(err.Error(), `"fn/a"`) {
+		t.Errorf("a storage that panics fails: got the error %v", err)
+	}
+	state.Written()
+	again := &ledger{}
+	if err := state.Store(again, nil, nil); err != nil || again.stored != nil || again.purged != nil {
+		t.Errorf("what is written is not written again: %+v, error %v", again, err)
 	}
 }
 

@@ -192,6 +192,19 @@ func TestSubHandlersThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A handler that was called, or of which the object knows, has its place.
+func TestTried(t *testing.T) {
+	held := records{"a": {Retries: ptr.To(int64(0))}, "b": {Retries: ptr.To(int64(1))}}
+	state := restore(t, held, []string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}, "create")
+	wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: at(60)}}
+	conclude(t, state, "d", execution.Limits{}.Await(&wait), epoch)
+	for id, want := range map[string]bool{"a": true, "b": true, "c": false, "d": true} {
+		if got := state.Handler(id).Tried(); got != want {
+			t.Errorf("handler %s: got %v", id, got)
+		}
+	}
+}
+
 func TestReleaseBeginsTheTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -271,6 +284,20 @@ func TestPurgeGoesOn(t *testing.T) {
 	to := &panicking{}
 	if err := state.Purge(to, nil, nil); err == nil || !strings.Contains(err.Error(), `"a"`) || len(to.purged) != 2 {
 		t.Errorf("the first error counts, and all are tried: %v, %v", err, to.purged)
+	}
+}
+
+// The record of a handler refers to sub-handlers of former calls as well: their records are purged with its own.
+func TestSubrefsOfFormerCalls(t *testing.T) {
+	held := records{
+		"fn": {Subrefs: []string{"fn/former", "fn/present"}}, "fn/present": {Retries: ptr.To(int64(1))},
+	}
+	state := restore(t, held, []string{"fn"}, []string{"fn"}, "create")
+	for _, id := range []string{"fn/present", "fn/new"} {
+		declare(t, state, held, id, handlers.Policy{}, "fn")
+	}
+	if d := cmp.Diff([]string{"fn/former", "fn/present"}, state.Records()["fn"].Subrefs); d != "" {
+		t.Errorf("the new one has no record yet: -want, +got:\n%s", d)
 	}
 }
 

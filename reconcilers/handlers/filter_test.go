@@ -83,6 +83,8 @@ func TestView(t *testing.T) {
 		}, New: object{"spec": object{"a": object{"x": "2"}, "b": "3"}},
 	})
 	created := cause.Detect(cause.Observation{Body: object{}, New: object{"spec": object{"a": "x"}}})
+	veiled := *c
+	veiled.Veiled = []diff.Path{{"spec", "a", "x"}}
 	tests := map[string]struct {
 		reason      string
 		cause       *cause.Cause
@@ -101,6 +103,11 @@ func TestView(t *testing.T) {
 		"Leaf": {
 			reason: "at the field itself, the path is empty", cause: c, field: diff.Path{"spec", "b"},
 			before: "2", now: "3", changes: diff.Diff{{Op: diff.Change, Old: "2", New: "3"}},
+		},
+		"Veiled": {
+			reason: "what is not remembered is not shown as a change, other values are", cause: &veiled,
+			field: diff.Path{"spec", "a"}, before: object{"x": "1"}, now: object{"x": "2"},
+			changes: diff.Diff{{Op: diff.Change, Path: diff.Path{"x"}}},
 		},
 		"Nowhere": {reason: "an absent field has no values and no changes", cause: c, field: diff.Path{"spec", "z"}},
 		"Created": {

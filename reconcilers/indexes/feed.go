@@ -54,7 +54,7 @@ func (x *Indexer) BeginAlone(
 	ctx context.Context, own []*adapters.Handler, backoff time.Duration, log logr.Logger, filled func(),
 ) *Feed {
 	for ctx.Err() == nil {
-		other := x.latest.Load()
+		other := x.latest.Load() // without the lock: that is held as long as an index function runs
 		if other == nil {
 			if f := x.beginFirst(own, backoff, log); f != nil {
 				return f

@@ -181,3 +181,26 @@ func TestBeginAlone(t *testing.T) {
 		})
 	}
 }
+
+// An index function may take its time, and an operator that stands by has to end meanwhile if it is told to.
+func TestBeginAloneBesideASlowFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			time.Sleep(time.Hour)
+			return nil, false, nil
+		})
+		f := newFed()
+		f.own = []*adapters.Handler{adapters.New(h, nil)}
+		f.play("A begin")
+		go f.play("A a1")
+		time.Sleep(time.Minute)
+		defer time.Sleep(time.Hour) // until the function has ended
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		feed := f.x.BeginAlone(ctx, f.own, 0, logr.Discard(), func() {})
+		if took := time.Since(begun); feed != nil || took > time.Minute {
+			t.Errorf("it begins: %v, and has waited for %s", feed != nil, took)
+		}
+	})
+}

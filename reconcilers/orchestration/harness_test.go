@@ -37,7 +37,11 @@ type cluster struct {
 	fails   error                   // the answer instead of it
 	lingers chan struct{}           // services do not end before that, if there is one
 	journal []string
+	causes  []error // why services had to end
 	said    []string
+
+	rounds     int                  // how often it was announced what is about to run
+	unanswered []discovery.Selector // as announced last
 }
 
 // begin serves the registrations in the test's bubble, and waits for what follows at once.
@@ -98,7 +102,9 @@ func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceLis
 	return c.list, nil
 }
 
-func (*cluster) Announce(context.Context, []orchestration.Assignment, []discovery.Selector) {}
+func (c *cluster) Announce(_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector) {
+	c.change(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
+}
 
 func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
 	status := ""
@@ -110,6 +116,7 @@ func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
 	c.write("begin %s%s %s", a.Resource.Plural, status, idsOf(a))
 	<-ctx.Done()
 	c.change(func() {
+		c.causes = append(c.causes, context.Cause(ctx))
 		c.running = slices.DeleteFunc(c.running, func(one string) bool {
 			return one == r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)
 		})
@@ -234,4 +241,23 @@ func explain(t *testing.T, reason string) {
 	if t.Failed() {
 		t.Log("the reason of this case:", reason)
 	}
+}
+
+func (c *cluster) wantUnanswered(when string, want ...string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var got []string
+	for _, s := range c.unanswered {
+		got = append(got, s.String())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		c.t.Errorf("%s: nothing is known of: -want, +got:\n%s", when, d)
+	}
+}
+
+func (c *cluster) roundsSoFar() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rounds
 }

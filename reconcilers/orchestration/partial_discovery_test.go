@@ -155,11 +155,13 @@ func TestUnreachableServer(t *testing.T) {
 		if got := said(c); !strings.Contains(got, "Cannot ask the API server") || strings.Contains(got, "CRD") {
 			t.Errorf("nobody answers: %q", got)
 		}
+		c.wantUnanswered("nobody answers", "example.org/v1 widgets")
 		c.change(func() { c.fails = nil })
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if got := said(c); !strings.Contains(got, "install its CRD") {
 			t.Errorf("the server answers, and has no such resource: %q", got)
 		}
+		c.wantUnanswered("that there is no such resource is an answer")
 	})
 }

@@ -63,6 +63,15 @@ func TestWideSelections(t *testing.T) {
 			},
 			[]string{"cats.org/v1 lions a d", "cats.org/v2 tigers a", "example.org/v1 widgets c"},
 		},
+		"NextToAllOfAVersion": {
+			"what names one resource decides about it, even if all of another version were asked for before",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "cats.org/v2", "*"), "a"),
+					to(spelling(t, "lions.cats.org"), "b"),
+					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "c")}
+			},
+			[]string{"cats.org/v1 lions a b c", "cats.org/v2 tigers a"},
+		},
 		"Function": {
 			"it sees all versions, and a resource is handled in one",
 			func(*testing.T) []orchestration.Registration {

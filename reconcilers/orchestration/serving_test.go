@@ -3,6 +3,7 @@ package orchestration_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,9 @@ func TestServing(t *testing.T) {
 			list:   discoverytest.Served(without("widgets")),
 			play: func(c *cluster) {
 				c.want("one of two", "begin clusters b")
+				if said := c.said[0]; !strings.Contains(said, `"handlers"=["a"]`) {
+					c.t.Errorf("the handlers that wait, and no others, are named: %s", said)
+				}
 				c.wantSaid("the other is missing", 1)
 				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
 				c.wantSaid("it is missing still", 0)

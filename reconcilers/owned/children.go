@@ -84,19 +84,22 @@ func (c *Children) owner(uid types.UID) *owner {
 }
 
 // tidy drops an owner of which nothing is known.
-func (c *Children) tidy(uid types.UID) {
-	if known := c.owners[uid]; known != nil && known.route == nil && len(known.children) == 0 {
+func (c *Children) tidy(uid types.UID, known *owner) {
+	if known.route == nil && len(known.children) == 0 {
 		delete(c.owners, uid)
 	}
 }
 
-// ownersOf are the uids of the owners of an object.
+// ownersOf are the uids of the owners of an object, each of them once.
 func (c *Children) ownersOf(object *unstructured.Unstructured) (all []types.UID) {
+	held := []types.UID{types.UID(object.GetLabels()[c.Label])}
 	for _, reference := range object.GetOwnerReferences() {
-		all = append(all, reference.UID)
+		held = append(held, reference.UID)
 	}
-	if held := types.UID(object.GetLabels()[c.Label]); held != "" && !slices.Contains(all, held) {
-		all = append(all, held)
+	for _, uid := range held {
+		if uid != "" && !slices.Contains(all, uid) {
+			all = append(all, uid)
+		}
 	}
 	return all
 }
@@ -162,7 +165,7 @@ func (c *Children) part(uid types.UID, known *owner) {
 			delete(known.children, child)
 		}
 	}
-	c.tidy(uid)
+	c.tidy(uid, known)
 }
 
 // tends tells whether any handler is told of children from there.

@@ -71,30 +71,12 @@ type Result struct {
 // does to the owner is written when it has returned. Then children are repaired.
 func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result) {
 	result.Body = body
-	uid := types.UID(patching.UIDOf(body))
 	for _, handler := range h.Handlers {
-		if handler.Description.Call == nil {
-			continue
-		}
-		for _, one := range h.Children.pending(uid, handler.Description) {
-			if wait := one.account.Until.Sub(now()); wait > 0 {
-				result.postpone(wait)
-				continue
-			}
-			if ctx.Err() != nil || h.Open != nil && !h.Open() || result.Body == nil || result.Released {
-				break
-			}
-			if !h.matches(ctx, handler, result.Body) {
-				break
-			}
-			if h.wants(ctx, handler, one) {
-				h.tell(ctx, handler, one, &result)
-			} else {
-				h.Children.told(uid, handler.Description, one)
-			}
+		if handler.Description.Call != nil {
+			h.tellAll(ctx, handler, &result)
 		}
 	}
-	if result.Body != nil && !result.Released && ctx.Err() == nil && (h.Open == nil || h.Open()) {
+	if h.goesOn(ctx, result) {
 		if again := h.Children.Repairer.Repair(ctx, result.Body, h.Events); again != nil {
 			result.postpone(*again)
 		}
@@ -105,10 +87,35 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 	return result
 }
 
-func (r *Result) postpone(delay time.Duration) {
-	if r.After == nil || delay < *r.After {
-		r.After = &delay
+// tellAll calls the handler for the children that are not as it knows them.
+func (h *Handling) tellAll(ctx context.Context, handler *adapters.Handler, result *Result) {
+	uid := types.UID(patching.UIDOf(result.Body))
+	for _, one := range h.Children.pending(uid, handler.Description) {
+		if wait := one.account.Until.Sub(now()); wait > 0 {
+			result.postpone(wait)
+			continue
+		}
+		if !h.goesOn(ctx, *result) || !h.matches(ctx, handler, result.Body) {
+			return
+		}
+		if h.wants(ctx, handler, one) {
+			h.tell(ctx, handler, one, result)
+		} else {
+			h.Children.told(uid, handler.Description, one)
+		}
 	}
+}
+
+// goesOn tells whether anything more may begin for the owner.
+func (h *Handling) goesOn(ctx context.Context, result Result) bool {
+	return !result.Released && ctx.Err() == nil && (h.Open == nil || h.Open())
+}
+
+func (r *Result) postpone(delay time.Duration) {
+	if r.After != nil {
+		delay = min(delay, *r.After)
+	}
+	r.After = &delay
 }
 
 // matches asks the filters of the handler about the owner.
@@ -118,7 +125,7 @@ func (h *Handling) matches(ctx context.Context, handler *adapters.Handler, body 
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not telling it of children",
 			append(panics.Stack(err), "handler", handler.Description.ID)...)
 	}
-	return ok && err == nil
+	return ok
 }
 
 // wants asks the filter of the children.
@@ -134,7 +141,7 @@ func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one new
 		logf.FromContext(ctx).Error(err, "Filter of children failed; not telling the handler of the child",
 			append(panics.Stack(err), "handler", handler.Description.ID, "child", one.object.GetName())...)
 	}
-	return ok && err == nil
+	return ok
 }
 
 // tell calls the handler for one child.

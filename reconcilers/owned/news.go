@@ -31,13 +31,8 @@ func (c *Children) pending(of types.UID, h *handlers.Handler) (all []news) {
 		return nil
 	}
 	for uid, one := range known.children {
-		if !one.source.has(h.Owned) {
-			continue
-		}
-		if item, unknown := c.news(uid, one, one.told[h.ID]); unknown {
+		if item, unknown := c.unknown(uid, one, h); unknown {
 			all = append(all, item)
-		} else if !one.gone {
-			one.knownTo(h).version = item.version // what we wrote ourselves is known
 		}
 	}
 	slices.SortFunc(all, func(a, b news) int {
@@ -45,6 +40,18 @@ func (c *Children) pending(of types.UID, h *handlers.Handler) (all []news) {
 			strings.Compare(a.object.GetName(), b.object.GetName()))
 	})
 	return all
+}
+
+// unknown is what the handler does not know yet of a child, if it is for that kind.
+func (c *Children) unknown(uid types.UID, one *child, h *handlers.Handler) (news, bool) {
+	if !one.source.has(h.Owned) {
+		return news{}, false
+	}
+	item, unknown := c.news(uid, one, one.told[h.ID])
+	if !unknown && !one.gone {
+		one.knownTo(h).version = item.version // what we wrote ourselves is known
+	}
+	return item, unknown
 }
 
 // news compares a child with what is known of it.
@@ -88,9 +95,12 @@ func (c *Children) told(of types.UID, h *handlers.Handler, one news) {
 	}
 	delete(one.child.told, h.ID)
 	known := c.owners[of]
-	if len(one.child.told) == 0 && known != nil && known.children[one.uid] == one.child {
+	if len(one.child.told) > 0 || known == nil || known.children[one.uid] != one.child {
+		return
+	}
+	if one.child.gone { // it may be back since the handler was called
 		delete(known.children, one.uid)
-		c.tidy(of)
+		c.tidy(of, known)
 	}
 }
 

@@ -56,7 +56,9 @@ func (s *Source) Seen(eventType string, object *unstructured.Unstructured) {
 			routes = append(routes, c.way(owner))
 		}
 	}
-	if delete(c.of, uid); len(now) > 0 {
+	if len(now) == 0 {
+		delete(c.of, uid)
+	} else {
 		c.of[uid] = now
 	}
 	c.mu.Unlock()
@@ -85,25 +87,19 @@ func (c *Children) note(s *Source, uid types.UID, object *unstructured.Unstructu
 	return known.route != nil && (drifted || known.route.tends(s) || c.awaits(uid, object))
 }
 
-// lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at.
+// lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at. It
+// is for the owners in Children.of: as long as one is there, it is known, and so is this child of it.
 func (c *Children) lose(s *Source, uid types.UID, object *unstructured.Unstructured) bool {
 	known := c.owners[uid]
-	if known == nil {
-		return false
-	}
 	one := known.children[object.GetUID()]
-	if one == nil {
-		return false
-	}
 	one.object, one.gone = object, true
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
 	drifted := c.Repairer.Drifted(uid, object, true)
-	routed := known.route != nil
-	if !routed || len(one.told) == 0 { // nobody has ever heard of it
+	if len(one.told) == 0 { // nobody has ever heard of it
 		delete(known.children, object.GetUID())
-		c.tidy(uid)
+		c.tidy(uid, known)
 	}
-	return routed && (drifted || known.route.tends(s))
+	return known.route != nil && (drifted || known.route.tends(s))
 }
 
 // End ends the run: what is there is not known any more.
@@ -118,6 +114,6 @@ func (s *Source) End() {
 				delete(c.of, child)
 			}
 		}
-		c.tidy(uid)
+		c.tidy(uid, known)
 	}
 }

@@ -112,10 +112,11 @@ func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 }
 
 func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
-	if left := slices.DeleteFunc(c.waits[owner], which); len(left) > 0 {
-		c.waits[owner] = left
-	} else {
+	left := slices.DeleteFunc(c.waits[owner], which)
+	if len(left) == 0 {
 		delete(c.waits, owner)
+	} else {
+		c.waits[owner] = left
 	}
 }
 

@@ -209,3 +209,31 @@ func TestLimitsAtTheExit(t *testing.T) {
 		}
 	})
 }
+
+// Once there is no time left for one event, there is none for those after it.
+func TestNoTimeAtTheExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := logging(t.Context())
+		ctx, cancel := context.WithCancel(ctx)
+		first := true
+		s, seen := &server{create: func(context.Context) error {
+			if first { // so that none of the others is due at the very end of the time
+				first = false
+				time.Sleep(50 * time.Millisecond)
+				cancel()
+			}
+			return nil
+		}}, &outcomes{}
+		poster := posting.New(s, posting.Options{Count: seen.count})
+		for i := range 500 {
+			poster.Post(ctx, named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+		}
+		if err := poster.Start(ctx); err != nil {
+			t.Errorf("the end of the context is no error: %v", err)
+		}
+		want := map[posting.Outcome]int{posting.Posted: 120, posting.Failed: 1, posting.Dropped: 379}
+		if d := cmp.Diff(want, seen.all()); d != "" || len(lines()) != 2 {
+			t.Errorf("got %d lines, want one for each kind of loss; -want, +got:\n%s", len(lines()), d)
+		}
+	})
+}

@@ -125,19 +125,40 @@ func TestPostOnExit(t *testing.T) {
 	})
 }
 
+// The event whose request hangs is the last one: that is said, and nothing of others.
+func TestPostOnExitInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
+		ctx, lines := logging(t.Context())
+		stop := start(ctx, t, poster)
+		poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
+		synctest.Wait()
+		stop()
+		if got := lines(); len(got) != 1 || !strings.Contains(got[0], "Failed to post") {
+			t.Errorf("one is lost: %v", got)
+		}
+	})
+}
+
 func TestPostFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := errors.New("events is forbidden")
 		s := &server{}
 		s.create = func(context.Context) error { defer func() { fails = nil }(); return fails }
-		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
+		seen := &outcomes{}
+		poster := posting.New(s, posting.Options{Component: "op", Plain: true, Count: seen.count})
 		ctx, lines := logging(t.Context())
 		poster.Post(ctx, example(), corev1.EventTypeWarning, "First", "one")
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "Second", "two")
+		poster.Post(ctx, example(), corev1.EventTypeNormal, "Third", "three")
 		defer start(ctx, t, poster)()
 		synctest.Wait()
-		if d := cmp.Diff([]string{"two"}, s.messages()); d != "" {
+		if d := cmp.Diff([]string{"two", "three"}, s.messages()); d != "" {
 			t.Errorf("an event that is refused is lost, those after it are not: -want, +got:\n%s", d)
+		}
+		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 2, posting.Failed: 1}, seen.all()); d != "" {
+			t.Errorf("all are counted: -want, +got:\n%s", d)
 		}
 		if got := lines(); len(got) != 1 {
 			t.Fatalf("a lost event is one line in the log: %v", got)

@@ -206,10 +206,14 @@ type Stall struct {
 
 // stallState tracks whether one side is stalled.
 type stallState struct {
-	alarm    *time.Timer // runs while the side is full, and requests wait
-	number   int         // of the alarm
-	since    time.Time
+	alarm    *alarm // runs while the side is full, and requests wait
 	reported bool
+}
+
+// alarm is the time of one stall.
+type alarm struct {
+	since time.Time
+	timer *time.Timer
 }
 
 // observe starts or stops the alarm of a side, and reports the end of a stall. The caller holds the lock.
@@ -218,12 +222,11 @@ func (p *Places) observe(s side) {
 	full := p.waiting[s] > 0 && !p.hasRoom(s)
 	switch {
 	case full && known.alarm == nil:
-		known.number++
-		number := known.number
-		known.since = time.Now()
-		known.alarm = time.AfterFunc(Patience, func() { p.stalled(s, number) })
+		begun := &alarm{since: time.Now()}
+		begun.timer = time.AfterFunc(Patience, func() { p.stalled(s, begun) })
+		known.alarm = begun
 	case !full && known.alarm != nil:
-		known.alarm.Stop()
+		known.alarm.timer.Stop()
 		known.alarm = nil
 	}
 	if known.reported && p.waiting[s] == 0 {
@@ -238,19 +241,19 @@ func (p *Places) Stalls() (all []Stall) {
 	defer p.mu.Unlock()
 	for s := range sides {
 		if p.stalls[s].alarm != nil {
-			all = append(all, Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: p.stalls[s].since})
+			all = append(all, Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: p.stalls[s].alarm.since})
 		}
 	}
 	return all
 }
 
 // stalled reports a stall when the alarm goes off, unless a place became free just before.
-func (p *Places) stalled(s side, number int) {
+func (p *Places) stalled(s side, off *alarm) {
 	p.mu.Lock()
 	known := &p.stalls[s]
-	now := known.alarm != nil && known.number == number && !known.reported
+	now := known.alarm == off && !known.reported
 	known.reported = known.reported || now
-	found := Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: known.since}
+	found := Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: off.since}
 	p.mu.Unlock()
 	if now {
 		p.report(found)

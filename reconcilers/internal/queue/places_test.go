@@ -120,6 +120,24 @@ func TestQueuesShare(t *testing.T) {
 	})
 }
 
+// A queue is out of the way as soon as nobody asks it any more, as well.
+func TestQueuesThatAreLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := queue.NewPlaces(10, queue.Observer{})
+		left, asked := newClient(places), newClient(places)
+		defer left.ShutDown()
+		defer asked.ShutDown()
+		left.put("l0", source.PriorityChange, 0)
+		left.GetWithPriority()
+		left.put("l1", source.PriorityDeletion, 0)
+		go asked.serve(released)
+		asked.put("a0", source.PriorityResume, 0)
+		if got := asked.take(); got != "a0" {
+			t.Errorf("there is room for it, and nobody else asks: %q", got)
+		}
+	})
+}
+
 // listener notes what it is told of the places.
 type listener struct {
 	mu      sync.Mutex

@@ -100,12 +100,23 @@ func TestQueueMerges(t *testing.T) {
 		"Raised": {
 			reason: "one that becomes more urgent goes behind those that are so already",
 			put: func(c *client) {
+				c.put("z", source.PriorityResume, 0)
 				c.put("a", source.PriorityResume, 0)
 				c.put("b", source.PriorityChange, 0)
 				c.put("a", source.PriorityChange, 0)
 				c.put("a", source.PriorityRetry, 0)
 			},
-			want: []string{"b a"},
+			want: []string{"b a z"},
+		},
+		"NotRaised": {
+			reason: "one that does not become more urgent keeps its place",
+			put: func(c *client) {
+				c.put("a", source.PriorityChange, 0)
+				c.put("b", source.PriorityChange, 0)
+				c.put("a", source.PriorityRetry, 0)
+				c.put("a", source.PriorityChange, 0)
+			},
+			want: []string{"a b"},
 		},
 		"Sooner": {
 			reason: "the earlier time counts, in whatever order they are added",

@@ -59,16 +59,21 @@ func TestDeadConnections(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server http.RoundTripper
+		later  time.Duration // the second watch begins
 		closed time.Duration
 	}{
-		"NothingComes": {"each attempt would get it anew", pods(sending(deaf)), minute},
-		"SilentLong":   {"it died with the watch of the others", pods(&telling{}), minute},
+		"NothingComes": {"each attempt would get it anew", pods(sending(deaf)), 0, minute},
+		"SilentLong":   {"it died with the watch of the others", pods(&telling{}), 0, minute},
+		"EndedBySilence": {
+			"that the watch of the others was given up is no word of the server", pods(&telling{}), minute / 2,
+			minute + minute/2,
+		},
 		"OthersGoOn": {"the server may have a reason not to answer one", pods(&telling{
 			every: 20 * time.Second, times: 9,
-		}), 0},
+		}), 0, 0},
 		"OnlyOneSilent": {"a silent watch has been answered", sending(func(r *http.Request) (*http.Response, error) {
 			return (&telling{}).RoundTrip(r)
-		}), 0},
+		}), 0, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +83,7 @@ func TestDeadConnections(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() { _, _ = get(ctx, t, transport, watching) }()
+				time.Sleep(tc.later)
 				_, _ = get(ctx, t, transport, strings.Replace(watching, "pods", "nodes", 1))
 				synctest.Wait()
 				if closed := way.closedAfter(began); closed != tc.closed {
@@ -86,4 +92,38 @@ func TestDeadConnections(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is heard by one connection has nothing to say on another one.
+func TestConnectionsAreKnownByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		one := &shared{next: sending(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "nodes") {
+				return deaf(r)
+			}
+			return (&telling{every: 25 * time.Second, times: 9}).RoundTrip(r)
+		})}
+		other := &shared{next: &telling{}}
+		transport := timing.New(sending(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "jobs") {
+				return other.RoundTrip(r)
+			}
+			return one.RoundTrip(r)
+		}), timing.Limits{Inactivity: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, kind := range []string{"pods", "nodes"} {
+			go func() { _, _ = get(ctx, t, transport, strings.Replace(watching, "pods", kind, 1)) }()
+		}
+		time.Sleep(55 * time.Second)
+		go func() { _, _ = get(ctx, t, transport, strings.Replace(watching, "pods", "jobs", 1)) }()
+		time.Sleep(time.Minute / 2)
+		synctest.Wait()
+		if closed := one.closedAfter(began); closed != 0 {
+			t.Errorf("closed after %s, though the pods were heard of ten seconds before", closed)
+		}
+		cancel()
+		synctest.Wait()
+	})
 }

@@ -1,0 +1,72 @@
+package reconcilers_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// Of the namespaces that match, only those are served that others admit, as soon as they do.
+func TestAdmittedNamespaces(t *testing.T) {
+	for name, patterns := range map[string][]string{"Names": {"a", "b", "c"}, "Patterns": {"[abc]"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, admitted := memapi.New(), namespaces.NewLive()
+				l := landlords{newPeople(t, server)}
+				for _, one := range []string{"a", "b", "c", "d"} {
+					l.open(one)
+				}
+				var seen visited
+				var lines journal
+				log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
+				stop := operateLogged(t, server, log, reconcilers.Options{
+					Namespaces: named(patterns...), Admitted: admitted,
+				}, to(t, "configmaps", seen.handler("c", cause.Create)))
+				defer stop()
+				want := func(when, called string, told ...string) {
+					t.Helper()
+					time.Sleep(10 * time.Second)
+					if got := seen.take(); got != called {
+						t.Errorf("%s: handled in %q, want %q", when, got, called)
+					}
+					for _, line := range told {
+						if strings.Count(lines.String(), line) != 1 {
+							t.Errorf("%s: want %s once: %s", when, line, lines.String())
+						}
+					}
+				}
+				want("nobody has said which", "")
+				admitted.Set([]string{"a", "d"})
+				want("one of two matches", "a", `Serving namespaces" "namespaces"=["a"]`)
+				admitted.Set([]string{"b", "d"})
+				want("another one instead", "b", `"appeared"=["b"] "vanished"=["a"]`)
+				admitted.Set([]string{"b"})
+				want("one that does not match is of no interest", "", "Namespaces appeared or vanished")
+			})
+		})
+	}
+}
+
+// Who serves all namespaces hears nothing of them.
+func TestNothingIsToldOfAllNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen visited
+		var lines journal
+		log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
+		stop := operateLogged(t, memapi.New(), log, reconcilers.Options{},
+			to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		time.Sleep(10 * time.Second)
+		if strings.Contains(lines.String(), "amespaces") {
+			t.Errorf("told: %s", lines.String())
+		}
+	})
+}

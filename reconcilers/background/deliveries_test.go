@@ -1,0 +1,157 @@
+package background_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// How often it is tried to write what a handler has made, and for how long when it has to stop.
+func TestDeliveries(t *testing.T) {
+	tick := handlers.Background{Interval: 10 * minute}
+	for name, tc := range map[string]struct {
+		reason string
+		fails  int
+		stops  []stop
+		want   []string
+		drops  bool
+	}{
+		"Patience": {
+			"the pauses double, up to a minute", 8, nil,
+			[]string{
+				"0s refused", "1s refused", "3s refused", "7s refused", "15s refused", "31s refused", "1m3s refused",
+				"2m3s refused", "3m3s wrote map[h:made]",
+			}, false,
+		},
+		"Paused": {
+			"an operator that pauses has little time, so it insists", 6, []stop{{0, background.Pausing}},
+			[]string{
+				"0s refused", "1s refused", "3s refused", "7s refused", "12s refused", "17s refused",
+				"22s wrote map[h:made]",
+			}, false,
+		},
+		"PausedTooLong": {
+			"no time is left", 9, []stop{{0, background.Pausing}},
+			[]string{
+				"0s refused", "1s refused", "3s refused", "7s refused", "12s refused", "17s refused", "22s refused",
+				"25s refused",
+			}, true,
+		},
+		"PausedLater": {
+			"the pause before the next attempt is cut off as well", 6, []stop{{10 * second, background.Pausing}},
+			[]string{
+				"0s refused", "1s refused", "3s refused", "7s refused", "15s refused", "20s refused",
+				"25s wrote map[h:made]",
+			}, false,
+		},
+		"Unmatched": {
+			"nobody waits for what a handler has made that is not wanted any more; it is tried once more", 6,
+			[]stop{{5 * second, background.Unmatched}},
+			[]string{"0s refused", "1s refused", "3s refused", "5s refused", "5s look"}, true,
+		},
+		"Exiting": {
+			"nor in the end of a pause", 20, []stop{{0, background.Pausing}, {9 * second, background.Exiting}},
+			[]string{"0s refused", "1s refused", "3s refused", "7s refused", "9s refused"}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStoppableWorld(t, background.Settings{PauseTimeout: 25 * second}, tick, tell("made"))
+				s.refuse = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
+				s.attend()
+				synctest.Wait()
+				for _, stop := range tc.stops {
+					s.until(stop.at)
+					s.stop(stop.reason)
+					synctest.Wait()
+				}
+				s.want(5*minute, append([]string{"0s call 0"}, tc.want...)...)
+				if drops := strings.Contains(strings.Join(s.said, "\n"), "dropping them"); drops != tc.drops {
+					t.Errorf("%s: it is dropped: %v, want %v", tc.reason, drops, tc.drops)
+				}
+			})
+		})
+	}
+}
+
+// What a handler sees of its object is the newest state that is known, be it from the cache or from a write.
+func TestNewestState(t *testing.T) {
+	version := func(v string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": v}}
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		answers []patching.Result
+		cached  map[string]any
+		want    string
+	}{
+		"Cache":    {"the cache is ahead", []patching.Result{{Body: version("5")}}, version("7"), "7"},
+		"Write":    {"the cache has not seen the write", []patching.Result{{Body: version("5")}}, version("3"), "5"},
+		"Gone":     {"a cache without the object may be late", []patching.Result{{Body: version("5")}}, nil, "5"},
+		"Nothing":  {"there was no answer", []patching.Result{{}}, version("3"), "3"},
+		"Deleted":  {"the object was gone", []patching.Result{{Body: version("5"), Gone: true}}, version("3"), "3"},
+		"Released": {"it is gone by that", []patching.Result{{Body: version("5"), Released: true}}, version("3"), "3"},
+		"Last": {
+			"a later write counts more",
+			[]patching.Result{{Body: version("5")}, {Body: version("6")}}, version("3"), "6",
+		},
+		"Overtaken": {
+			"an answer may be overtaken by another one",
+			[]patching.Result{{Body: version("6")}, {Body: version("5")}}, version("3"), "6",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				var got string
+				w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
+					func(ctx context.Context, call *handlers.Call) error {
+						for range tc.answers {
+							_ = call.Writes.Remember(func(body map[string]any) error { body["spec"] = 1; return nil })
+							if err := call.Writes.Flush(ctx); err != nil {
+								return err
+							}
+						}
+						w.mu.Lock()
+						w.body = tc.cached
+						w.mu.Unlock()
+						got = patching.VersionOf(call.Live.Object())
+						return nil
+					}))
+				w.answers = tc.answers
+				w.attend()
+				synctest.Wait()
+				if got != tc.want {
+					t.Errorf("%s: got version %q, want %q", tc.reason, got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// A daemon that was abandoned sees its object as it was at last, also without the cache.
+func TestAbandonedDaemonSeesItsObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		over := make(chan struct{})
+		linger := func(_ context.Context, call *handlers.Call) error {
+			<-over
+			w.note(fmt.Sprint("sees ", patching.VersionOf(call.Live.Object())))
+			return nil
+		}
+		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, linger))
+		w.attend()
+		synctest.Wait()
+		w.End(background.Exiting)
+		close(over)
+		w.want(minute, "0s call 0", "5.01s abandoned", "5.01s sees 1")
+	})
+}

@@ -1,0 +1,144 @@
+package background_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// When timers are called that wait for their objects to idle, and since when that counts as begun: Kopf looks for
+// changes in steps of the idle time, and begins with the one that it has noticed.
+func TestIdling(t *testing.T) {
+	idle, both := handlers.Background{Idle: 10 * second}, handlers.Background{Idle: 25 * second, Interval: 10 * second}
+	for name, tc := range map[string]struct {
+		reason     string
+		background handlers.Background
+		takes      time.Duration
+		changes    []time.Duration
+		want       []string
+	}{
+		"Unchanged": {"there is one call for each time of idling", idle, 0, nil, []string{"10s since 0s"}},
+		"Changed": {
+			"each change is followed by a call", idle, 0, []time.Duration{13 * second, 35 * second},
+			[]string{"10s since 0s", "23s since 20s", "45s since 43s"},
+		},
+		"OnStep": {
+			"it is noticed at once", idle, 0, []time.Duration{20 * second}, []string{"10s since 0s", "30s since 20s"},
+		},
+		"Late": {
+			"the steps go on from the end of the call", idle, 0, []time.Duration{47 * second},
+			[]string{"10s since 0s", "57s since 50s"},
+		},
+		"Often": {
+			"the object idles since the last change", idle, 0,
+			[]time.Duration{13 * second, 16 * second, 24 * second},
+			[]string{"10s since 0s", "34s since 20s"},
+		},
+		"Before": {
+			"the first call waits as well", idle, 0, []time.Duration{4 * second, 12 * second}, []string{"22s since 0s"},
+		},
+		"Meanwhile": {
+			"what has changed during a call is to be seen by another one", idle, 4 * second,
+			[]time.Duration{12 * second}, []string{"10s since 0s", "22s since 14s"},
+		},
+		"LongAgo": {
+			"it has idled long enough when the call ends", idle, 14 * second, []time.Duration{12 * second},
+			[]string{"10s since 0s", "24s since 24s"},
+		},
+		"Interval": {
+			"an interval goes on while the object idles", both, 0, []time.Duration{40 * second},
+			[]string{"25s since 0s", "35s since 35s", "1m5s since 45s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				w = newWorld(t, idling(&w, tc.background, tc.takes))
+				w.attend()
+				for i, at := range tc.changes {
+					w.until(at)
+					w.change(i)
+					w.attend() // again, without a change
+				}
+				w.want(70*second-time.Since(w.began), tc.want...)
+			})
+		})
+	}
+}
+
+// idling notes when the present run of its handler has begun.
+func idling(w **world, b handlers.Background, takes time.Duration) *handlers.Handler {
+	return &handlers.Handler{
+		ID: "h", Family: handlers.Spawning, Background: &b,
+		Call: func(_ context.Context, call *handlers.Call) error {
+			(*w).note(fmt.Sprint("since ", call.Started.Sub((*w).began)))
+			time.Sleep(takes)
+			return nil
+		},
+	}
+}
+
+// change gives the object another essence, and looks at it.
+func (w *world) change(to int) {
+	w.mu.Lock()
+	w.body = map[string]any{"metadata": w.body["metadata"], "spec": map[string]any{"changed": to}}
+	w.mu.Unlock()
+	w.attend()
+}
+
+// An object that does not match for a while has idled all the same.
+func TestIdlingUnmatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStoppableWorld(t, background.Settings{}, handlers.Background{Idle: 10 * second}, succeed)
+		s.attend()
+		s.until(20 * second)
+		s.stop(background.Unmatched)
+		s.until(25 * second)
+		s.unmatched = nil
+		s.attend()
+		s.want(second, "10s call 0", "20s look", "25s call 0")
+	})
+}
+
+// Nothing is kept of an object that no handler is for, though others of its kind may idle.
+func TestNothingIdles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *stubborn
+		s = newStoppableWorld(t, background.Settings{
+			Forgotten: func(types.UID) { s.note("forgotten") },
+		}, handlers.Background{Idle: 10 * second}, succeed)
+		s.unmatched = errUnmatched
+		if s.attend() {
+			t.Error("an object of no interest is not held")
+		}
+		s.forget()
+		s.want(minute)
+	})
+}
+
+// The queue can neither drop nor postpone what was asked of it: what comes too early, too late, or for nobody is no
+// tick.
+func TestNeedlessRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		slow := func(context.Context, *handlers.Call) error { time.Sleep(5 * second); return nil }
+		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * second}, slow))
+		w.Fire("u", "h")
+		w.attend()
+		synctest.Wait()
+		for range 20 {
+			w.Fire("u", "h")
+			w.Fire("u", "unknown")
+			w.Fire("unknown", "h")
+			time.Sleep(second)
+		}
+		w.want(19*second, "0s call 0", "15s call 0", "30s call 0")
+	})
+}

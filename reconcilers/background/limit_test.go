@@ -1,0 +1,80 @@
+package background_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Who waits is told its place, and a place that is free again is given to those that come later.
+func TestPlacesOfALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := &background.Limit{Most: 2}
+		over := make(chan struct{})
+		wait := func() { <-over }
+		var got []string
+		begin := func(n int) {
+			for range n {
+				waits, ahead := limit.Go(wait)
+				got = append(got, fmt.Sprint(waits, ahead))
+			}
+			synctest.Wait()
+		}
+		begin(4)
+		close(over)
+		synctest.Wait()
+		over = make(chan struct{})
+		begin(3)
+		close(over)
+		want := "false0 false0 true0 true1 false0 false0 true0"
+		if got := strings.ReplaceAll(strings.Join(got, ","), " ", ""); got != strings.ReplaceAll(want, " ", ",") {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// A daemon that waits for others is said to wait, and does not run any more if it has been stopped meanwhile.
+func TestLimitOfDaemons(t *testing.T) {
+	for name, want := range map[string][]string{
+		"Stopped": {"0s first", "1s look", "2s look"},
+		"Wanted":  {"0s first", "2s look", "2s second", "2s look"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				wanted, over := true, make(chan struct{})
+				daemon := func(id string, call handlers.Func) *handlers.Handler {
+					return &handlers.Handler{
+						ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
+						Call: func(ctx context.Context, c *handlers.Call) error { w.note(id); return call(ctx, c) },
+					}
+				}
+				other := daemon("second", succeed)
+				other.Filters = []handlers.Filter{
+					func(context.Context, *cause.Cause) (bool, error) { return wanted, nil },
+				}
+				linger := func(context.Context, *handlers.Call) error { <-over; return nil }
+				w = newWorld(t, daemon("first", linger), other)
+				w.Daemons.Most = 1
+				w.attend()
+				w.until(second)
+				wanted = name == "Wanted"
+				w.attend()
+				w.until(2 * second)
+				close(over)
+				w.want(minute, want...)
+				said := strings.Join(w.said, "\n")
+				second := strings.Contains(said, `"handler"="second" "limit"=1 "ahead"=0`)
+				if strings.Count(said, "Daemon waits for others") != 1 || !second {
+					t.Errorf("that the second one waits is said once: %s", said)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package background_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// errUnmatched is what the filter of a stubborn handler has instead of an error when it does not match.
+var errUnmatched = errors.New("unmatched")
+
+// stubborn is a world with a handler that notes what it is told, and goes on until the world lets it go.
+type stubborn struct {
+	*world
+
+	unmatched error // of its filter; errUnmatched is no error
+	over      chan struct{}
+}
+
+func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Background) *stubborn {
+	s := newStoppableWorld(t, settings, b, nil)
+	s.attend()
+	return s
+}
+
+// newStoppableWorld has a handler that does what it is given instead; nil is to linger.
+func newStoppableWorld(
+	t *testing.T, settings background.Settings, b handlers.Background, act handlers.Func,
+) *stubborn {
+	s := &stubborn{over: make(chan struct{})}
+	if act == nil {
+		act = s.linger
+	}
+	h := spawning(&s.world, b, act)
+	h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
+		if errors.Is(s.unmatched, errUnmatched) {
+			return false, nil
+		}
+		return true, s.unmatched
+	}}
+	s.world = newWorldWith(t, settings, h)
+	t.Cleanup(s.letGo)
+	return s
+}
+
+func (s *stubborn) linger(ctx context.Context, call *handlers.Call) error {
+	flags := call.Live.(interface{ Flags() background.Reason }).Flags
+	for _, stage := range []struct {
+		name    string
+		reached <-chan struct{}
+	}{{"asked ", call.Live.Stopping()}, {"cancelled ", ctx.Done()}} {
+		select {
+		case <-stage.reached:
+			s.note(stage.name + flags().String())
+		case <-s.over:
+			return nil
+		}
+	}
+	<-s.over
+	return nil
+}
+
+// letGo lets the handler end, once.
+func (s *stubborn) letGo() {
+	select {
+	case <-s.over:
+	default:
+		close(s.over)
+	}
+}
+
+// stop stops the handler for a reason: in a pass, if it is one of the object.
+func (s *stubborn) stop(reason background.Reason) {
+	s.t.Helper()
+	switch reason {
+	case background.Unmatched:
+		s.unmatched = errUnmatched
+		s.attend()
+	case background.Deleted:
+		s.remove()
+	default:
+		s.Stop(reason)
+	}
+}
+
+// remove looks at the object as it is being deleted.
+func (w *world) remove() (holds, busy bool) {
+	w.t.Helper()
+	body := w.Latest(types.NamespacedName{}, "")
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, Deleting: true})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return holds, busy
+}
+
+// until waits for a time of the journal.
+func (w *world) until(at time.Duration) { time.Sleep(at - time.Since(w.began)) }

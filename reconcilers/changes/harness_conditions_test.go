@@ -1,0 +1,96 @@
+package changes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// acceptance is a kind that takes conditions, as long as the test does not say otherwise.
+type acceptance struct {
+	mu       sync.Mutex
+	closed   bool
+	refusals []string
+}
+
+func (a *acceptance) Types(context.Context) (conditions.Types, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	types, err := conditions.Named("")
+	return types, err == nil && !a.closed
+}
+
+func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refusals = append(a.refusals, fmt.Sprintf("lasting: %v: %v", lasting, why))
+	a.closed = a.closed || lasting
+}
+
+// telling is a process whose objects tell of their handlers.
+type telling struct {
+	*process
+	acceptance *acceptance
+}
+
+// tell starts a process; its reporter has filters, if there are any.
+func (w *world) tell(filters []handlers.Filter, registered ...*handlers.Handler) *telling {
+	w.t.Helper()
+	p := &telling{w.start(registered...), &acceptance{}}
+	reporter := adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting, Filters: filters}, nil)
+	p.handling.Conditions = &changes.Conditions{Reporters: []*adapters.Handler{reporter}, Acceptance: p.acceptance}
+	p.handling.Lens.Hide = func(body map[string]any) map[string]any {
+		types, _ := conditions.Named("")
+		return types.Hidden(body)
+	}
+	return p
+}
+
+// withStatus gives the object a generation, and the status an URL of its own.
+func (w *world) withStatus() {
+	w.serveStatus(true)
+	w.set("first", "spec", "told")
+}
+
+// condition gives a field of a condition of the object; nil if it has none of the type.
+func (w *world) condition(of, field string) any {
+	list, _ := w.at("status", "conditions").([]any)
+	for _, one := range list {
+		if at(one, "type") == of {
+			return at(one, field)
+		}
+	}
+	return nil
+}
+
+// wantTold compares the three conditions' statuses, and the generation that they are about.
+func (w *world) wantTold(when string, ready, reconciling, stalled any) {
+	w.t.Helper()
+	got := []any{w.condition("Ready", "status"), w.condition("Reconciling", "status"), w.condition("Stalled", "status")}
+	w.want(when+": Ready, Reconciling, Stalled", []any{ready, reconciling, stalled}, got)
+	if ready != nil {
+		w.wantAt(when, w.at("metadata", "generation"), "status", "observedGeneration")
+	}
+}
+
+// wantRefusals compares what the acceptance was told since it was asked last: each time the same.
+func (p *telling) wantRefusals(when string, lasting bool, text string) {
+	p.t.Helper()
+	p.acceptance.mu.Lock()
+	defer p.acceptance.mu.Unlock()
+	if (len(p.acceptance.refusals) > 0) != (text != "") || lasting && len(p.acceptance.refusals) > 1 {
+		p.t.Errorf("%s: refusals: %q, want %q", when, p.acceptance.refusals, text)
+	}
+	for _, one := range p.acceptance.refusals {
+		if !strings.HasPrefix(one, fmt.Sprint("lasting: ", lasting)) || !strings.Contains(one, text) {
+			p.t.Errorf("%s: refused: %q, want %q, lasting: %v", when, one, text, lasting)
+		}
+	}
+	p.acceptance.refusals, p.acceptance.closed = nil, false
+}

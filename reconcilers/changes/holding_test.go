@@ -1,0 +1,169 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+)
+
+// background holds the object, and is busy, as the test says.
+type background struct{ holds, busy bool }
+
+func (b *background) Supervise(context.Context, *cause.Cause) (holds, busy bool, err error) {
+	return b.holds, b.busy, nil
+}
+
+// dependents are there until they are let go, which may fail.
+type dependents struct {
+	held  bool
+	fails error
+	let   int
+}
+
+func (d *dependents) Held(map[string]any) bool { return d.held }
+
+func (d *dependents) Release(context.Context, map[string]any) error {
+	d.let++
+	d.held = d.fails != nil
+	return d.fails
+}
+
+// TestHolding is about objects that must not go before something else has ended, though no handler is for their end.
+func TestHolding(t *testing.T) {
+	run(t, map[string]scenario{
+		"Background": {"what runs beside the object has to end first", func(w *world) {
+			b := &background{holds: true}
+			p := w.start(onCreate("a", ok))
+			p.handling.Background = b
+			p.settle()
+			w.wantAt("held", []any{finalizer}, "metadata", "finalizers")
+			w.delete()
+			b.busy = true
+			p.settle()
+			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+			b.holds, b.busy = false, false
+			p.settle()
+			if !p.gone {
+				w.t.Error("it has ended, and the object is there still")
+			}
+		}},
+		"Dependents": {"what depends on the object is let go first", func(w *world) {
+			d := &dependents{held: true, fails: errors.New("out of reach")}
+			p := w.start(onCreate("a", ok))
+			p.handling.Dependents = d
+			p.settle()
+			w.wantAt("held", []any{finalizer}, "metadata", "finalizers")
+			w.delete()
+			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "out of reach") {
+				w.t.Errorf("the error: %v", err)
+			}
+			w.wantAt("not let go", []any{finalizer}, "metadata", "finalizers")
+			d.fails = nil
+			p.settle()
+			if !p.gone || d.let != 2 {
+				w.t.Errorf("gone: %v, asked %d times to let go", p.gone, d.let)
+			}
+		}},
+		"NoDependents": {"an object without any is not held for them", func(w *world) {
+			p := w.start(onCreate("a", ok))
+			p.handling.Dependents = &dependents{}
+			p.settle()
+			w.wantAt("not held", nil, "metadata", "finalizers")
+		}},
+	})
+}
+
+// TestUncertainAnswers is about refusals that are none: the API server tells of its own troubles, not of the write,
+// which may have been done. Then the object is read before anything is decided.
+func TestUncertainAnswers(t *testing.T) {
+	cases := map[string]scenario{}
+	for name, c := range map[string]struct {
+		code  int32
+		reads bool
+	}{
+		"NoCode": {0, true}, "RequestTimeout": {http.StatusRequestTimeout, true},
+		"InternalServerError": {http.StatusInternalServerError, true},
+		"GatewayTimeout":      {http.StatusGatewayTimeout, true},
+		"Forbidden":           {http.StatusForbidden, false}, "MethodNotAllowed": {http.StatusMethodNotAllowed, false},
+	} {
+		cases[name] = scenario{"the answer does not say what has become of the write, or it does", func(w *world) {
+			w.after = func(write) error {
+				w.after = nil
+				return &apierrors.StatusError{ErrStatus: metav1.Status{Code: c.code, Message: "no"}}
+			}
+			p := w.start(onCreate("a", ok))
+			stale := w.stored()
+			_, _ = p.over(stale)
+			before := w.reads
+			time.Sleep(time.Minute)
+			_, _ = p.over(stale)
+			if read := w.reads > before; read != c.reads {
+				w.t.Errorf("code %d: read: %v, want %v", c.code, read, c.reads)
+			}
+		}}
+	}
+	run(t, cases)
+}
+
+// TestLongDelays is about handlers that nobody hears of for days: that is told once.
+func TestLongDelays(t *testing.T) {
+	delayed := func(hours int) error { return temporaryError{delay: time.Duration(hours) * time.Hour} }
+	run(t, map[string]scenario{
+		"Several": {"the first of them is what matters", func(w *world) {
+			p := w.start(
+				onCreate("soon", fails(1, delayed(1))), onCreate("done", ok), onCreate("day", fails(1, delayed(24))),
+				onCreate("late", fails(1, delayed(72))), onCreate("first", fails(1, delayed(48))),
+				onCreate("last", fails(1, delayed(96))),
+			)
+			for range 3 {
+				_, _ = p.pass()
+			}
+			until := w.started.Add(48 * time.Hour).UTC().Format("2006-01-02 15")
+			if !w.hasLogged("more than a day", `"handlers"=["late" "first" "last"]`, until) {
+				w.t.Errorf("logged: %q, want %s", w.logged, until)
+			}
+			n := 0
+			for _, line := range w.logged {
+				n += strings.Count(line, "more than a day")
+			}
+			w.want("lines", 1, n)
+		}},
+	})
+}
+
+// TestIdleMemory is about what has to be kept of an object between its passes: as little as possible.
+func TestIdleMemory(t *testing.T) {
+	lost := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "no"}}
+	run(t, map[string]scenario{
+		"AtRest": {"there is nothing to be kept", func(w *world) {
+			p := w.start(onCreate("a", ok))
+			p.settle()
+			w.want("idle, unwritten", []bool{true, false}, []bool{p.memory.Idle(), p.memory.Unwritten()})
+		}},
+		"Unwritten": {"but what handlers have done must not be done again", func(w *world) {
+			w.before = func(write) error { return lost }
+			p := w.start(onCreate("a", ok))
+			_, _ = p.pass()
+			w.want("idle, unwritten", []bool{false, true}, []bool{p.memory.Idle(), p.memory.Unwritten()})
+		}},
+		"LongDelays": {"and what was told is not to be told again", func(w *world) {
+			p := w.start(onCreate("a", fails(1, temporaryError{delay: 48 * time.Hour})))
+			_, _ = p.pass()
+			w.want("idle", false, p.memory.Idle())
+		}},
+		"Told": {"nor conditions that somebody has taken away", func(w *world) {
+			w.withStatus()
+			p := w.tell(nil)
+			p.settle()
+			w.want("idle", false, p.memory.Idle())
+		}},
+	})
+}

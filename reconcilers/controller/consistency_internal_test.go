@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"net/http"
+	"testing"
+)
+
+type sending func(r *http.Request)
+
+func (f sending) RoundTrip(r *http.Request) (*http.Response, error) {
+	f(r)
+	return &http.Response{Body: http.NoBody}, nil
+}
+
+func TestConsistentLists(t *testing.T) {
+	for name, c := range map[string]struct{ reason, query, want string }{
+		"AnyState": {"it may be one of the past", "resourceVersion=0", ""},
+		"Match": {
+			"it says what a version means, and there is none",
+			"resourceVersion=0&resourceVersionMatch=NotOlderThan", "",
+		},
+		"Stream": {
+			"a stream has to say that it begins with what there is",
+			"resourceVersion=0&resourceVersionMatch=NotOlderThan&sendInitialEvents=true",
+			"resourceVersionMatch=NotOlderThan&sendInitialEvents=true",
+		},
+		"Version": {"a watch goes on from a version", "resourceVersion=5&watch=1", "resourceVersion=5&watch=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, c.reason)
+			var sent string
+			client := consistent(&http.Client{Transport: sending(func(r *http.Request) { sent = r.URL.RawQuery })})
+			asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/widgets?"+c.query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Transport.RoundTrip(asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if sent != c.want || asked.URL.RawQuery != c.query {
+				t.Errorf("sent %q, want %q; the request itself has %q", sent, c.want, asked.URL.RawQuery)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// What one handler wants to be kept as digests is kept so for all of the kind; of Secrets nothing is kept otherwise.
+func TestWhatIsKeptAsDigests(t *testing.T) {
+	data, token := diff.Path{"data"}, diff.Path{"spec", "token"}
+	own := []*adapters.Handler{
+		adapters.New(&handlers.Handler{ID: "a", Redacted: []diff.Path{token, data}}, nil),
+		adapters.New(&handlers.Handler{ID: "b", Redacted: []diff.Path{token}}, nil),
+	}
+	secret := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+	for name, c := range map[string]struct {
+		secrets bool
+		r       discovery.Resource
+		want    []diff.Path
+	}{
+		"OtherKind": {true, widgets, []diff.Path{token, data}}, "Secrets": {true, secret, []diff.Path{nil}},
+		"SecretsAsTheyAre": {false, secret, []diff.Path{token, data}},
+	} {
+		if d := cmp.Diff(c.want, (Digests{Secrets: c.secrets}).redaction(c.r, own).Paths); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", name, d)
+		}
+	}
+}
+
+// spoilt is a memory that cannot be made.
+type spoilt struct{ diffbase.Annotations }
+
+func (spoilt) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
+	return nil, errors.New("spoilt")
+}
+
+func TestHoldingNewObjects(t *testing.T) {
+	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
+		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { return nil },
+	}, nil)}
+	settings := Settings{
+		Finalizer: prefix + "/finalizer", Diffbase: diffbase.Annotations{Prefix: prefix},
+		Progress: progress.Annotations{Prefix: prefix},
+	}
+	body := map[string]any{"metadata": map[string]any{"name": "a"}}
+	for name, c := range map[string]struct {
+		own  []*adapters.Handler
+		want bool
+	}{"ForADeletion": {deleting, true}, "ForNobody": {nil, false}} {
+		if holds, err := settings.HoldsNew(t.Context(), widgets, c.own, body); err != nil || holds != c.want {
+			t.Errorf("%s: held: %v, %v", name, holds, err)
+		}
+	}
+	settings.Diffbase = spoilt{}
+	if _, err := settings.HoldsNew(t.Context(), widgets, deleting, body); err == nil {
+		t.Error("a storage that fails is told of")
+	}
+}
+
+// What objects say of their handlers is no change of theirs, as far as that is written.
+func TestConditionsAreNoChanges(t *testing.T) {
+	own := reporters()
+	for name, c := range map[string]struct {
+		own    []*adapters.Handler
+		hidden bool
+	}{"Reporting": {own, true}, "NotReporting": {nil, false}} {
+		if hides := (&Settings{}).lens(widgets, c.own).Hide != nil; hides != c.hidden {
+			t.Errorf("%s: conditions are hidden: %v", name, hides)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+)
+
+// What waits for workers, and what occupies them, is in one line; and the end of that in another.
+func TestStallsAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		stall queue.Stall
+		want  string
+	}{
+		"Changes":   {queue.Stall{Waiting: 3}, `"waiting"=3 "what"="objects"`},
+		"Deletions": {queue.Stall{Waiting: 3, Deletions: true}, `"what"="objects that are being deleted"`},
+		"Over":      {queue.Stall{}, `any more" "apiVersion"="example.org/v1" "kind"="Widget" "waited"="objects"`},
+		"OverToo":   {queue.Stall{Deletions: true}, `"waited"="objects that are being deleted"`},
+	} {
+		var said []string
+		deps := &Dependencies{Log: funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})}
+		newWorkers(deps, widgets).stalled(c.stall)
+		if len(said) != 1 || !strings.Contains(said[0], c.want) {
+			t.Errorf("%s: want %s: %q", name, c.want, said)
+		}
+	}
+}
+
+// A handler is stuck when it has gone on for as long as the limit after its timeout.
+func TestStuckHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := creating("c")
+		slow.Policy = handlers.Policy{Timeout: ptr.To(time.Minute)}
+		slow.Call = func(context.Context, *handlers.Call) error {
+			time.Sleep(time.Hour)
+			return nil
+		}
+		w := newWorld(t, slow)
+		go w.pass()
+		synctest.Wait()
+		w.wantStuck(t, "within its timeout", 59*time.Second, 0)
+		w.wantStuck(t, "shortly after it", time.Minute, 0)
+		w.wantStuck(t, "for the limit", time.Second, 1)
+		time.Sleep(2 * time.Hour)
+		w.wantStuck(t, "it has ended", 0, 0)
+	})
+}
+
+// wantStuck waits, and compares how many handlers have been stuck for a minute then.
+func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int) {
+	t.Helper()
+	time.Sleep(after)
+	if got := w.controller.workers.stuck(time.Minute); len(got) != n {
+		t.Errorf("%s: stuck: %q, want %d", when, got, n)
+	}
+}
+
+// Objects that wait are stuck if no worker gets free.
+func TestStuckObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := creating("c")
+		slow.Call = func(context.Context, *handlers.Call) error {
+			time.Sleep(time.Hour)
+			return nil
+		}
+		w := newWorld(t, slow)
+		w.controller.deps.Settings.Workers = 1
+		w.controller.workers = newWorkers(w.controller.deps, widgets)
+		w.controller.changes.Place = w.controller.workers.occupation
+		stop := w.served(t)
+		w.controller.queue.Load().Add(request)
+		synctest.Wait()
+		other := request
+		other.Name = "b"
+		w.controller.queue.Load().Add(other)
+		w.wantStuck(t, "for a while", 59*time.Second, 0)
+		w.wantStuck(t, "for the limit", time.Second, 1)
+		time.Sleep(2 * time.Hour)
+		w.wantStuck(t, "a worker is free", 0, 0)
+		stop()
+	})
+}

@@ -1,0 +1,172 @@
+package namespaces_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// watching is a watcher of namespaces, and the people who make and end them.
+type watching struct {
+	t       *testing.T
+	server  *memapi.Server
+	people  dynamic.ResourceInterface
+	watcher *namespaces.Watcher
+	fails   failure     // the answer to the watcher, instead of the server's
+	hangs   atomic.Bool // the watcher gets no answer
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu     sync.Mutex
+	served []string // what was told, each time
+	said   []string
+}
+
+// failure is an error, or none.
+type failure struct {
+	mu   sync.Mutex
+	err  error
+	once bool
+}
+
+func (f *failure) set(err error, once bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.once = err, once
+}
+
+func (f *failure) take() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.err
+	if f.once {
+		f.err = nil
+	}
+	return err
+}
+
+func newWatching(t *testing.T, patterns ...string) *watching {
+	w := &watching{t: t, server: memapi.New(), done: make(chan struct{})}
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	w.people = dynamic.NewForConfigOrDie(memapi.Config(w.server)).Resource(resource)
+	connection := w.server.Connect()
+	connection.Before = func(ctx context.Context, _ memapi.Request) error {
+		if w.hangs.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return w.fails.take()
+	}
+	w.watcher = &namespaces.Watcher{Client: dynamic.NewForConfigOrDie(memapi.Config(connection)), Serve: w.serve}
+	for _, one := range patterns {
+		w.watcher.Patterns = append(w.watcher.Patterns, namespaces.Parse(one))
+	}
+	return w
+}
+
+// run runs the watcher until the test ends, and waits for what follows at once.
+func (w *watching) run() {
+	ctx, cancel := context.WithCancel(logf.IntoContext(w.t.Context(), funcr.New(w.say, funcr.Options{})))
+	w.cancel = cancel
+	go func() {
+		defer close(w.done)
+		w.watcher.Run(ctx)
+	}()
+	w.t.Cleanup(w.stop)
+	time.Sleep(time.Second)
+}
+
+func (w *watching) stop() {
+	w.cancel()
+	<-w.done
+}
+
+func (w *watching) serve(names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.served = append(w.served, strings.Join(names, " "))
+}
+
+func (w *watching) say(_, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, line)
+}
+
+// want compares what was told since it was asked last.
+func (w *watching) want(when string, served ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d := cmp.Diff(served, w.served); d != "" {
+		w.t.Errorf("%s: served: -want, +got:\n%s", when, d)
+	}
+	w.served = nil
+}
+
+// wantLines compares the beginnings of what was logged.
+func (w *watching) wantLines(when string, beginnings ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.said) != len(beginnings) {
+		w.t.Errorf("%s: want %d lines: %q", when, len(beginnings), w.said)
+		return
+	}
+	for i, want := range beginnings {
+		if !strings.Contains(w.said[i], want) {
+			w.t.Errorf("%s: want %q: %q", when, want, w.said[i])
+		}
+	}
+}
+
+func (w *watching) must(_ any, err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (w *watching) open(name string) {
+	w.t.Helper()
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	namespace.SetName(name)
+	w.must(w.people.Create(w.t.Context(), namespace, metav1.CreateOptions{}))
+}
+
+func (w *watching) patch(name, patch string, subresources ...string) {
+	w.t.Helper()
+	w.must(w.people.Patch(
+		w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...,
+	))
+}
+
+// judge says whether anything remains in a namespace that ends.
+func (w *watching) judge(name, remaining string) {
+	w.t.Helper()
+	status := `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"` + remaining + `"}]}}`
+	w.patch(name, status, "status")
+}
+
+func (w *watching) raze(name string) {
+	w.t.Helper()
+	w.must(nil, w.people.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+}

@@ -1,0 +1,107 @@
+package orchestration_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+)
+
+// asked are how often the server was asked for a part of it since the last time.
+func asked(server *discoverytest.Documents, path string) (n int) {
+	server.Become(func() {
+		for _, one := range server.Asked {
+			if one == path {
+				n++
+			}
+		}
+		server.Asked = nil
+	})
+	return n
+}
+
+// An operator at rest is no burden for the API server, nor for itself.
+func TestQuestionsAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "cats.org", "*"), "b"))
+		defer c.end()
+		if n := asked(server, "/apis/cats.org/v2"); n != 1 {
+			t.Errorf("at the start: asked %d times, want once", n)
+		}
+		time.Sleep(resync.Interval - time.Second)
+		synctest.Wait()
+		if n := asked(server, "/apis/cats.org/v2"); n != 0 || c.roundsSoFar() != 1 {
+			t.Errorf("before the interval: asked %d times, in %d rounds", n, c.roundsSoFar()-1)
+		}
+		time.Sleep(resync.Interval)
+		synctest.Wait()
+		if n := asked(server, "/apis/cats.org/v2"); n != 1 || c.roundsSoFar() != 2 {
+			t.Errorf("after the interval: asked %d times, in %d rounds; want one", n, c.roundsSoFar()-1)
+		}
+	})
+}
+
+// What happens to a CRD gets into the lists of the API server later, so it is asked for all that is served again, some
+// times.
+func TestQuestionsAfterARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"))
+		defer c.end()
+		asked(server, "")
+		c.orchestrator.RequestResync()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := asked(server, "/apis/cats.org/v2"); n != 4 || c.roundsSoFar() != 5 {
+			t.Errorf("asked %d times in %d rounds; want four of each", n, c.roundsSoFar()-1)
+		}
+	})
+}
+
+// Where one kind is missing, the API server is asked for that one only.
+func TestQuestionsForWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		dogs := server.Of["/apis/dogs.org/v1"]
+		delete(server.Of, "/apis/dogs.org/v1")
+		c := beginWith(
+			t, nil, server, to(spelling(t, "cats.org/v2", "*"), "a"), to(spelling(t, "dogs.org/v1", "*"), "b"),
+		)
+		defer c.end()
+		asked(server, "")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		var paths []string
+		server.Become(func() { paths = slices.Clone(server.Asked) })
+		if slices.Contains(paths, "/apis/cats.org/v2") || !slices.Contains(paths, "/apis/dogs.org/v1") {
+			t.Errorf("asked for %s", strings.Join(paths, ", "))
+		}
+		server.Become(func() { server.Of["/apis/dogs.org/v1"] = dogs })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.wantServed("it is there", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs b")
+	})
+}
+
+// What one selector finds at last may be meant by another one, too, which has found other resources before.
+func TestFoundForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		dogs := server.Of["/apis/dogs.org/v1"]
+		delete(server.Of, "/apis/dogs.org/v1")
+		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"), to(spelling(t, "wolfs.dogs.org"), "b"))
+		defer c.end()
+		time.Sleep(10 * time.Second)
+		server.Become(func() { server.Of["/apis/dogs.org/v1"] = dogs })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a b") {
+			t.Errorf("a minute later: %v", got)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package owned_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// label is that of children with the uid of their owner.
+const label = "example.org/owner"
+
+// The kinds of children that are watched.
+var pods, secrets = owning("pods"), owning("secrets")
+
+func owning(id string) *handlers.Handler {
+	h := &handlers.Handler{ID: id, Family: handlers.Owning}
+	h.Owned = h
+	return h
+}
+
+// world is what is known of some children, and an operator that is told of them. It journals what it is asked.
+type world struct {
+	*owned.Children
+
+	t        *testing.T
+	handling owned.Handling
+	route    *owned.Route
+	pods     *owned.Source
+	secrets  *owned.Source
+	journal  []string
+	said     []string
+
+	ours    map[string]bool                   // versions of children that the operator itself has made
+	old     map[string]bool                   // versions from before the operator has made something of them
+	drifts  map[types.UID]bool                // children that are to be repaired
+	again   *time.Duration                    // when the repair is to be repeated
+	answers []func() (patching.Result, error) // to the next writes
+	closed  bool
+}
+
+// newWorld has a kind of owners with these handlers, and two kinds of children.
+func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
+	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{}}
+	w.Children = &owned.Children{Label: label, Author: author{w}, Repairer: repairer{w}}
+	w.handling = owned.Handling{
+		Children: w.Children, Writer: w, WriteTimeout: time.Second, Backoff: 10 * time.Second,
+		Open: func() bool { return !w.closed },
+	}
+	for _, one := range tending {
+		w.handling.Handlers = append(w.handling.Handlers, adapters.New(one(w), nil))
+	}
+	w.pods, w.secrets = w.Watch([]*handlers.Handler{pods}), w.Watch([]*handlers.Handler{secrets})
+	w.begin()
+	return w
+}
+
+// begin begins a run of the controller of owners.
+func (w *world) begin() {
+	var descriptions []*handlers.Handler
+	for _, h := range w.handling.Handlers {
+		descriptions = append(descriptions, h.Description)
+	}
+	w.route = w.Route(descriptions, func(key types.NamespacedName) { w.note("pass " + key.Name) })
+}
+
+func (w *world) note(what string) { w.journal = append(w.journal, what) }
+
+// want compares the journal, and begins it anew.
+func (w *world) want(reason string, journal ...string) {
+	w.t.Helper()
+	if d := gocmp.Diff(journal, w.journal); d != "" {
+		w.t.Errorf("%s: -want, +got:\n%s", reason, d)
+	}
+	w.journal = nil
+}
+
+// owner is an object that owns others; its uid is its name.
+func owner(name string) *unstructured.Unstructured { return object("Owner", name, 1) }
+
+// child is a pod. Its owners, if not by its label, are named by references.
+func child(name string, version int, owners ...string) *unstructured.Unstructured {
+	o := object("Pod", name, version)
+	var references []metav1.OwnerReference
+	for _, one := range owners {
+		if held, is := strings.CutPrefix(one, label+"="); is {
+			o.SetLabels(map[string]string{label: held})
+			continue
+		}
+		references = append(references, metav1.OwnerReference{UID: types.UID(one), Name: one})
+	}
+	o.SetOwnerReferences(references)
+	return o
+}
+
+func object(kind, name string, version int) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: kind})
+	o.SetNamespace("ns")
+	o.SetName(name)
+	o.SetUID(types.UID(name))
+	o.SetResourceVersion(fmt.Sprint(version))
+	return o
+}
+
+// tend makes the part of a pass over an owner that is about its children.
+func (w *world) tend(name string) owned.Result {
+	w.t.Helper()
+	return w.tendWithin(w.t.Context(), name)
+}
+
+func (w *world) tendWithin(ctx context.Context, name string) owned.Result {
+	log := funcr.New(func(_, line string) { w.said = append(w.said, line) }, funcr.Options{})
+	return w.handling.Tend(logf.IntoContext(ctx, log), owner(name).Object)
+}
+
+// telling is a handler for pods, which notes its calls, and does what the acts say, one after another; then nothing.
+func telling(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
+	return func(w *world) *handlers.Handler {
+		return &handlers.Handler{ID: id, Family: handlers.Tending, Owned: pods,
+			Call: func(ctx context.Context, call *handlers.Call) error {
+				told := &unstructured.Unstructured{Object: call.Child}
+				w.note(strings.TrimSpace(fmt.Sprint(
+					id, " ", cmp.Or(call.Cause.Type, "LISTED"), " ", told.GetName(), "@", told.GetResourceVersion(),
+					strings.Repeat(" again", call.Retry),
+				)))
+				if len(acts) == 0 {
+					return nil
+				}
+				act := acts[0]
+				acts = acts[1:]
+				return act(ctx, call)
+			}}
+	}
+}
+
+// where adds a filter of owners.
+func where(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w *world) *handlers.Handler {
+	return func(w *world) *handlers.Handler {
+		h := one(w)
+		h.Filters = []handlers.Filter{func(ctx context.Context, c *cause.Cause) (bool, error) {
+			w.note("filter")
+			return filter(ctx, c)
+		}}
+		return h
+	}
+}
+
+// author is the operator as far as it makes children.
+type author struct{ *world }
+
+func (w author) Wrote(child types.UID, version string) bool { return w.ours[string(child)+"@"+version] }
+
+func (w author) Outdated(_ types.UID, child *unstructured.Unstructured) bool {
+	return w.old[child.GetName()+"@"+child.GetResourceVersion()]
+}
+
+func (w author) Gone(child types.UID) { w.note("gone " + string(child)) }
+
+// repairer is the operator as far as it repairs them.
+type repairer struct{ *world }
+
+func (w repairer) Drifted(_ types.UID, child *unstructured.Unstructured, _ bool) bool {
+	return w.drifts[child.GetUID()]
+}
+
+func (w repairer) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+	w.note("repair " + patching.UIDOf(owner))
+	return w.again
+}
+
+func (w repairer) Forget(owner types.UID) { w.note("forget " + string(owner)) }
+
+// ApplyRetrying is the API server.
+func (w *world) ApplyRetrying(
+	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+) (patching.Result, error) {
+	changed, err := patch.ApplyTo(target.Body)
+	w.note(fmt.Sprint("write ", changed["status"]))
+	if len(w.answers) > 0 {
+		answer := w.answers[0]
+		w.answers = w.answers[1:]
+		return answer()
+	}
+	object := &unstructured.Unstructured{Object: changed}
+	object.SetResourceVersion(object.GetResourceVersion() + "0")
+	return patching.Result{Body: changed}, err
+}
+
+// Get is not needed where nothing conflicts.
+func (w *world) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (map[string]any, error) {
+	return nil, nil
+}
