@@ -32,7 +32,7 @@ DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/de
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e facade/facadetest/memapi test/interop test/chaos)
+SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/interop test/chaos)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
@@ -155,7 +155,7 @@ soak: ## Play STORMS random histories of one object, on virtual time: edits, kil
 
 .PHONY: explore
 explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.
-	@COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
+	@EXPLORER_COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
 
 .PHONY: chaos
 chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf among them; LIFETIME of records; SEED repeats it.
@@ -188,6 +188,10 @@ takeover: ## Tell how long a paused operator takes to take over 20,000 handled o
 .PHONY: children
 children: ## Tell what 1,000 objects with three children each cost, beside the same on controller-runtime by hand.
 	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
+
+.PHONY: virtual-day
+virtual-day: ## Tell what the test kit costs over 15 virtual days of an operator with ten handlers, beside the same without it.
+	@VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.

@@ -5,27 +5,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/rehearsal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-func init() { rehearsal.Handlers = rehearse }
+func init() { rehearsal.Of = rehearse }
 
 // rehearse is for package facadetest, which calls handlers without an operator that runs.
-func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) ([]*handlers.Handler, error) {
+func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) (rehearsal.Parts, error) {
 	op, _ := operator.(*Operator)
 	if !op.valid() {
-		return nil, errNoOperator
+		return rehearsal.Parts{}, errNoOperator
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	plan, err := op.plan(scheme)
 	if err != nil {
-		return nil, err
+		return rehearsal.Parts{}, err
 	}
 	op.clients = op.clientsOf(cluster, cluster)
-	all := make([]*handlers.Handler, 0, len(plan))
+	parts := rehearsal.Parts{Children: op.clients.children}
 	for _, one := range plan {
-		all = append(all, one.Handler)
+		parts.Handlers = append(parts.Handlers, one.Handler)
 	}
-	return all, nil
+	return parts, nil
 }

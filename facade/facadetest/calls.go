@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -30,7 +31,9 @@ type Call struct {
 	// Began and Ended are when; Ended is zero while the function runs.
 	Began, Ended time.Time
 
-	lasting bool // a daemon, which ends with its object
+	lasting bool   // a daemon, which ends with its object
+	lane    string // of what is called one after the other: empty for the changes of an object
+	moment  moment
 }
 
 // String is the call in a line, such as
@@ -59,8 +62,47 @@ func nameOf(namespace, name string) string {
 
 // calls are those of one operator, in the order in which they began.
 type calls struct {
-	mu  sync.Mutex
-	all []*Call
+	mu   sync.Mutex
+	all  []*Call
+	zero time.Time // when the operator was ready, or was called for an object before
+}
+
+// begin is called when the operator is ready.
+func (c *calls) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beginAt(time.Now())
+}
+
+func (c *calls) beginAt(now time.Time) {
+	if c.zero.IsZero() {
+		c.zero = now
+	}
+}
+
+// beginning is the zero of what the operator does; the present as long as it does nothing.
+func (c *calls) beginning() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.zero.IsZero() {
+		return time.Now()
+	}
+	return c.zero
+}
+
+// beside has two observers told; nil is none.
+func beside(own, other observation.Observer) observation.Observer {
+	if other == nil {
+		return own
+	}
+	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+		ctx, ended := own(ctx, call)
+		ctx, told := other(ctx, call)
+		return ctx, func(outcome string, err error) {
+			told(outcome, err)
+			ended(outcome, err)
+		}
+	}
 }
 
 // observe notes an attempt, and its outcome.
@@ -68,6 +110,9 @@ func (c *calls) observe(ctx context.Context, call *handlers.Call) (context.Conte
 	noted := describe(call)
 	c.mu.Lock()
 	c.all = append(c.all, noted)
+	if noted.Kind != "" {
+		c.beginAt(noted.Began)
+	}
 	c.mu.Unlock()
 	return ctx, func(outcome string, err error) {
 		c.mu.Lock()
@@ -80,6 +125,9 @@ func describe(call *handlers.Call) *Call {
 	h := call.Handler
 	noted := &Call{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
 	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
+	if h.Family != handlers.Changing {
+		noted.lane = cmp.Or(h.Activity, h.ID)
+	}
 	if call.Cause == nil {
 		return noted
 	}
@@ -94,11 +142,14 @@ func describe(call *handlers.Call) *Call {
 
 // list copies them, as they are by now.
 func (c *calls) list() []Call {
+	zero := c.beginning()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([]Call, 0, len(c.all))
 	for _, one := range c.all {
-		all = append(all, *one)
+		told := *one
+		told.moment = momentOf(told.Began, zero)
+		all = append(all, told)
 	}
 	return all
 }

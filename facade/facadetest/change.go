@@ -18,11 +18,11 @@ type Change[T client.Object] struct {
 	trial   trial[T]
 	reason  kopf.Reason
 	memory  changes.Memory
-	skipped time.Duration // from one call to the next one
+	skipped time.Duration // from one call to the next one, but for waits
 }
 
-// NewChange makes a change of the object, with the options [Client], [ID], [Old], [Field], [Reason], [Retry] and
-// [Started]. Without any, the object was created. What the object lacks of a name, a uid and a creationTimestamp is
+// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [Field], [Reason], [Retry]
+// and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a creationTimestamp is
 // made up; if it has no kind, it is that of the scheme of the client, or of client-go.
 //
 // The object is not changed, and need not be in the client: what the handler writes to it by c.Patch and the like goes
@@ -30,7 +30,7 @@ type Change[T client.Object] struct {
 // have no uids, so that it is not noticed if a child is replaced by another object of its name.
 func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 	c := &Change[T]{trial: newTrial(
-		"NewChange", object, options, optOld, optField, optReason, optRetry, optStarted,
+		"NewChange", object, options, optOwns, optOld, optField, optReason, optRetry, optStarted,
 	)}
 	c.reason = c.trial.reason()
 	c.memory.Initial = c.reason == kopf.ReasonResume
@@ -42,8 +42,10 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 // does, with one pass over the object. A function with more arguments is called in a closure.
 //
 // Another call is the next one for the same change: of the object as it is by then, with one more Retry, of the
-// sub-handlers that are not finished, and when the delay is over, without waiting for that. When the handler is
-// finished, no function is called any more, and Err says so.
+// sub-handlers that are not finished, and when the delay is over, without waiting for that. A handler that waits for a
+// child is called again, too, whether the child is as it wants it or not; the time for that goes on as it does for the
+// test. When the handler is finished, no function is called any more, and Err says so: see [Change.Edit] and
+// [Change.Delete] for the next change.
 func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.OnOption) Outcome[T] {
 	absent := &noClient{}
 	h := c.trial.handler(absent, func(s kopf.Selection[T]) { c.register(s, fn, options) })
@@ -51,16 +53,19 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 		c.trial.seed(h, c.reason)
 	}
 	c.trial.cluster.begin()
+	c.trial.watch.look(ctx)
 	found := c.trial.detect(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
 	next, err := c.handling(h, r).Reconcile(listening(ctx, r), c.trial.cluster.body(), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
-	if next.After != nil {
+	o := c.trial.outcome(r, absent, err)
+	o.add(c.trial.watch.err())
+	o.add(unwatched(o.Err))
+	if next.After != nil && o.Awaited == "" {
 		c.skipped += *next.After
 	}
-	o := c.trial.outcome(r, absent, err)
 	if !o.Called && o.Err == nil {
 		o.Err = c.notCalled(ctx, found)
 	}
@@ -91,13 +96,17 @@ func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options
 // handling is how an operator handles its objects.
 func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling {
 	now := time.Now().UTC().Add(c.skipped) // the clock stands still for a call, so that delays are what was asked for
-	return &changes.Handling{
+	handling := &changes.Handling{
 		Resource: c.trial.subject.discovered(), Cache: c.trial.cluster,
 		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
 		Lens: lensOf(h), Progress: records, Interim: changes.NewInterim(operator), Finalizer: finalizer,
 		Writer: c.trial.cluster.writer, StatusSubresource: true, Events: r,
-		Now: func() time.Time { return now },
+		Dependents: c.trial.keeper, Now: func() time.Time { return now },
 	}
+	if watched := c.trial.keeper.Owned; watched != nil {
+		handling.Waits = watched
+	}
+	return handling
 }
 
 // notCalled is why the function was not called.

@@ -22,9 +22,9 @@ type noClient struct{ asked atomic.Bool }
 
 // client is one with the scheme.
 func (n *noClient) client(scheme *runtime.Scheme) client.Client {
+	unmapped := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) { return nil, n.refuse() })
 	refusing, err := client.NewWithWatch(
-		&rest.Config{Host: "http://none", Transport: n},
-		client.Options{Scheme: scheme, Mapper: meta.NewDefaultRESTMapper(nil)},
+		&rest.Config{Host: "http://none", Transport: n}, client.Options{Scheme: scheme, Mapper: unmapped},
 	)
 	if err != nil {
 		mistake("making a client: %v", err)

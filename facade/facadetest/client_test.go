@@ -98,6 +98,10 @@ func TestWithoutClient(t *testing.T) {
 		return nil
 	})
 	contains(t, errorText(got.Err), "facadetest.Client(fake.NewClientBuilder()")
+	got = facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
+		return c.Ensure(ctx, settingsOf(c.Object, "new", "ann"))
+	})
+	contains(t, errorText(got.Err), "facadetest.Client(fake.NewClientBuilder()")
 	for name, use := range map[string]func(ctx context.Context, c client.Client) error{
 		"Get":    func(ctx context.Context, c client.Client) error { return c.Get(ctx, client.ObjectKey{}, orders()) },
 		"Create": func(ctx context.Context, c client.Client) error { return c.Create(ctx, orders()) },

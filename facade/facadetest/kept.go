@@ -70,9 +70,9 @@ func anything(op *kopf.Operator) kopf.Selection[kopf.Dynamic] {
 // indexed is where the values of the only index of the operator are.
 func indexed(op *kopf.Operator) handlers.Indexed {
 	absent, scheme := &noClient{}, runtime.NewScheme()
-	all, err := rehearsal.Handlers(op, scheme, absent.client(scheme))
-	if err != nil || len(all) != 1 {
-		mistake("NewIndex: %d handlers, %v", len(all), err)
+	parts, err := rehearsal.Of(op, scheme, absent.client(scheme))
+	if err != nil || len(parts.Handlers) != 1 {
+		mistake("NewIndex: %d handlers, %v", len(parts.Handlers), err)
 	}
-	return all[0].Index.Into
+	return parts.Handlers[0].Index.Into
 }

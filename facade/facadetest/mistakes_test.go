@@ -53,6 +53,13 @@ func TestMistakes(t *testing.T) {
 		"NoFunction":   {func() { facadetest.NewChange(orders()).Call(t.Context(), nil) }, []string{"is nil"}},
 		"NoStopReason": {func() { facadetest.NewRun(orders()).Stop(nil) }, []string{"kopf.ErrDeleted"}},
 		"EarlyEdit":    {func() { facadetest.NewRun(orders()).Edit(nil) }, []string{"not called yet"}},
+		"EarlyDelete":  {func() { facadetest.NewChange(orders()).Delete() }, []string{"not called yet"}},
+		"OwnsAlone":    {makes(facadetest.Owns(pod())), []string{"Owns", "Client", "pass both"}},
+		"OwnsNil":      {makes(facadetest.Owns(nil), facadetest.Client(newFake())), []string{"&appsv1.Deployment{}"}},
+		"OwnsUnknown": {
+			makes(facadetest.Owns(orders()), facadetest.Client(newFake())),
+			[]string{"the scheme of the client does not know a *facadetest_test.Database"},
+		},
 		"NilMemo": {
 			func() { facadetest.NewMemo(map[object]*int{orders(): nil}) }, []string{"NewMemo", "leave it out"},
 		},

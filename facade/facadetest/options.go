@@ -19,6 +19,7 @@ type wishes struct {
 	given []string // the names of the options
 
 	client        client.Client
+	owns          []client.Object
 	id            string
 	old           client.Object
 	field         string
@@ -66,6 +67,7 @@ func mistake(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(fo
 // The names of the options.
 const (
 	optClient   = "Client"
+	optOwns     = "Owns"
 	optID       = "ID"
 	optOld      = "Old"
 	optField    = "Field"
@@ -80,6 +82,11 @@ const (
 // controller-runtime's fake client. Its scheme says of which kind the handled object is, which it need not have.
 // Without it, all that the handler asks of a client fails.
 func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
+
+// Owns has children watched, of the kinds that are given by empty objects, as kopf.Owns does for the operator: so
+// kopf.WaitFor sees what there is of them in the [Client] when the handler is called. Another call of the handler sees
+// what has become of them since.
+func Owns(kinds ...client.Object) Option { return option(optOwns, func(w *wishes) { w.owns = kinds }) }
 
 // ID is the id of the handler, which its result stands under. Default: "handler".
 func ID(id string) Option { return option(optID, func(w *wishes) { w.id = id }) }

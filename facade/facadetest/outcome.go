@@ -23,6 +23,9 @@ type Outcome[T client.Object] struct {
 	Final bool
 	// Delay is when it is called again, if it is: by kopf.Temporary, kopf.Backoff or the default of a minute.
 	Delay time.Duration
+	// Awaited is the child that the handler waits for by kopf.WaitFor, itself or by a sub-handler, such as
+	// "Deployment.apps orders". Err says so as well, and Delay is what is left of the time for it.
+	Awaited string
 	// Object is the object of the test as it is in the cluster now, without what the operator keeps for itself.
 	Object T
 	// Patch is what the call has written to the object, as one merge-patch of JSON values; nil if nothing was.
@@ -72,6 +75,7 @@ func (o *Outcome[T]) conclude(a *execution.Attempt) {
 	if a.Outcome.Delay != nil {
 		o.Delay = *a.Outcome.Delay
 	}
+	o.Awaited = a.Outcome.Awaited.Child
 	o.add(a.Outcome.Err)
 	o.add(a.Outcome.Ignored)
 }

@@ -47,6 +47,7 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 	command.Stdout, command.Stderr = r.output.stream(&r.output.out), r.output.stream(&r.output.errs)
 	command.WaitDelay = lastWords
 	r.ask = func() { _ = command.Process.Signal(syscall.SIGTERM) } // which has ended, or ends by it
+	r.kill = func() { _ = command.Process.Kill() }                 // which has ended, or ends by it
 	r.give = func() string { return r.quit(command.Process) }
 	if err := command.Start(); err != nil {
 		r.told = true

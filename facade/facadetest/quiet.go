@@ -12,7 +12,7 @@ func (r *Runner) Calls() []Call { return r.calls.list() }
 
 // Writes are all requests of the operator so far that were no reads, in the order of the answers. They are known for
 // operators that are started [Against] a cluster.
-func (r *Runner) Writes() []Write { return r.writes.list() }
+func (r *Runner) Writes() []Write { return r.writes.list(r.calls.beginning()) }
 
 // Settle waits until nothing happens any more: until no handler has been called or has run, except for daemons, and
 // nothing has been written, for as long as calm is. Kubernetes events, keep-alives and leases are not looked at. Calm
@@ -58,16 +58,16 @@ func (r *Runner) observable(what string) {
 // mark is a place in what has happened.
 type mark struct{ calls, writes int }
 
-func (r *Runner) mark() mark { return mark{len(r.calls.list()), len(r.writes.list())} }
+func (r *Runner) mark() mark { return mark{len(r.Calls()), len(r.Writes())} }
 
 // since tells what has happened, one line for each.
 func (r *Runner) since(m mark) (news []string) {
-	for i, c := range r.calls.list() {
+	for i, c := range r.Calls() {
 		if i >= m.calls || c.Ended.IsZero() && !c.lasting {
 			news = append(news, "called: "+c.String())
 		}
 	}
-	for _, w := range r.writes.list()[m.writes:] {
+	for _, w := range r.Writes()[m.writes:] {
 		if !w.ofItself() {
 			news = append(news, fmt.Sprintf("written: %s %s", w, w.Body))
 		}

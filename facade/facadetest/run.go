@@ -44,13 +44,7 @@ func (r *Run[T]) Stop(reason error) {
 // Edit changes the object in the cluster, as somebody else would while the function is running: r.Current shows it.
 // Before the first call, change the object itself.
 func (r *Run[T]) Edit(change func(object T)) {
-	c := r.trial.cluster
-	if c == nil {
-		mistake("Edit: the function was not called yet: change the object that NewRun gets")
-	}
-	if err := c.edit(r.trial.subject.codec.Transform(change)); err != nil {
-		mistake("Edit: %v", err)
-	}
+	r.trial.edit(r.trial.subject.codec.Transform(change))
 }
 
 // Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,

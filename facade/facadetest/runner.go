@@ -25,6 +25,7 @@ type Runner struct {
 	limit  time.Duration
 
 	ask   func()        // to stop
+	kill  func()        // beside the gate; nil is nothing
 	give  func() string // up after that: where it hangs
 	ready <-chan struct{}
 	ended chan struct{}
@@ -33,6 +34,7 @@ type Runner struct {
 
 	calls  calls
 	writes writes
+	gate   *gate
 
 	stop sync.Once
 	hung error // instead of it, if it has not
@@ -64,9 +66,18 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	if o.settings.Config != nil {
 		o.settings.Config = rest.CopyConfig(o.settings.Config)
 		o.settings.Config.Wrap(r.writes.around)
+		o.settings.Config.Wrap(r.gate.around)
 	}
-	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), r.calls.observe))
+	observe := r.gate.observer(beside(r.calls.observe, observation.From(t.Context())))
+	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), observe))
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
+	go func() {
+		select {
+		case <-r.ready:
+			r.calls.begin()
+		case <-r.ended:
+		}
+	}()
 	go func() {
 		err := op.Run(ctx, o.settings)
 		r.end(kopf.ExitCode(err), err)
@@ -83,14 +94,16 @@ func collect(options []RunnerOption) runnerOptions {
 }
 
 func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
-	r := &Runner{t: t, name: name, output: newOutput(), limit: o.limit, ended: make(chan struct{})}
+	r := &Runner{t: t, name: name, output: newOutput(), limit: o.limit, ended: make(chan struct{}), gate: newGate()}
 	t.Cleanup(r.finish)
 	return r
 }
 
 // end is called once, when nothing of the operator is left.
 func (r *Runner) end(code int, err error) {
-	r.code, r.err = code, err
+	if r.code, r.err = code, err; r.gate.isShut() {
+		r.code, r.err = -1, errKilled
+	}
 	close(r.ended)
 }
 
@@ -155,6 +168,7 @@ func (r *Runner) result() error {
 // halt is all of stopping.
 func (r *Runner) halt() {
 	r.ask()
+	r.gate.release()
 	timer := time.NewTimer(r.limit)
 	defer timer.Stop()
 	select {

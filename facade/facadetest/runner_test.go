@@ -24,12 +24,14 @@ type judged struct {
 	testing.TB
 	failures []string
 	cleanups []func()
+	failed   bool // before it began
 }
 
 // fatal ends a judged test.
 type fatal struct{}
 
-func (j *judged) Helper() {}
+func (j *judged) Helper()      {}
+func (j *judged) Failed() bool { return j.failed || len(j.failures) > 0 }
 func (j *judged) Errorf(f string, args ...any) {
 	j.failures = append(j.failures, fmt.Sprintf(f, args...))
 }

@@ -20,7 +20,9 @@ type trial[T client.Object] struct {
 	by      string // the constructor, for messages
 	wishes  *wishes
 	subject *subject[T]
-	cluster *cluster // nil before the first call
+	cluster *cluster         // nil before the first call
+	keeper  *children.Keeper // that of the present call
+	watch   *watch           // of the present call
 }
 
 func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
@@ -31,16 +33,22 @@ func newTrial[T client.Object](by string, object T, options []Option, takes ...s
 // handler is the one that is registered, as the engine would get it.
 func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operator)
-	register(kopf.For(op, t.subject.prototype()))
+	selection := kopf.For(op, t.subject.prototype())
+	register(selection)
+	t.own(selection)
 	c := absent.client(t.subject.scheme)
 	if t.wishes.client != nil {
-		c = withMapper(t.wishes.client)
+		t.watch = &watch{client: t.wishes.client, kinds: t.ownedKinds()}
+		c = watched{withMapper(t.wishes.client), t.watch.look}
 	}
-	all, err := rehearsal.Handlers(op, t.subject.scheme, c)
+	parts, err := rehearsal.Of(op, t.subject.scheme, c)
 	if err != nil {
 		mistake("%s: registering the handler: %v", t.by, err)
 	}
-	for _, h := range all {
+	if t.keeper = parts.Children; t.keeper.Owned != nil && t.watch != nil {
+		t.watch.source = t.keeper.Owned.Watch(nil)
+	}
+	for _, h := range parts.Handlers {
 		if h.Call != nil {
 			return h
 		}

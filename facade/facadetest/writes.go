@@ -25,6 +25,8 @@ type Write struct {
 	Code int
 	// At is when it was sent.
 	At time.Time
+
+	moment moment
 }
 
 // String is the write in a line, without its body and its time:
@@ -94,11 +96,15 @@ func verbOf(r *http.Request) string {
 	return ""
 }
 
-// list copies them.
-func (w *writes) list() []Write {
+// list copies them, for an operator that has begun its work at zero.
+func (w *writes) list(zero time.Time) []Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.all)
+	all := slices.Clone(w.all)
+	for i := range all {
+		all[i].moment = momentOf(all[i].At, zero)
+	}
+	return all
 }
 
 type roundTrip func(r *http.Request) (*http.Response, error)

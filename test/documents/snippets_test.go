@@ -15,6 +15,7 @@ var imported = []string{
 	`metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
 	`"sigs.k8s.io/controller-runtime/pkg/client/fake"`,
 	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest"`,
+	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"`,
 	`"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"`,
 	`"k8s.io/apimachinery/pkg/runtime"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
@@ -46,11 +47,18 @@ func TestSnippets(t *testing.T) {
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
-		"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct{ err error }\n" +
+		"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct {\n\t\terr error\n" +
+			"\t\tvolumes map[string]bool\n\t}\n\tcloudClient struct {\n\t\tlife *explorer.Life\n" +
+			"\t\tcloud *fakeCloud\n\t}\n" +
 			"\tusage struct{ Warned bool }\n)\n" +
 			"func provision(context.Context, *change) error { return nil }\n" +
+			"func release(context.Context, *change) error { return nil }\n" +
 			"func provisionIn(context.Context, *change, *fakeCloud) error { return nil }\n" +
 			"var scheme *runtime.Scheme\nfunc newOperator() *kopf.Operator { return nil }\n" +
+			"func newFakeCloud() *fakeCloud { return nil }\n" +
+			"func (*fakeCloud) calledBy(*explorer.Life) *cloudClient { return nil }\n" +
+			"func newOperatorWith(*cloudClient) *kopf.Operator { return nil }\n" +
+			"func serverWith(testing.TB, string) *memapi.Server { return nil }\n" +
 			"func expose(context.Context, *change) error { return nil }\n" +
 			"func watch(context.Context, *kopf.Run[*v1.Database]) error { return nil }\n" +
 			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] {" +

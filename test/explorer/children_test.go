@@ -22,21 +22,19 @@ const elsewhere = "elsewhere"
 // another namespace, and then tells the outside.
 func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
-		return l.called(c, func() error {
-			if err := pause(ctx, takes); err != nil {
-				return err
-			}
-			var children []any
-			for _, child := range lettersOf(c.Object) {
-				children = append(children, child)
-			}
-			if err := c.Ensure(ctx, children...); err != nil {
-				return kopf.Temporary(err, 5*time.Second)
-			}
-			l.tell(c)
-			c.SetResult(map[string]any{"told": told(c.Object)})
-			return nil
-		})
+		if err := pause(ctx, takes); err != nil {
+			return err
+		}
+		var children []any
+		for _, child := range lettersOf(c.Object) {
+			children = append(children, child)
+		}
+		if err := c.Ensure(ctx, children...); err != nil {
+			return kopf.Temporary(err, 5*time.Second)
+		}
+		l.tell(c)
+		c.SetResult(map[string]any{"told": told(c.Object)})
+		return nil
 	}
 }
 
@@ -44,22 +42,20 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 // value.
 func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
-		return l.called(c, func() error {
-			if err := pause(ctx, takes); err != nil {
+		if err := pause(ctx, takes); err != nil {
+			return err
+		}
+		for _, child := range lettersOf(c.Object) {
+			if err := c.Ensure(ctx, child); err != nil {
+				return kopf.Temporary(err, 5*time.Second)
+			}
+			if err := kopf.WaitFor(c, child, finished, time.Hour); err != nil {
 				return err
 			}
-			for _, child := range lettersOf(c.Object) {
-				if err := c.Ensure(ctx, child); err != nil {
-					return kopf.Temporary(err, 5*time.Second)
-				}
-				if err := kopf.WaitFor(c, child, finished, time.Hour); err != nil {
-					return err
-				}
-			}
-			l.tell(c)
-			c.SetResult(map[string]any{"told": told(c.Object)})
-			return nil
-		})
+		}
+		l.tell(c)
+		c.SetResult(map[string]any{"told": told(c.Object)})
+		return nil
 	}
 }
 

@@ -16,17 +16,15 @@ var errLater = errors.New("not yet")
 // is like. Its result, and a change of the status, say so on the object.
 func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
-		return l.called(c, func() error {
-			if err := pause(ctx, takes); err != nil {
-				return err
-			}
-			if c.Retry < failures {
-				return kopf.Temporary(errLater, 5*time.Second)
-			}
-			l.tell(c)
-			c.SetResult(map[string]any{"told": told(c.Object)})
-			return nil
-		})
+		if err := pause(ctx, takes); err != nil {
+			return err
+		}
+		if c.Retry < failures {
+			return kopf.Temporary(errLater, 5*time.Second)
+		}
+		l.tell(c)
+		c.SetResult(map[string]any{"told": told(c.Object)})
+		return nil
 	}
 }
 
@@ -72,28 +70,9 @@ func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unst
 	}
 }
 
-// called keeps the books on a call, and makes its return a point.
-func (l *life) called(c *Change, act func() error) error {
-	if l.dead.Load() {
-		return errDead
-	}
-	entry := l.enter(c)
-	err := act()
-	if l.dead.Load() {
-		return errDead
-	}
-	l.leave(entry, err)
-	l.reach(atReturn, l.link)
-	return err
-}
-
 // tell is the effect outside of the cluster.
 func (l *life) tell(c *Change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.dead.Load() {
-		l.ledger.tell(c.ID, string(c.Object.GetUID()), told(c.Object))
-	}
+	l.process.Do("tell of "+c.ID, func() { l.ledger.tell(c.ID, string(c.Object.GetUID()), told(c.Object)) })
 }
 
 func told(o *unstructured.Unstructured) string {

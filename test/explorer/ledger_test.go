@@ -3,55 +3,21 @@ package explorer_test
 import (
 	"fmt"
 	"strings"
-	"time"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// checkpoint is how long an outcome may wait for its write, with what a write takes.
-const checkpoint = time.Second
-
-// key is one attempt of one handler for one change: what is called once, unless it is cut off.
-type key struct {
-	uid, id, reason, seen string
-	retry                 int
-	life                  int // of resume handlers: each life resumes anew
-}
-
-type call struct {
-	key
-	started, returned time.Time
-	err               error
-}
-
 // ledger is what happened.
 type ledger struct {
-	calls   []*call
+	mu      sync.Mutex
 	outside map[string]string // what each handler told last, by uid and id
 	held    map[string]bool   // the objects that had a finalizer
 }
 
-func (l *life) enter(c *Change) *call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k := key{
-		uid: string(c.Object.GetUID()), id: c.ID, reason: string(c.Reason), seen: fmt.Sprint(c.Diff), retry: c.Retry,
-	}
-	if l.scenario.resumes[c.ID] {
-		k.life = l.number
-	}
-	entry := &call{key: k, started: time.Now()}
-	l.ledger.calls = append(l.ledger.calls, entry)
-	return entry
-}
-
-func (l *life) leave(c *call, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c.returned, c.err = time.Now(), err
-}
-
 func (l *ledger) tell(id, uid, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.outside == nil {
 		l.outside = map[string]string{}
 	}
@@ -63,68 +29,18 @@ func (l *ledger) written(object *unstructured.Unstructured) {
 	if object == nil || len(object.GetFinalizers()) == 0 {
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.held == nil {
 		l.held = map[string]bool{}
 	}
 	l.held[string(object.GetUID())] = true
 }
 
-// judge says what must not be.
-func (w *world) judge() {
-	w.mu.Lock()
-	calls := append([]*call(nil), w.ledger.calls...)
-	w.mu.Unlock()
-	w.violations = append(w.repeated(calls), w.unfinished()...)
-}
-
-// repeated are calls that no cut explains.
-func (w *world) repeated(all []*call) (found []string) {
-	calls := map[key][]*call{}
-	for _, c := range all {
-		calls[c.key] = append(calls[c.key], c)
-	}
-	for k, list := range calls {
-		allowed, waits := 1, 0
-		for _, c := range list {
-			if w.cutOff(c) {
-				allowed++
-			} else if c.waited() {
-				waits++
-			}
-		}
-		allowed += min(waits, mostWaits)
-		if len(list) > allowed {
-			found = append(found, fmt.Sprintf("%d calls for one change, %d are explained: %+v", len(list), allowed, k))
-		}
-	}
-	return found
-}
-
-// mostWaits is how often a handler is called for one change without going on: at first, for a change that comes
-// meanwhile under the same key, after a restart, and for the other child.
-const mostWaits = 4
-
-// waited tells whether a call has ended to wait for a child, so that another one must follow.
-func (c *call) waited() bool { return c.err != nil && strings.HasPrefix(c.err.Error(), "waits for ") }
-
-// cutOff tells whether the cut fell between the start of a call and the write of its outcome: that is at the latest a
-// second after its return, or as much later as the API was disturbed.
-func (w *world) cutOff(c *call) bool {
-	if w.killed.IsZero() || w.killed.Before(c.started) {
-		return false
-	}
-	if c.returned.IsZero() {
-		return true
-	}
-	grace := time.Duration(0)
-	if w.course.ofWrites() {
-		grace = 3 * time.Second // a refused checkpoint is tried again after twice the time
-	}
-	return !w.killed.After(c.returned.Add(checkpoint + grace))
-}
-
 // unfinished is what should have been done.
 func (w *world) unfinished() (found []string) {
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
 	object := w.object()
 	if w.scenario.ensures {
 		collect(w)

@@ -3,7 +3,6 @@ package explorer_test
 import (
 	"context"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
@@ -19,68 +20,95 @@ const (
 	plural     = "carriers"
 	namespace  = "default"
 	objectName = "one"
-	// restart is how long no operator runs after a kill.
-	restart = time.Second
 	// calm is how long everything may take to come to an end after the last step of a scenario.
 	calm = 10 * time.Minute
 )
 
-var gvk = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Carrier"}
+var (
+	gvk      = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Carrier"}
+	carriers = memapi.Resource{
+		Group: group, Version: "v1", Kind: "Carrier", Plural: plural, Namespaced: true, StatusSubresource: true,
+	}
+)
 
-// world is the API server with one object, the people who change it, and one operator that dies on the way.
+// Change and Selection are those of the scenarios.
+type (
+	Change    = kopf.Change[*unstructured.Unstructured]
+	Selection = kopf.Selection[*unstructured.Unstructured]
+)
+
+// world is the API server with one object, the people who change it, and what the operator tells the outside.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	scenario scenario
-	course   course
 	server   *memapi.Server
 	client   client.Client // of everybody but the operator
-
-	mu      sync.Mutex
-	counts  map[moment]int
-	reached []point
-	struck  bool // the trouble was there
-	died    chan struct{}
-	killed  time.Time
-	lives   int
-	ledger  ledger
-
-	violations []string // what must not be, once the run is over
+	ledger   ledger
 }
 
-// reach counts a point, and kills the process at the one of the course.
-func (w *world) reach(m moment, l *link) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if l.dead.Load() {
-		return 0
-	}
-	w.counts[m]++
-	here := point{m, w.counts[m]}
-	w.reached = append(w.reached, here)
-	if here == w.course.cut {
-		l.dead.Store(true)
-		w.killed = time.Now()
-		close(w.died)
-	}
-	return here.number
+// life is one process.
+type life struct {
+	*world
+	process *explorer.Life
 }
 
-// strikes tells what goes wrong with the write of this number.
-func (w *world) strikes(number int) disturbance {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.course.trouble
-	due := t.write == number || t.after && w.lives > 1
-	if !t.ofWrites() || w.struck || !due {
-		return nothing
+// explored is the scenario for the explorer, in a new world each time.
+func explored(s scenario) func() explorer.Scenario {
+	return func() explorer.Scenario {
+		w := &world{scenario: s}
+		return explorer.Scenario{
+			Server: func(t testing.TB) *memapi.Server {
+				w.t, w.server = t, memapi.New()
+				w.server.Install(carriers)
+				return w.server
+			},
+			Operator: func(process *explorer.Life) *kopf.Operator {
+				op := kopf.New(group, s.settings)
+				s.register(&life{world: w, process: process}, kopf.ForResource(op, group+"/v1", plural))
+				return op
+			},
+			Play:    w.play,
+			Through: w.through,
+			Foreign: func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"foreign": "yes"}) },
+		}
 	}
-	w.struck = true
-	return t.disturbance
 }
 
-// interfere is somebody else's change that matters.
-func (w *world) interfere() {
-	w.edit(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"foreign": "yes"}) })
+// play is all steps, and the end.
+func (w *world) play(p *explorer.Play) {
+	w.client = p.Client
+	for _, step := range w.scenario.steps {
+		p.Sleep(step.after)
+		step.do(w)
+	}
+	p.Sleep(calm)
+	for _, wrong := range w.unfinished() {
+		p.T.Error(wrong)
+	}
+}
+
+// through keeps the books on the way of the operator's requests, beyond the fault of the scenario.
+func (w *world) through(next http.RoundTripper) http.RoundTripper {
+	var way http.RoundTripper = noting{world: w, next: next}
+	if w.scenario.through != nil {
+		way = w.scenario.through(way)
+	}
+	return way
+}
+
+// noting notes what the operator has written.
+type noting struct {
+	world *world
+	next  http.RoundTripper
+}
+
+// RoundTrip looks at the object after a write.
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(r)
+	if r.Method != http.MethodGet {
+		n.world.ledger.written(n.world.object())
+	}
+	return response, err
 }
 
 // edit changes the object, if there is one.
@@ -104,22 +132,9 @@ func (w *world) edit(change func(*unstructured.Unstructured)) {
 
 // object is what there is of it; nil if it is no more.
 func (w *world) object() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(gvk)
-	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: objectName}, object)
-	if client.IgnoreNotFound(err) != nil {
-		w.t.Errorf("reading the object: %v", err)
-	}
-	if err != nil {
+	object := w.server.Object(carriers, namespace, objectName)
+	if object == nil {
 		return nil
 	}
-	return object
-}
-
-// note keeps the books on what the operator has written.
-func (w *world) note(*http.Request, *http.Response) {
-	object := w.object()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ledger.written(object)
+	return &unstructured.Unstructured{Object: object}
 }

@@ -4,23 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"path"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
@@ -33,18 +28,14 @@ var gvk = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Ta
 type world struct {
 	t      *testing.T
 	server *memapi.Server
-	client client.Client // of the people
-
-	mu      sync.Mutex
-	calls   map[string]int // by "object handler"
-	writes  map[string]int // of the operator, by object
-	longest string         // the longest line of its log
+	client client.Client        // of the people
+	lives  []*facadetest.Runner // of the operator
 }
 
 type change = kopf.Change[*unstructured.Unstructured]
 
 func newWorld(t *testing.T, subresource bool) *world {
-	w := &world{t: t, server: memapi.New(), calls: map[string]int{}, writes: map[string]int{}}
+	w := &world{t: t, server: memapi.New()}
 	w.server.Install(
 		memapi.Resource{
 			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Plural: "targets", Namespaced: true,
@@ -59,46 +50,17 @@ func newWorld(t *testing.T, subresource bool) *world {
 	return w
 }
 
-// RoundTrip is the operator's way to the server.
-func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/targets/") {
-		w.mu.Lock()
-		w.writes[path.Base(strings.TrimSuffix(r.URL.Path, "/status"))]++
-		w.mu.Unlock()
-	}
-	return w.server.RoundTrip(r)
-}
-
 // operate runs the operator until it is stopped.
 func (w *world) operate(m memory) (stop func()) {
-	ctx, cancel := context.WithCancel(w.t.Context())
-	log := funcr.New(func(prefix, line string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if len(line) > len(w.longest) {
-			w.longest = prefix + line
-		}
-	}, funcr.Options{})
-	manager, err := ctrl.NewManager(
-		memapi.Config(w),
-		ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Logger: log, HealthProbeBindAddress: "0"},
-	)
-	if err != nil {
-		w.t.Fatalf("making a manager: %v", err)
-	}
 	op := kopf.New(own, m.settings)
 	w.register(kopf.ForResource(op, gvk.GroupVersion().String(), "targets"), m)
-	if err := op.SetupWithManager(manager); err != nil {
-		w.t.Fatalf("setting the operator up: %v", err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := manager.Start(ctx); err != nil {
-			w.t.Errorf("the manager ended: %v", err)
+	r := facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.server)))
+	w.lives = append(w.lives, r)
+	return func() {
+		if err := r.Stop(); err != nil {
+			w.t.Errorf("the operator ended: %v", err)
 		}
-	}()
-	return func() { cancel(); <-done }
+	}
 }
 
 func (w *world) register(s kopf.Selection[*unstructured.Unstructured], m memory) {
@@ -121,10 +83,7 @@ func (w *world) register(s kopf.Selection[*unstructured.Unstructured], m memory)
 var errLater = errors.New("not yet")
 
 // handle fails at first if the object says so.
-func (w *world) handle(_ context.Context, c *change) error {
-	w.mu.Lock()
-	w.calls[c.Object.GetName()+" "+c.ID]++
-	w.mu.Unlock()
+func (*world) handle(_ context.Context, c *change) error {
 	if c.Object.GetLabels()["fails"] == "yes" && c.Retry == 0 {
 		return kopf.Temporary(errLater, 10*time.Second)
 	}
@@ -132,16 +91,38 @@ func (w *world) handle(_ context.Context, c *change) error {
 	return nil
 }
 
-func (w *world) called(object, handler string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.calls[object+" "+handler]
+func (w *world) called(object, handler string) (times int) {
+	for _, r := range w.lives {
+		for _, c := range r.Calls() {
+			if c.Name == object && c.Handler == handler {
+				times++
+			}
+		}
+	}
+	return times
 }
 
-func (w *world) written(object string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.writes[object]
+func (w *world) written(object string) (times int) {
+	for _, r := range w.lives {
+		for _, one := range r.Writes() {
+			if strings.HasSuffix(strings.TrimSuffix(one.Path, "/status"), "/targets/"+object) {
+				times++
+			}
+		}
+	}
+	return times
+}
+
+// longest is the longest line of the log.
+func (w *world) longest() (longest string) {
+	for _, r := range w.lives {
+		for line := range strings.Lines(r.Output()) {
+			if len(line) > len(longest) {
+				longest = line
+			}
+		}
+	}
+	return longest
 }
 
 func target(name string) *unstructured.Unstructured {

@@ -1,7 +1,8 @@
 // Package layers keeps the walls of this repository standing: it parses the
 // Go sources and reports every import that goes up or sideways, every package
-// that has no place in the plan, and every breach of the house rules on size,
-// exports and documentation, and on who may branch on what.
+// that has no place in the plan, every kit for tests that is not marked as one,
+// and every breach of the house rules on size, exports and documentation, and on
+// who may branch on what.
 //
 // It stands apart because it reads the whole repository as text, where every
 // other package sees only what it imports. It never builds or runs what it

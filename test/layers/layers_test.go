@@ -17,6 +17,7 @@ func TestThisRepository(t *testing.T) {
 		t.Fatal("no packages were found: the checks below would pass for nothing")
 	}
 	t.Run("walls", func(t *testing.T) { report(t, layers.Walls(tree, layers.House)) })
+	t.Run("kits", func(t *testing.T) { report(t, layers.Kits(tree, layers.House)) })
 	t.Run("exports", func(t *testing.T) {
 		for _, f := range layers.Exports(tree, layers.House) {
 			t.Logf("%3d of %d exported names in %s", f.Exports, f.Of, f.Dir)

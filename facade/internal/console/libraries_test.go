@@ -69,15 +69,18 @@ func TestChatterOfLibraries(t *testing.T) {
 	}
 }
 
+// librariesOutput outlives a test: controller-runtime takes the first logger that it is given, and no other.
+var librariesOutput bytes.Buffer
+
 // A failed health check is told with its name, though the type in which controller-runtime has it shows none.
 func TestFailedHealthChecks(t *testing.T) {
-	var out bytes.Buffer
-	logf.SetLogger(console.New(&out, console.Options{})) // that of this package for good: it has no other use for it
+	logf.SetLogger(console.New(&librariesOutput, console.Options{})) // for good: this package has no other use for it
+	librariesOutput.Reset()
 	checks := &healthz.Handler{Checks: map[string]healthz.Checker{
 		"shop/watches": func(*http.Request) error { return io.ErrUnexpectedEOF },
 	}}
 	checks.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	if want := "{name:shop/watches healthy:false"; !strings.Contains(out.String(), want) {
-		t.Errorf("want %q in the line, got %q", want, out.String())
+	if want := "{name:shop/watches healthy:false"; !strings.Contains(librariesOutput.String(), want) {
+		t.Errorf("want %q in the line, got %q", want, librariesOutput.String())
 	}
 }

@@ -1,4 +1,4 @@
-package explorer_test
+package explorer
 
 import (
 	"bufio"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// delayLimit is how long an event waits for later ones that never come.
-const delayLimit = 3 * time.Second
+// lateLimit is how long an event waits for later ones that never come.
+const lateLimit = 3 * time.Second
 
-// delayed is the body of a watch that gives each line only after so many more, or when the time is up.
-func delayed(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
+// late is the body of a watch that gives each line only after so many more, or when the time is up.
+func late(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 	out, in := io.Pipe()
 	lines := make(chan []byte, 1000)
 	go func() {
@@ -25,22 +25,17 @@ func delayed(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 			lines <- line
 		}
 	}()
-	go func() {
-		_ = in.CloseWithError(hold(ctx, lines, in, by))
-	}()
-	return struct {
-		io.Reader
-		io.Closer
-	}{out, closers{body, out}}
+	go func() { _ = in.CloseWithError(hold(ctx, lines, in, by)) }()
+	return lateBody{Reader: out, all: []io.Closer{body, out}}
 }
 
-type held struct {
-	line []byte
+type heldLine struct {
+	text []byte
 	due  time.Time
 }
 
 func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error {
-	var waiting []held
+	var waiting []heldLine
 	for {
 		var due <-chan time.Time
 		if len(waiting) > 0 {
@@ -53,23 +48,27 @@ func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error
 			if !ok {
 				return io.EOF
 			}
-			waiting = append(waiting, held{line, time.Now().Add(delayLimit)})
+			waiting = append(waiting, heldLine{line, time.Now().Add(lateLimit)})
 			if len(waiting) <= by {
 				continue
 			}
 		case <-due:
 		}
-		if _, err := out.Write(waiting[0].line); err != nil {
+		if _, err := out.Write(waiting[0].text); err != nil {
 			return err
 		}
 		waiting = waiting[1:]
 	}
 }
 
-type closers []io.Closer
+type lateBody struct {
+	io.Reader
+	all []io.Closer
+}
 
-func (c closers) Close() error {
-	for _, one := range c {
+// Close closes both ends.
+func (b lateBody) Close() error {
+	for _, one := range b.all {
 		_ = one.Close()
 	}
 	return nil

@@ -1,0 +1,123 @@
+package facadetest_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// byHand runs operators in a manager of controller-runtime, and does not look at them.
+type byHand struct {
+	t     testing.TB
+	end   context.CancelFunc
+	ended <-chan error
+}
+
+// rest is as long as the retries of a day take.
+func (byHand) rest()                      { time.Sleep(2 * time.Hour) }
+func (byHand) quiet(during time.Duration) { time.Sleep(during) }
+
+func (b byHand) stop() {
+	b.end()
+	if err := <-b.ended; err != nil {
+		b.t.Error(err)
+	}
+}
+
+func (d *day) startByHand(server *memapi.Server, calls *tally) {
+	d.start = func() running {
+		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+			Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+			Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		op := shopkeeper(calls)
+		if err := op.SetupWithManager(m); err != nil {
+			d.t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(d.t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Start(ctx) }()
+		<-op.Ready()
+		return byHand{d.t, end, ended}
+	}
+}
+
+// spent is what a day costs.
+type spent struct {
+	wall   time.Duration
+	allocs uint64
+	calls  map[string]int
+}
+
+// measure has a day pass, and the same handlers called.
+func measure(t *testing.T, shops int, start func(d *day, server *memapi.Server, calls *tally)) (s spent) {
+	t.Helper()
+	calls := newTally()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now() // outside of the bubble, where time is real
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		d := newDay(t, server, shops)
+		start(d, server, calls)
+		d.pass()
+	})
+	s.wall, s.calls = time.Since(began), calls.calls
+	runtime.ReadMemStats(&after)
+	s.allocs = after.Mallocs - before.Mallocs
+	return s
+}
+
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// TestVirtualDayFigures tells what the kit costs beside the same operator in a manager of controller-runtime, against
+// the same server. VIRTUAL_DAYS are how many days are compared.
+func TestVirtualDayFigures(t *testing.T) {
+	rounds, shops := 1, 1
+	if asked := os.Getenv("VIRTUAL_DAYS"); asked != "" {
+		var err error
+		if rounds, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
+		shops = 10
+	}
+	var walls, allocs []float64
+	for range rounds {
+		without := measure(t, shops, (*day).startByHand)
+		with := measure(t, shops, func(d *day, server *memapi.Server, calls *tally) { d.startWithKit(server, calls) })
+		if diff := cmp.Diff(without.calls, with.calls); diff != "" {
+			t.Errorf("the same operator has other calls with the kit (-without, +with):\n%s", diff)
+		}
+		walls = append(walls, with.wall.Seconds()/without.wall.Seconds())
+		allocs = append(allocs, float64(with.allocs)/float64(without.allocs))
+		t.Logf("with the kit %s and %d allocations, by hand %s and %d",
+			with.wall, with.allocs, without.wall, without.allocs)
+	}
+	wall, alloc := median(walls), median(allocs)
+	t.Logf("%d days of %d shops: with the kit %.2f times the wall time, %.2f times the allocations",
+		rounds, shops, wall, alloc)
+	if alloc > 2 || rounds > 4 && wall > 2 { // one day may be disturbed by all that runs beside it
+		t.Error("the kit costs more than what it looks at")
+	}
+}

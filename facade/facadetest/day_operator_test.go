@@ -1,0 +1,122 @@
+package facadetest_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var shopResource = memapi.Resource{
+	Group: "example.org", Version: "v1", Kind: "Shop", Plural: "shops", Namespaced: true, StatusSubresource: true,
+}
+
+func newShop(name string) kopf.Dynamic {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Shop",
+		"metadata": map[string]any{"namespace": "default", "name": name},
+		"spec":     map[string]any{"owner": "ann", "size": int64(1)},
+	}}
+}
+
+type (
+	shopChange = kopf.Change[kopf.Dynamic]
+	shopRun    = kopf.Run[kopf.Dynamic]
+)
+
+// tally counts the calls of handlers where they are made, so that runs with and without the kit can be compared.
+type tally struct {
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func newTally() *tally { return &tally{calls: map[string]int{}} }
+
+func (n *tally) count(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls[id]++
+}
+
+// shopkeeper is an operator with ten handlers of all families that need no server of their own, and an index.
+func shopkeeper(calls *tally) *kopf.Operator {
+	// Alone in a cluster of one kind, it need not look for peers and kinds every minute, all day long.
+	op := kopf.New("shopkeeper.example.org", kopf.Settings{
+		Peering: kopf.PeeringSettings{Standalone: true}, Scanning: kopf.ScanningSettings{Disabled: true},
+	})
+	shops := kopf.ForResource(op, "shops")
+	byOwner := kopf.NewIndex(shops, "by-owner", func(_ context.Context, shop kopf.Dynamic) (map[string]string, error) {
+		return map[string]string{kopf.AtOr(shop, "spec.owner", ""): shop.GetName()}, nil
+	})
+	shops.OnCreate("provision", func(_ context.Context, c *shopChange) error {
+		calls.count("provision")
+		if c.Retry < 2 {
+			return kopf.Temporary(errors.New("no address yet"), 20*time.Minute)
+		}
+		c.TryPatch(func(shop kopf.Dynamic) error { return kopf.SetAt(shop, "status.address", "1 High Street") })
+		return nil
+	})
+	shops.OnCreate("furnish", calls.furnish)
+	shops.OnCreate("register", func(_ context.Context, c *shopChange) error {
+		calls.count("register")
+		c.SetResult(byOwner.Count(kopf.AtOr(c.Object, "spec.owner", "")))
+		return nil
+	})
+	shops.OnUpdate("resize", func(context.Context, *shopChange) error { calls.count("resize"); return nil },
+		kopf.InField("spec.size"))
+	shops.OnField("sell", "spec.owner", func(context.Context, *shopChange) error { calls.count("sell"); return nil })
+	shops.OnResume("take-up", func(context.Context, *shopChange) error { calls.count("take-up"); return nil })
+	shops.OnDelete("close", func(_ context.Context, c *shopChange) error {
+		calls.count("close")
+		if c.Retry == 0 {
+			return kopf.Temporary(errors.New("customers inside"), 30*time.Minute)
+		}
+		return nil
+	})
+	shops.OnEvent("see", func(context.Context, *kopf.Event[kopf.Dynamic]) error { calls.count("see"); return nil })
+	shops.Daemon("guard", calls.guard)
+	shops.Timer("sweep", 2*time.Hour, func(_ context.Context, r *shopRun) error {
+		calls.count("sweep")
+		r.TryPatch(func(shop kopf.Dynamic) error {
+			return kopf.SetAt(shop, "status.swept", kopf.AtOr(shop, "status.swept", 0)+1)
+		})
+		return nil
+	}, kopf.InitialDelay(15*time.Minute))
+	return op
+}
+
+// furnish is done in two parts, the second of which fails for an hour.
+func (n *tally) furnish(_ context.Context, c *shopChange) error {
+	n.count("furnish")
+	c.Sub("shelves", func(context.Context, *shopChange) error { n.count("furnish/shelves"); return nil })
+	c.Sub("till", func(_ context.Context, c *shopChange) error {
+		n.count("furnish/till")
+		if c.Retry == 0 {
+			return kopf.Temporary(errors.New("sold out"), time.Hour)
+		}
+		return nil
+	})
+	return nil
+}
+
+// guard looks around every ten minutes.
+func (n *tally) guard(ctx context.Context, r *shopRun) error {
+	n.count("guard")
+	rounds := time.NewTicker(10 * time.Minute)
+	defer rounds.Stop()
+	for {
+		select {
+		case <-r.Stopping():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rounds.C:
+			n.count("guard's rounds")
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package facadetest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// running is an operator at work, be it with the kit or without.
+type running interface {
+	// rest waits until all retries are over, quiet for so long, in which nothing is to happen.
+	rest()
+	quiet(during time.Duration)
+	stop()
+}
+
+// day is what happens in a shopping street from midnight to midnight.
+type day struct {
+	t      testing.TB
+	people client.Client
+	began  time.Time
+	shops  []kopf.Dynamic
+	start  func() running
+}
+
+func newDay(t testing.TB, server *memapi.Server, shops int) *day {
+	t.Helper()
+	server.Install(shopResource)
+	d := &day{t: t, people: people(t, server), began: time.Now()}
+	for i := range shops {
+		d.shops = append(d.shops, newShop(fmt.Sprintf("shop-%d", i)))
+	}
+	return d
+}
+
+func (d *day) left(hour int) time.Duration {
+	return time.Until(d.began.Add(time.Duration(hour) * time.Hour))
+}
+
+// all does the same with all shops.
+func (d *day) all(do func(ctx context.Context, shop kopf.Dynamic) error) {
+	d.t.Helper()
+	for _, shop := range d.shops {
+		if err := do(d.t.Context(), shop); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func (d *day) edit(patch string) {
+	d.t.Helper()
+	d.all(func(ctx context.Context, shop kopf.Dynamic) error {
+		return d.people.Patch(ctx, shop, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	})
+}
+
+// pass has the shops made at midnight, edited at 6, edited again while the operator is away at 12, and deleted at 20.
+func (d *day) pass() {
+	d.t.Helper()
+	op := d.start()
+	d.all(func(ctx context.Context, shop kopf.Dynamic) error { return d.people.Create(ctx, shop) })
+	op.rest()
+	time.Sleep(d.left(6))
+	d.edit(`{"spec":{"owner":"bob","size":2}}`)
+	op.rest()
+	time.Sleep(d.left(12))
+	op.stop()
+	d.edit(`{"spec":{"size":3}}`)
+	time.Sleep(d.left(13))
+	op = d.start()
+	op.rest()
+	time.Sleep(d.left(20))
+	d.all(func(ctx context.Context, shop kopf.Dynamic) error { return d.people.Delete(ctx, shop) })
+	op.rest()
+	op.quiet(d.left(24))
+	op.stop()
+}
+
+// withKit runs operators with it.
+type withKit struct {
+	t      testing.TB
+	runner *facadetest.Runner
+}
+
+func (k withKit) rest()                      { k.runner.Settle(30*time.Minute, 4*time.Hour) }
+func (k withKit) quiet(during time.Duration) { k.runner.Quiet(during) }
+
+func (k withKit) stop() {
+	if err := k.runner.Stop(); err != nil {
+		k.t.Error(err)
+	}
+}
+
+// startWithKit gives the runners, too.
+func (d *day) startWithKit(server *memapi.Server, calls *tally) (runners *[]*facadetest.Runner) {
+	runners = &[]*facadetest.Runner{}
+	d.start = func() running {
+		r := facadetest.Start(d.t, shopkeeper(calls), facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		*runners = append(*runners, r)
+		return withKit{d.t, r}
+	}
+	return runners
+}
+
+// dayOfAShop are the calls for each of the shops, with their hours and minutes.
+var dayOfAShop = []string{
+	"00:00 create: furnish #1: retry: the sub-handlers are not all finished",
+	"00:00 create: furnish/shelves #1: success", "00:00 create: furnish/till #1: retry: sold out",
+	"00:00 create: provision #1: retry: no address yet", "00:00 create: register #1: success",
+	"00:00 create: sell/spec.owner #1: success", "00:00 run: guard #1: success", "00:15 run: sweep #1: success",
+	"00:20 create: provision #2: retry: no address yet", "00:40 create: provision #3: success",
+	"01:00 create: furnish #2: success", "01:00 create: furnish/till #2: success", "02:15 run: sweep #1: success",
+	"04:15 run: sweep #1: success",
+	"06:00 update: resize/spec.size #1: success", "06:00 update: sell/spec.owner #1: success",
+	"06:15 run: sweep #1: success", "08:15 run: sweep #1: success", "10:15 run: sweep #1: success",
+	"13:00 run: guard #1: success", "13:00 update: resize/spec.size #1: success",
+	"13:00 update: take-up #1: success", "13:15 run: sweep #1: success", "15:15 run: sweep #1: success",
+	"17:15 run: sweep #1: success", "19:15 run: sweep #1: success",
+	"20:00 delete: close #1: retry: customers inside", "20:30 delete: close #2: success",
+}
+
+// An operator with ten handlers is played through a day: its retries, its timers, and a restart.
+func TestAVirtualDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		d := newDay(t, server, 2)
+		runners := d.startWithKit(server, newTally())
+		d.pass()
+		got := map[string][]string{}
+		for _, r := range *runners {
+			for _, c := range r.Calls() {
+				if c.Handler != "see" { // as often as the object changes, whatever for
+					got[c.Name] = append(got[c.Name], d.line(c))
+				}
+			}
+			for _, w := range r.Writes() {
+				if w.Code != http.StatusOK && w.Code != http.StatusCreated {
+					t.Errorf("written in vain: %s", w)
+				}
+			}
+		}
+		for _, shop := range d.shops {
+			lines := got[shop.GetName()]
+			slices.Sort(lines) // those of one minute have no order
+			if diff := cmp.Diff(dayOfAShop, lines); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", shop.GetName(), diff)
+			}
+			if left := server.Object(shopResource, "default", shop.GetName()); left != nil {
+				t.Errorf("%s is still there: %v", shop.GetName(), left)
+			}
+		}
+	})
+}
+
+// line is a call without its object, at its time.
+func (d *day) line(c facadetest.Call) string {
+	minutes := int(c.Began.Sub(d.began).Minutes())
+	text := strings.Replace(c.String(), " Shop default/"+c.Name, "", 1)
+	return fmt.Sprintf("%02d:%02d %s", minutes/60, minutes%60, text)
+}

@@ -1,0 +1,55 @@
+package explorer
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+var (
+	flagCourse  = flag.String("explorer.course", os.Getenv("EXPLORER_COURSE"), "play this `course` alone")
+	flagCourses = flag.String("explorer.courses", os.Getenv("EXPLORER_COURSES"), "play `so many` courses, or all")
+	flagTime    = flag.String("explorer.time", os.Getenv("EXPLORER_TIME"), "play courses at random for `so long`")
+	flagSeed    = flag.String("explorer.seed", os.Getenv("EXPLORER_SEED"), "the `seed` of what is random")
+)
+
+// collect are the options, and what the command line says above them.
+func collect(options []Option) (settings, error) {
+	s := settings{courses: usual, calm: calm, seed: 1}
+	for _, option := range options {
+		option(&s)
+	}
+	if *flagCourse != "" {
+		given, err := parse(*flagCourse)
+		if err != nil {
+			return s, fmt.Errorf("-explorer.course: %w", err)
+		}
+		s.given, s.alone = given, true
+	}
+	switch n, err := strconv.Atoi(*flagCourses); {
+	case *flagCourses == "":
+	case *flagCourses == "all":
+		s.courses = everything
+	case err != nil || n < 1:
+		return s, fmt.Errorf("-explorer.courses: %q is neither a number nor all", *flagCourses)
+	default:
+		s.courses = n
+	}
+	if *flagTime != "" {
+		budget, err := time.ParseDuration(*flagTime)
+		if err != nil {
+			return s, fmt.Errorf("-explorer.time: %w", err)
+		}
+		s.budget, s.seed = budget, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	}
+	if *flagSeed != "" {
+		seed, err := strconv.ParseUint(*flagSeed, 10, 64)
+		if err != nil {
+			return s, fmt.Errorf("-explorer.seed: %w", err)
+		}
+		s.seed = seed
+	}
+	return s, nil
+}

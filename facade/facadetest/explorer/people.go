@@ -1,0 +1,143 @@
+package explorer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// anybody is the annotation by which somebody else's write is known. No handler is called for it: it is no part of what
+// is handled.
+const anybody = "kubectl.kubernetes.io/last-applied-configuration"
+
+// created is an object that people have made.
+type created struct{ path, uid, label string }
+
+// people is their connection.
+type people struct {
+	world  *world
+	server *memapi.Server
+}
+
+// RoundTrip sends a request, and notes what it makes.
+func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := p.server.RoundTrip(r)
+	if err != nil || r.Method == http.MethodGet {
+		return response, err
+	}
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	_ = response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(data))
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	p.world.pulse = time.Now()
+	path, object := r.URL.Path, unstructured.Unstructured{}
+	made := response.StatusCode == http.StatusCreated && json.Unmarshal(data, &object.Object) == nil
+	if made && r.Method == http.MethodPost {
+		path += "/" + object.GetName()
+	}
+	p.world.run.noteAt(p.world.since(), "people",
+		fmt.Sprintf("%s %s: %d", verbs[r.Method], short(path), response.StatusCode))
+	if made {
+		p.world.run.created = append(p.world.run.created, created{
+			path: path, uid: string(object.GetUID()), label: p.world.names.of(&object),
+		})
+	}
+	return response, nil
+}
+
+var verbs = map[string]string{
+	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+// short is a path without the version of the API and the default namespace.
+func short(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	skip := 2
+	if parts[0] == "apis" {
+		skip = 3
+	}
+	parts = parts[min(skip, len(parts)):]
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		if parts[1] == "default" {
+			parts = parts[2:]
+		} else {
+			parts = append([]string{parts[1]}, parts[2:]...)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// request sends one of people's requests without a body, and gives the object of the answer.
+func (w *world) request(method, path string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	r, err := http.NewRequestWithContext(w.bench.Context(), method, "http://mem"+path, nil)
+	if err != nil {
+		w.bench.Fatalf("making a request for %s: %v", path, err)
+	}
+	response, err := (&people{world: w, server: w.server}).RoundTrip(r)
+	if err != nil {
+		w.bench.Fatalf("sending a request for %s: %v", path, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < http.StatusBadRequest {
+		if err := json.NewDecoder(response.Body).Decode(&object.Object); err != nil {
+			w.bench.Fatalf("reading the answer for %s: %v", path, err)
+		}
+	}
+	return object
+}
+
+// look tells which object is there, and what holds it.
+func (w *world) look(path string) (uid string, finalizers []string) {
+	object := w.request(http.MethodGet, path)
+	return string(object.GetUID()), object.GetFinalizers()
+}
+
+// interfere is somebody else's write to the object of a request.
+func (w *world) interfere(r memapi.Request) {
+	w.server.Edit(r.Resource, r.Namespace, r.Name, func(object map[string]any) {
+		o := unstructured.Unstructured{Object: object}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		one := edit{uid: string(o.GetUID()), label: w.names.under(r.Resource.Kind, &o), late: w.run.complete}
+		w.run.noteAt(w.since(), "somebody", "changes "+one.label)
+		if w.scenario.Foreign != nil {
+			w.run.strange = true
+			w.scenario.Foreign(&o)
+			return
+		}
+		w.run.foreign = append(w.run.foreign, one)
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[anybody] = "somebody's"
+		o.SetAnnotations(annotations)
+	})
+	// Without such an object, nobody else can write to it.
+}
+
+// written notes which objects the operator has held.
+func (w *world) written(r memapi.Request) {
+	object := unstructured.Unstructured{Object: w.server.Object(r.Resource, r.Namespace, r.Name)}
+	if object.Object == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(object.GetFinalizers()) > 0 {
+		w.run.held[w.names.of(&object)] = true
+	}
+}

@@ -1,0 +1,114 @@
+package explorer
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// point is where a run can be cut.
+type point struct {
+	place string
+	write *write // that it is before, if any
+}
+
+// write is where a run can be disturbed.
+type write struct {
+	place     string
+	conflicts bool // it can be refused by a 409
+}
+
+func (w *write) troubles() []trouble {
+	all := []trouble{{lostAnswer, w.place}, {foreign, w.place}, {failure, w.place}}
+	if w.conflicts {
+		all = append(all, trouble{conflict, w.place})
+	}
+	return all
+}
+
+// cuts are the courses with one cut only.
+func cuts(points []point) (all []course) {
+	for _, p := range points {
+		all = append(all, course{{cut, p.place}})
+	}
+	return all
+}
+
+// disturbed are the courses without a cut.
+func disturbed(points []point) (all []course) {
+	for _, p := range points {
+		if p.write != nil {
+			for _, t := range p.write.troubles() {
+				all = append(all, course{t})
+			}
+		}
+	}
+	return append(all, course{{what: lateOne}}, course{{what: lateThree}})
+}
+
+// combined are the courses with a cut and a disturbance: that of the last write before the cut, or of the first one in
+// the next life.
+func combined(points []point) (all []course) {
+	var last *write
+	for _, p := range points {
+		here := trouble{cut, p.place}
+		for _, t := range (&write{place: nextLife, conflicts: true}).troubles() {
+			all = append(all, course{here, t})
+		}
+		all = append(all, course{here, {cut, nextLife}}, course{here, {what: lateOne}}, course{here, {what: lateThree}})
+		if last != nil {
+			for _, t := range last.troubles() {
+				all = append(all, course{here, t})
+			}
+		}
+		if p.write != nil {
+			last = p.write
+		}
+	}
+	return all
+}
+
+// planned are the courses of a run with these points, the simple ones first, and how many there could be.
+func planned(s settings, points []point) (some []course, possible int) {
+	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // it is no secret
+	first := cuts(points)
+	if s.cutsOnly {
+		return sample(first, s.courses, random), len(first)
+	}
+	second, third := disturbed(points), combined(points)
+	possible = len(first) + len(second) + len(third)
+	if s.courses >= possible {
+		return slices.Concat(first, second, third), possible
+	}
+	some = sample(first, max(s.courses*3/5, s.courses-len(second)-len(third)), random)
+	some = append(some, sample(second, max((s.courses-len(some))/2, s.courses-len(some)-len(third)), random)...)
+	return append(some, sample(third, s.courses-len(some), random)...), possible
+}
+
+// sample is so many of them, in their order.
+func sample(all []course, n int, random *rand.Rand) (some []course) {
+	if n >= len(all) {
+		return all
+	}
+	chosen := random.Perm(len(all))[:max(n, 0)]
+	slices.Sort(chosen)
+	for _, i := range chosen {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// atRandom is any course, most of them with a cut, some with several troubles.
+func atRandom(s settings, points []point, random *rand.Rand) course {
+	var c course
+	if s.cutsOnly || random.IntN(10) > 0 {
+		c = append(c, trouble{cut, points[random.IntN(len(points))].place})
+	}
+	if random.IntN(4) == 0 {
+		c = append(c, trouble{cut, points[random.IntN(len(points))].place})
+	}
+	others := disturbed(points)
+	for !s.cutsOnly && (len(c) == 0 || random.IntN(2) == 0) {
+		c = append(c, others[random.IntN(len(others))]...)
+	}
+	return slices.Compact(c)
+}

@@ -1,0 +1,59 @@
+package explorer_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// give sets a flag for as long as the test runs.
+func give(t *testing.T, name, value string) {
+	t.Helper()
+	before := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set(name, before) })
+}
+
+// courses are those of the violations.
+func courses(report *explorer.Report) (all []string) {
+	for _, v := range report.Violations {
+		all = append(all, v.Course)
+	}
+	return all
+}
+
+func TestReplay(t *testing.T) {
+	const name = "cut-after-effect-1-of-add-volume,events-late-by-1"
+	give(t, "explorer.course", name)
+	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }))
+	if report.Played != 1 || len(report.Violations) == 0 || report.Violations[0].Course != name {
+		t.Errorf("the course is played alone, as it is, beside two uncut ones:\n%s", report)
+	}
+}
+
+func TestAtRandom(t *testing.T) {
+	give(t, "explorer.time", "1ns")
+	give(t, "explorer.seed", "5")
+	wrong := scenario(true, func(d *databases) { d.generates, d.only = true, "settings" })
+	first, second := explorer.Search(t, wrong), explorer.Search(t, wrong)
+	if first.Seed != 5 || first.Played < 1 {
+		t.Errorf("one course at least is played, by the seed: %d, by %d", first.Played, first.Seed)
+	}
+	if diff := cmp.Diff(courses(first), courses(second)); diff != "" {
+		t.Errorf("one seed plays the same courses:\n%s", diff)
+	}
+}
+
+func TestAllCourses(t *testing.T) {
+	give(t, "explorer.courses", "all")
+	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }),
+		explorer.CutsOnly())
+	if report.Played < report.Possible {
+		t.Errorf("all courses are wanted: %d of %d", report.Played, report.Possible)
+	}
+}

@@ -1,0 +1,111 @@
+package explorer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+)
+
+// state is how all is at one moment.
+type state struct {
+	objects map[string]any  // as they look in every run, by kind and name
+	marked  map[string]bool // the uids that have somebody else's annotation
+	uids    map[string]bool
+	alive   map[string]bool // the labels
+	outside any
+}
+
+// state looks at the cluster, and outside.
+func (w *world) state() state {
+	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
+	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
+		kind, _ := object["kind"].(string)
+		return kind == "CustomResourceDefinition" || ofItself(strings.ToLower(kind)+"s")
+	})
+	for _, object := range all {
+		o := unstructured.Unstructured{Object: object}
+		s.uids[string(o.GetUID())] = true
+		s.alive[w.label(&o)] = true
+		s.marked[string(o.GetUID())] = o.GetAnnotations()[anybody] != ""
+	}
+	for _, object := range normal.Of(all).Objects(all) {
+		o := unstructured.Unstructured{Object: object}
+		unstructured.RemoveNestedField(object, "metadata", "annotations", anybody)
+		if len(o.GetAnnotations()) == 0 {
+			unstructured.RemoveNestedField(object, "metadata", "annotations")
+		}
+		for _, path := range w.settings.ignored {
+			unstructured.RemoveNestedField(object, path...)
+		}
+		var fresh names
+		s.objects[fresh.of(&o)] = object
+	}
+	s.outside = w.outside()
+	return s
+}
+
+func (w *world) label(o *unstructured.Unstructured) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.names.of(o)
+}
+
+// outside is its state in the form of JSON.
+func (w *world) outside() any {
+	w.effects <- struct{}{}
+	defer func() { <-w.effects }()
+	data, err := json.Marshal(w.scenario.Outside())
+	if err != nil {
+		w.bench.Fatalf("explorer: the state that Outside gives is nothing for encoding/json: %v", err)
+	}
+	var decoded any
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		w.bench.Fatalf("explorer: reading the state that Outside gives: %v", err)
+	}
+	return decoded
+}
+
+// differences are the places where two JSON values differ, one line for each.
+func differences(path string, want, got any) (lines []string) {
+	wanted, isMap := want.(map[string]any)
+	given, both := got.(map[string]any)
+	if isMap && both {
+		keys := map[string]bool{}
+		for key := range wanted {
+			keys[key] = true
+		}
+		for key := range given {
+			keys[key] = true
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			lines = append(lines, differences(strings.TrimPrefix(path+"."+key, "."), wanted[key], given[key])...)
+		}
+		return lines
+	}
+	before, after := text(want), text(got)
+	if before == after {
+		return nil
+	}
+	if path == "" {
+		path = "all of it"
+	}
+	return []string{fmt.Sprintf("%s: %s here, %s in the uncut run", path, after, before)}
+}
+
+// text is a JSON value in one line; nil is none.
+func text(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}

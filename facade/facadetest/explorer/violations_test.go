@@ -1,0 +1,158 @@
+package explorer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// plain is a scenario of an operator that knows nothing of its lives, with one database.
+func plain(register func(op *kopf.Operator, all kopf.Selection[kopf.Dynamic])) func() explorer.Scenario {
+	return func() explorer.Scenario {
+		return explorer.Scenario{
+			Server: server,
+			Operator: func(*explorer.Life) *kopf.Operator {
+				op := kopf.New("plain.example.org")
+				register(op, kopf.ForResource(op, "databases.example.org"))
+				return op
+			},
+			Play: func(p *explorer.Play) { p.Create(database("orders")) },
+		}
+	}
+}
+
+func TestViolations(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		scenario func() explorer.Scenario
+		options  []explorer.Option
+		want     string // class, subject and text of the first violation; empty is none
+	}{
+		"Fighting": {
+			reason: "an operator that answers each of its own changes never comes to rest, and the search does",
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				both := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
+				all.On("count", both, func(_ context.Context, c *change) error {
+					return kopf.SetAt(c.Object, "spec.n", 0)
+				})
+				all.On("up", both, func(_ context.Context, c *change) error {
+					c.TryPatch(func(o kopf.Dynamic) error {
+						return kopf.SetAt(o, "spec.n", kopf.AtOr(o, "spec.n", 0)+1)
+					})
+					return nil
+				})
+			}),
+			want: "restless  something still happens",
+		},
+		"NotStarting": {
+			reason: "an operator that ends by itself shows nothing",
+			scenario: plain(func(op *kopf.Operator, _ kopf.Selection[kopf.Dynamic]) {
+				op.OnStartup("open", func(context.Context, *kopf.Startup) error {
+					return kopf.Permanent(errors.New("the door is locked"))
+				})
+			}),
+			want: "broken  the operator has ended by itself: ",
+		},
+		"BrokenPlay": {
+			reason: "what fails in the play is told as what else is wrong",
+			scenario: func() explorer.Scenario {
+				s := plain(func(*kopf.Operator, kopf.Selection[kopf.Dynamic]) {})()
+				s.Play = func(p *explorer.Play) { p.Delete(database("nowhere")) }
+				return s
+			},
+			want: "broken  deleting *unstructured.Unstructured default/nowhere: ",
+		},
+		"Unrepeatable": {
+			reason:   "what depends on chance cannot be compared",
+			scenario: counting(),
+			want: "unrepeatable  two runs without any cut differ, so nothing can be compared: " +
+				"all of it: 2 here, 1 in the uncut run",
+		},
+		"GivingUp": {
+			reason: "a conflict is no reason to give up",
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.OnCreate("list", func(ctx context.Context, c *change) error {
+					add := func(all map[string]string) { all["orders"] = "yes" }
+					err := (&databases{}).inventory(ctx, c, add)
+					if err != nil {
+						return kopf.Permanent(err)
+					}
+					return nil
+				})
+			}),
+			options: []explorer.Option{explorer.KeepObjects()},
+			want: "lost list (create) for Database default/orders it ended with failure at last, " +
+				"in the uncut run with success: ",
+		},
+		"Stuck": {
+			reason: "an object that cannot be deleted is left over",
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.OnDelete("never", func(context.Context, *change) error {
+					return kopf.Temporary(errors.New("not yet"), time.Hour)
+				})
+			}),
+			want: "leaked Database default/orders it was deleted, and is still there: " +
+				`["plain.example.org/finalizer"] hold it`,
+		},
+		"Kept": {
+			reason:   "without the deletion at the end, nothing can leak",
+			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
+			options:  []explorer.Option{explorer.KeepObjects(), explorer.Courses(1)},
+		},
+		"Stays": {
+			reason:   "what is outside may stay",
+			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
+			options:  []explorer.Option{explorer.OutsideStays(), explorer.Courses(1)},
+		},
+		"Resuming": {
+			reason: "each start calls handlers for what is there, so what they leave is no difference",
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.OnCreate("made", func(context.Context, *change) error { return nil })
+				all.OnResume("seen", func(_ context.Context, c *change) error { c.SetResult("yes"); return nil })
+			}),
+			options: []explorer.Option{explorer.CutsOnly(), explorer.Courses(4)},
+		},
+		"Ticking": {
+			reason: "a timer is no unrest, and a field that depends on it can be left out",
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+					r.TryPatch(func(o kopf.Dynamic) error {
+						return kopf.SetAt(o, "status.ticks", kopf.AtOr(o, "status.ticks", 0)+1)
+					})
+					return nil
+				})
+			}),
+			options: []explorer.Option{explorer.Ignoring("status.ticks"), explorer.CutsOnly(), explorer.Courses(3)},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report := explorer.Search(t, tc.scenario, tc.options...)
+			got := ""
+			if len(report.Violations) > 0 {
+				v := report.Violations[0]
+				got = string(v.Class) + " " + v.Subject + " " + v.Text
+			}
+			if !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("%s: got %q, want %q\n%s", tc.reason, got, tc.want, report)
+			}
+		})
+	}
+}
+
+// counting is a scenario whose outside depends on what was before the course.
+func counting() func() explorer.Scenario {
+	played := 0
+	return func() explorer.Scenario {
+		s := plain(func(*kopf.Operator, kopf.Selection[kopf.Dynamic]) {})()
+		played++
+		course := played
+		s.Outside = func() any { return course }
+		return s
+	}
+}

@@ -1,0 +1,90 @@
+package facadetest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The judgement of a run is no test's, so it is reached by no test through the public door.
+func TestStaleGoldenFiles(t *testing.T) {
+	if partial() {
+		t.Skip("with -run, -skip or -short, nothing is said of stale files")
+	}
+	folder := t.TempDir()
+	used, stale := filepath.Join(folder, "used.golden"), filepath.Join(folder, "stale.golden")
+	t.Setenv(updateVariable, "1")
+	Golden(t, used, "text")
+	update(t, stale, "text")
+	cases := map[string]struct {
+		reason   string
+		run      int
+		patterns []string
+		want     int
+		told     string
+	}{
+		"Used":    {reason: "each file has its test", patterns: []string{used}},
+		"Stale":   {"a file without a test is told", 0, []string{filepath.Join(folder, "*.golden")}, 1, stale},
+		"Nowhere": {"a pattern with a mistake would never find any", 0, []string{folder + "/*.txt"}, 1, "has no files"},
+		"Pattern": {"a pattern that is none is told", 0, []string{"["}, 1, `the pattern "["`},
+		"Failed":  {"a test that has failed may have asked for no file", 3, []string{stale}, 3, ""},
+	}
+	for name, tc := range cases {
+		var told strings.Builder
+		code := finish(&told, func() int { return tc.run }, tc.patterns)
+		if code != tc.want || !strings.Contains(told.String(), tc.told) || tc.told == "" && told.Len() > 0 {
+			t.Errorf("%s: %s: got %d, %s", name, tc.reason, code, told.String())
+		}
+		if strings.Contains(told.String(), used) {
+			t.Errorf("%s: %s: it is not stale: %s", name, tc.reason, told.String())
+		}
+	}
+}
+
+// What begins in one second comes in any order: only an operator of two threads would show it, and not always.
+func TestTheOrderOfCalls(t *testing.T) {
+	zero := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	call := func(name, handler, lane string, after time.Duration) Call {
+		c := Call{Handler: handler, Reason: "create", Kind: "Database", Name: name, lane: lane, Outcome: "success"}
+		c.Began = zero.Add(after)
+		c.Ended, c.moment = c.Began, momentOf(c.Began, zero)
+		return c
+	}
+	calls := []Call{
+		{Reason: "startup", Handler: "open", moment: momentOf(zero.Add(-time.Hour), zero)},
+		call("b", "make", "", 0), call("a", "seen", "seen", 0), call("a", "make", "", 100*time.Millisecond),
+		call("a", "begin", "", 200*time.Millisecond), call("b", "end", "", time.Minute-time.Millisecond),
+		call("a", "end", "", time.Minute+time.Millisecond),
+		{Reason: "cleanup", Handler: "close", moment: momentOf(zero.Add(time.Minute), zero)},
+	}
+	const want = `# calls
+0s        startup: open #0: running
+0s        create Database a: make #0: success
+0s        create Database a: begin #0: success
+0s        create Database a: seen #0: success
+0s        create Database b: make #0: success
+1m0s      create Database a: end #0: success
+1m0s      create Database b: end #0: success
+1m0s      cleanup: close #0: running
+`
+	if got, err := textOf([]any{calls}); err != nil || got != want {
+		t.Errorf("%v\n%s", err, difference(want, got))
+	}
+	for i := range calls {
+		calls[i].moment = momentOf(time.Now(), zero)
+	}
+	const untimed = `# calls
+startup: open #0: running
+create Database a: make #0: success
+create Database a: begin #0: success
+create Database a: end #0: success
+create Database a: seen #0: success
+create Database b: make #0: success
+create Database b: end #0: success
+cleanup: close #0: running
+`
+	if got, err := textOf([]any{calls}); err != nil || got != untimed {
+		t.Errorf("in real time: %v\n%s", err, difference(untimed, got))
+	}
+}

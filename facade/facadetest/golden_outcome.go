@@ -1,0 +1,76 @@
+package facadetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	_ rendered = Outcome[client.Object]{}
+	_ rendered = Verdict[client.Object]{}
+)
+
+// golden has what differs from nothing, in the order of the fields.
+func (o Outcome[T]) golden() (title string, rows []row, object client.Object, err error) {
+	var events, subs []string
+	for _, e := range o.Events {
+		text := e.Type + " " + e.Reason + ": " + e.Message
+		if e.About != "" {
+			text = "about " + e.About + ": " + text
+		}
+		events = append(events, text)
+	}
+	for _, s := range o.Subs {
+		text := s.ID + ": " + string(s.State)
+		if s.Err != nil {
+			text += ": " + s.Err.Error()
+		}
+		subs = append(subs, text)
+	}
+	return "outcome", []row{
+		{"outcome", o.word()}, {"error", textOfError(o.Err)}, {"awaited", o.Awaited}, {"patch", o.Patch},
+		{"result", o.Result}, {"events", events}, {"subs", subs}, {"children", o.Children}, {"inPlace", o.InPlace},
+	}, o.Object, nil
+}
+
+// word is what has come of the handler.
+func (o Outcome[T]) word() string {
+	switch {
+	case !o.Final && o.Called:
+		return "called again in " + o.Delay.Round(time.Second).String()
+	case !o.Called:
+		return "not called"
+	case o.Err != nil:
+		return "failed"
+	default:
+		return "succeeded"
+	}
+}
+
+// golden has what differs from nothing, in the order of the fields.
+func (v Verdict[T]) golden() (title string, rows []row, object client.Object, err error) {
+	var patch any
+	if len(v.Patch) > 0 {
+		if err := json.Unmarshal(v.Patch, &patch); err != nil {
+			return "", nil, nil, fmt.Errorf("reading the patch: %w", err)
+		}
+	}
+	word := "denied"
+	if v.Allowed {
+		word = "allowed"
+	}
+	return "verdict", []row{
+		{"verdict", word}, {"error", textOfError(v.Err)}, {"code", v.Code}, {"message", v.Message},
+		{"warnings", v.Warnings}, {"patch", patch}, {"inPlace", v.InPlace},
+	}, v.Object, nil
+}
+
+func textOfError(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,171 @@
+package facadetest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+)
+
+// page is what a golden file has of its parts.
+type page struct {
+	names *normal.Names // of all objects of all parts
+}
+
+// rendered is what has a form of its own in golden files: lines, and an object.
+type rendered interface {
+	golden() (title string, rows []row, object client.Object, err error)
+}
+
+// row is one line of an outcome, or several of them.
+type row struct {
+	name  string
+	value any // left out if it is empty
+}
+
+// textOf is what a golden file has of the parts.
+func textOf(parts []any) (string, error) {
+	if len(parts) == 0 {
+		return "", errors.New("there is nothing to compare: give it calls, writes, objects, or an outcome")
+	}
+	var all []map[string]any
+	for i, part := range parts {
+		found, err := objectsOf(part)
+		if err != nil {
+			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
+		}
+		all = append(all, found...)
+	}
+	p := page{normal.Of(all)}
+	var texts []string
+	for i, part := range parts {
+		text, err := p.part(part)
+		if err != nil {
+			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
+		}
+		texts = append(texts, strings.TrimRight(text, "\n")+"\n")
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+func (p page) part(part any) (string, error) {
+	switch v := part.(type) {
+	case string:
+		return p.names.Text(v), nil
+	case []Call:
+		return p.calls(v), nil
+	case []Write:
+		return p.writes(v), nil
+	case rendered:
+		return p.rows(v)
+	case client.ObjectList, client.Object:
+		return p.objects(part)
+	default:
+		text, err := yaml.Marshal(v)
+		return p.names.Text(string(text)), err
+	}
+}
+
+// objectsOf are those that a part has, as they go over the wire.
+func objectsOf(part any) (all []map[string]any, err error) {
+	switch v := part.(type) {
+	case nil:
+		return nil, errors.New("it is nil: leave it out")
+	case rendered:
+		_, _, object, err := v.golden()
+		if err != nil {
+			return nil, err
+		}
+		return objectsOf(object)
+	case client.Object: // first, as untyped objects have the methods of lists as well
+		if reflect.ValueOf(v).IsNil() {
+			return nil, errors.New("it is nil: leave it out")
+		}
+		body, err := bodyOf(v)
+		return []map[string]any{body}, err
+	case client.ObjectList:
+		items, err := meta.ExtractList(v)
+		if err != nil {
+			return nil, fmt.Errorf("reading its items: %w", err)
+		}
+		for _, item := range items {
+			found, err := objectsOf(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		return all, nil
+	default:
+		return nil, nil
+	}
+}
+
+// bodyOf is the object with its kind, as far as that is known.
+func bodyOf(object client.Object) (body map[string]any, err error) {
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding it as JSON: %w", err)
+	}
+	kind := kindOf("Golden", object, clientgoscheme.Scheme)
+	if body["kind"] = kind.Kind; kind.Group != unknownGroup {
+		body["apiVersion"] = kind.GroupVersion().String()
+	}
+	return body, nil
+}
+
+// objects are all of a part as YAML, sorted.
+func (p page) objects(part any) (string, error) {
+	found, err := objectsOf(part)
+	if err != nil {
+		return "", err
+	}
+	var texts []string
+	for _, body := range p.names.Objects(found) {
+		text, err := yaml.Marshal(body)
+		if err != nil {
+			return "", err
+		}
+		object := unstructured.Unstructured{Object: body}
+		name := object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
+		texts = append(texts, "# "+name+"\n"+string(text))
+	}
+	return cmp.Or(strings.Join(texts, "\n"), fmt.Sprintf("# nothing in the %T", part)), nil
+}
+
+// rows are YAML in this order, and then the object.
+func (p page) rows(of rendered) (string, error) {
+	title, rows, object, err := of.golden()
+	if err != nil {
+		return "", err
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool {
+		v := reflect.ValueOf(r.value)
+		return !v.IsValid() || v.IsZero()
+	})
+	all := "# " + title + "\n"
+	for _, r := range rows {
+		text, err := yaml.Marshal(map[string]any{r.name: r.value})
+		if err != nil {
+			return "", fmt.Errorf("its %s: %w", r.name, err)
+		}
+		all += p.names.Text(string(text))
+	}
+	after, err := p.objects(object)
+	return all + "\n" + after, err
+}

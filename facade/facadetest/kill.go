@@ -1,0 +1,116 @@
+package facadetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// errKilled is how an operator ends that was killed.
+var errKilled = errors.New("the operator was killed")
+
+// Kill ends the operator as SIGKILL does, and returns at once. Of a program, the process is killed. Of one of [Start],
+// the goroutines are left, as Go can end none from outside, but nothing of them has an effect on the cluster any more:
+// requests, and those under way, get no answer; no handler is called; no context is cancelled, so that no function can
+// notice. What is left comes to its end with [Runner.Stop], or with the test.
+//
+// The error of a killed operator says so, and does not fail the test; its exit code is -1. Another operator may be
+// started at once, as after the crash of a pod.
+func (r *Runner) Kill() {
+	r.told = true
+	r.gate.shut()
+	if r.kill != nil {
+		r.kill()
+	}
+}
+
+// gate is what all that an operator does has to pass. Nobody passes after a kill.
+type gate struct {
+	once, again      sync.Once
+	killed, released chan struct{}
+}
+
+func newGate() *gate { return &gate{killed: make(chan struct{}), released: make(chan struct{})} }
+
+func (g *gate) shut() { g.once.Do(func() { close(g.killed) }) }
+
+// release lets those go who wait for ever. They have not passed.
+func (g *gate) release() { g.again.Do(func() { close(g.released) }) }
+
+func (g *gate) isShut() bool {
+	select {
+	case <-g.killed:
+		return true
+	default:
+		return false
+	}
+}
+
+// pass returns at once, or not before the end.
+func (g *gate) pass() error {
+	if !g.isShut() {
+		return nil
+	}
+	<-g.released
+	return errKilled
+}
+
+// around puts the gate before and after what goes through a connection.
+func (g *gate) around(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if err := g.pass(); err != nil {
+			return nil, err
+		}
+		response, err := next.RoundTrip(r)
+		if killed := g.pass(); killed != nil {
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			return nil, killed
+		}
+		if err == nil {
+			response.Body = gated{body: response.Body, gate: g}
+		}
+		return response, err
+	})
+}
+
+// observer puts the gate before and after the calls of handlers.
+func (g *gate) observer(next observation.Observer) observation.Observer {
+	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+		if g.pass() != nil {
+			return ctx, func(string, error) {}
+		}
+		observed, ended := next(ctx, call)
+		return observed, func(outcome string, err error) {
+			if g.pass() != nil {
+				return
+			}
+			ended(outcome, err)
+			_ = g.pass() // as this may have been the end
+		}
+	}
+}
+
+// gated is an answer that is read, such as that of a watch.
+type gated struct {
+	body io.ReadCloser
+	gate *gate
+}
+
+// Read gives nothing to a killed operator.
+func (b gated) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if killed := b.gate.pass(); killed != nil {
+		return 0, killed
+	}
+	return n, err
+}
+
+// Close closes the answer.
+func (b gated) Close() error { return b.body.Close() }

@@ -1,0 +1,243 @@
+package facadetest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+)
+
+// serve makes a deployment, and tells when it is available.
+func serve(ctx context.Context, c *DatabaseChange) error {
+	server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
+	if err := c.Ensure(ctx, server); err != nil {
+		return err
+	}
+	available := func(s *appsv1.Deployment) bool { return s.Status.AvailableReplicas > 0 }
+	if err := kopf.WaitFor(c, server, available, 10*time.Minute); err != nil {
+		return err
+	}
+	c.Patch(func(db *Database) { db.Status.Host = server.Name })
+	return nil
+}
+
+// start is what the controller of deployments does.
+func start(t *testing.T, cluster client.Client, name string) {
+	t.Helper()
+	var server appsv1.Deployment
+	if err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, &server); err != nil {
+		t.Fatal(err)
+	}
+	server.Status.AvailableReplicas = 1
+	if err := cluster.Status().Update(t.Context(), &server); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func clusterOfServers() client.Client {
+	return fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).Build()
+}
+
+func TestWaitFor(t *testing.T) {
+	cluster := clusterOfServers()
+	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
+	for range 2 { // the child is there in the second call, but not as it should be
+		got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
+		if got.Awaited != "Deployment.apps orders" || got.Final || got.Object.Status.Host != "" {
+			t.Errorf("the handler waits: got %+v", got)
+		}
+		if got.Delay <= 9*time.Minute || got.Delay > 10*time.Minute {
+			t.Errorf("the wait ends in %s", got.Delay)
+		}
+		contains(t, errorText(got.Err), "waits for child Deployment.apps orders")
+	}
+	start(t, cluster, "orders")
+	got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
+	if got.Err != nil || !got.Final || got.Awaited != "" || got.Object.Status.Host != "orders" {
+		t.Errorf("the child is as it should be: got %+v", got)
+	}
+}
+
+func TestTheEndOfAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers()),
+			facadetest.Owns(&appsv1.Deployment{}))
+		got := c.Call(t.Context(), serve)
+		time.Sleep(got.Delay)
+		got = c.Call(t.Context(), serve)
+		if !got.Final || !errors.Is(got.Err, kopf.ErrWaitTimeout) || got.Awaited != "" {
+			t.Errorf("the time is over: got %+v", got)
+		}
+	})
+}
+
+func TestSubHandlersWait(t *testing.T) {
+	cluster := clusterOfServers()
+	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
+	both := func(_ context.Context, c *DatabaseChange) error {
+		c.Sub("server", serve)
+		c.Sub("users", func(context.Context, *DatabaseChange) error { return nil })
+		return nil
+	}
+	got := c.Call(t.Context(), both)
+	if got.Awaited != "Deployment.apps orders" || got.Subs[0].State != kopf.SubPending || got.Final {
+		t.Errorf("one of them waits: got %+v", got)
+	}
+	start(t, cluster, "orders")
+	got = c.Call(t.Context(), both)
+	if got.Err != nil || !got.Final || got.Subs[0].State != kopf.SubSucceeded || got.Subs[1].Called {
+		t.Errorf("it goes on: got %+v", got)
+	}
+}
+
+func TestWaitsThatCannotBe(t *testing.T) {
+	got := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers())).Call(t.Context(), serve)
+	contains(t, errorText(got.Err), "register kopf.Owns", "pass facadetest.Owns")
+	if !got.Final || got.Awaited != "" {
+		t.Errorf("nobody watches it: got %+v", got)
+	}
+	broken := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errNever
+		},
+	})
+	got = facadetest.NewChange(orders(), facadetest.Client(broken), facadetest.Owns(&appsv1.Deployment{})).
+		Call(t.Context(), func(context.Context, *DatabaseChange) error { return nil })
+	contains(t, errorText(got.Err), "facadetest: listing the children of kind Deployment: ", errNever.Error())
+}
+
+// A child that the handler itself deletes is seen to be gone.
+func TestWaitForWhatWasDeleted(t *testing.T) {
+	cluster := clusterOfServers()
+	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
+	c.Call(t.Context(), serve)
+	start(t, cluster, "orders")
+	got := c.Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
+		server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+		if err := c.Client.Delete(ctx, server); err != nil {
+			return err
+		}
+		return kopf.WaitFor(c, server, func(*appsv1.Deployment) bool { return true }, time.Minute)
+	})
+	if got.Awaited != "Deployment.apps orders" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What others have made is a child by its owner reference.
+func TestWaitForWhatOthersMake(t *testing.T) {
+	db := orders(func(db *Database) { db.UID = "1" })
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "password"}}
+	wait := func(_ context.Context, c *DatabaseChange) error {
+		return kopf.WaitFor(c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}},
+			func(*corev1.Secret) bool { return true }, time.Minute)
+	}
+	call := func() facadetest.Outcome[*Database] {
+		return facadetest.NewChange(db, facadetest.Client(newFake(secret)), facadetest.Owns(&corev1.Secret{})).
+			Call(t.Context(), wait)
+	}
+	if got := call(); got.Awaited != "Secret password" {
+		t.Errorf("it is no child: got %+v", got)
+	}
+	secret.OwnerReferences = []metav1.OwnerReference{{Name: "orders", UID: "1"}}
+	if got := call(); got.Err != nil || !got.Final {
+		t.Errorf("it is a child: got %+v", got)
+	}
+}
+
+// A namespace cannot be owned by what is in another one, so the operator deletes it.
+func TestChildrenAreReleased(t *testing.T) {
+	cluster := newFake()
+	c := facadetest.NewChange(orders(), facadetest.Client(cluster))
+	got := c.Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
+		return c.Ensure(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Spec.Owner}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "log", Name: "orders"}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}})
+	})
+	want := []string{"ConfigMap log/orders", "ConfigMap shop/own", "Namespace ann"}
+	if d := cmp.Diff(want, got.Children); d != "" || got.Err != nil || got.Patch != nil {
+		t.Errorf("%v, patch %v: -want, +got:\n%s", got.Err, got.Patch, d)
+	}
+	c.Delete()
+	retry := true
+	farewell := func(context.Context, *DatabaseChange) error {
+		if retry {
+			return kopf.Temporary(errLater, time.Minute)
+		}
+		return nil
+	}
+	if got = c.Call(t.Context(), farewell); got.Final || len(namesOf(t, cluster)) != 3 {
+		t.Errorf("they are there as long as the handler is not finished: got %+v, %v", got, namesOf(t, cluster))
+	}
+	retry = false
+	got = c.Call(t.Context(), farewell)
+	if d := cmp.Diff([]string{"shop/own"}, namesOf(t, cluster)); d != "" || got.Err != nil || !got.Final {
+		t.Errorf("%v: what is owned is for the garbage collector: -want, +got:\n%s", got.Err, d)
+	}
+}
+
+// namesOf are those of all namespaces and config maps.
+func namesOf(t *testing.T, cluster client.Client) (all []string) {
+	t.Helper()
+	var spaces corev1.NamespaceList
+	var maps corev1.ConfigMapList
+	if err := errors.Join(cluster.List(t.Context(), &spaces), cluster.List(t.Context(), &maps)); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range spaces.Items {
+		all = append(all, one.Name)
+	}
+	for _, one := range maps.Items {
+		all = append(all, one.Namespace+"/"+one.Name)
+	}
+	return all
+}
+
+func TestEdit(t *testing.T) {
+	var seen []string
+	note := func(_ context.Context, c *DatabaseChange) error {
+		seen = append(seen, string(c.Reason)+" "+c.Old.Spec.Owner+"-"+c.Object.Spec.Owner+" "+c.Object.Status.Host)
+		c.Patch(func(db *Database) { db.Status.Host = "of " + db.Spec.Owner })
+		if len(seen) == 1 {
+			return kopf.Temporary(errLater, time.Minute)
+		}
+		return nil
+	}
+	c := facadetest.NewChange(orders())
+	call := func() facadetest.Outcome[*Database] { return c.Call(t.Context(), note) }
+	call()
+	c.Edit(func(db *Database) { db.Spec.Owner = "bob" })
+	if got := call(); got.Err != nil {
+		t.Error(got.Err)
+	}
+	c.Edit(func(db *Database) { db.Spec.Owner = "eve" })
+	got := call()
+	if got.Err != nil || got.Object.Spec.Owner != "eve" || got.Object.Status.Host != "of eve" || len(got.Patch) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	c.Edit(func(db *Database) { db.Status.Host = "mine" })
+	if got := call(); got.Called || got.Err == nil {
+		t.Errorf("a change of the status is none: got %+v", got)
+	}
+	c.Delete()
+	if got := call(); got.Err != nil || !got.Final {
+		t.Error(got.Err)
+	}
+	want := []string{"create -ann ", "create -bob of ann", "update bob-eve of bob", "delete eve-eve mine"}
+	if d := cmp.Diff(want, seen); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}

@@ -1,0 +1,113 @@
+package facadetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+)
+
+// watch tells the operator of one call what there is of the children that it watches, as its informers would. Nil has
+// nothing to tell.
+type watch struct {
+	client client.Client
+	kinds  []schema.GroupVersionKind
+	source *owned.Source
+
+	mu     sync.Mutex
+	there  map[types.UID]*unstructured.Unstructured
+	failed error
+}
+
+// look tells what there is by now.
+func (w *watch) look(ctx context.Context) {
+	if w == nil || len(w.kinds) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	there := map[types.UID]*unstructured.Unstructured{}
+	for _, kind := range w.kinds {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := w.client.List(ctx, all); err != nil {
+			err = fmt.Errorf("facadetest: listing the children of kind %s: %w", kind.Kind, err)
+			w.failed = errors.Join(w.failed, err)
+			return
+		}
+		for i := range all.Items {
+			child := &all.Items[i]
+			if child.GetUID() == "" { // as with the fake client
+				child.SetUID(types.UID(kind.Kind+"-") + uidOf(child))
+			}
+			there[child.GetUID()] = child
+			w.source.Seen(owned.Listed, child)
+		}
+	}
+	for uid, child := range w.there {
+		if there[uid] == nil {
+			w.source.Seen(owned.Deleted, child)
+		}
+	}
+	w.there = there
+}
+
+// err is why the operator does not know what there is.
+func (w *watch) err() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// watched is a client whose writes are seen at once by whoever watches: the fake client gives an object a new version
+// even if nothing differs, so that what was seen before would be outdated for ever.
+type watched struct {
+	client.Client
+
+	look func(ctx context.Context)
+}
+
+// Create lets it be seen.
+func (w watched) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	defer w.look(ctx)
+	return w.Client.Create(ctx, object, options...)
+}
+
+// Update lets it be seen.
+func (w watched) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	defer w.look(ctx)
+	return w.Client.Update(ctx, object, options...)
+}
+
+// Patch lets it be seen.
+func (w watched) Patch(
+	ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption,
+) error {
+	defer w.look(ctx)
+	return w.Client.Patch(ctx, object, patch, options...)
+}
+
+// Apply lets it be seen.
+func (w watched) Apply(
+	ctx context.Context, configuration runtime.ApplyConfiguration, options ...client.ApplyOption,
+) error {
+	defer w.look(ctx)
+	return w.Client.Apply(ctx, configuration, options...)
+}
+
+// Delete lets it be seen.
+func (w watched) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	defer w.look(ctx)
+	return w.Client.Delete(ctx, object, options...)
+}

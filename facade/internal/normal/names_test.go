@@ -1,0 +1,91 @@
+package normal_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+)
+
+// pod is one with a generated name.
+func pod(name, created, content string) map[string]any {
+	return object("Pod", name, map[string]any{
+		"generateName": "orders-", "creationTimestamp": created, "data": map[string]any{"of": content},
+	})
+}
+
+func TestGeneratedNames(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		objects []map[string]any
+		want    []string // of what the objects with data a, b, … are shown by
+	}{
+		"ByContent": {
+			reason: "which of them was made first depends on the run, what they are for does not",
+			objects: []map[string]any{
+				pod("orders-zzz", "2026-01-01T00:00:01Z", "a"), pod("orders-aaa", "2026-01-01T00:00:00Z", "b"),
+			},
+			want: []string{"a orders-<1>", "b orders-<2>"},
+		},
+		"ByTime": {
+			reason: "those that are alike are told apart by what there is",
+			objects: []map[string]any{
+				pod("orders-zzz", "2026-01-01T00:00:00Z", "a"), pod("orders-aaa", "2026-01-01T00:00:01Z", "a"),
+			},
+			want: []string{"a orders-<1>", "a orders-<2>"},
+		},
+		"Prefix": {
+			reason: "a name that begins with another one is not taken for it",
+			objects: []map[string]any{
+				pod("orders-a", "2026-01-01T00:00:00Z", "a"), pod("orders-ab", "2026-01-01T00:00:00Z", "b"),
+			},
+			want: []string{"a orders-<1>", "b orders-<2>"},
+		},
+		"Renamed": {
+			reason:  "a name that is not of the generator stays, whatever the field says",
+			objects: []map[string]any{pod("mine", "2026-01-01T00:00:00Z", "a")},
+			want:    []string{"a mine"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, one := range normal.Of(tc.objects).Objects(tc.objects) {
+				metadata, _ := one["metadata"].(map[string]any)
+				data, _ := one["data"].(map[string]any)
+				got = append(got, data["of"].(string)+" "+metadata["name"].(string))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	one := pod("orders-x7", "2026-01-01T00:00:00Z", "a")
+	one["metadata"].(map[string]any)["uid"] = owner
+	names := normal.Of([]map[string]any{one})
+	const given = "pods/orders-x7 (" + owner + ") is gone since 2026-01-01T00:00:00Z"
+	const want = "pods/orders-<1> (<uid of Pod shop/orders-<1>>) is gone since <time>"
+	if got := names.Text(given); got != want {
+		t.Errorf("an error tells of the same objects: got %q, want %q", got, want)
+	}
+	var none normal.Names
+	if got := none.Text("orders-x7"); got != "orders-x7" {
+		t.Errorf("nothing is known, so nothing is replaced: got %q", got)
+	}
+}
+
+func TestObjectsInOrder(t *testing.T) {
+	all := []map[string]any{object("Pod", "b", nil), object("Database", "z", nil), object("Pod", "a", nil)}
+	var got []string
+	for _, one := range new(normal.Names).Objects(all) {
+		metadata, _ := one["metadata"].(map[string]any)
+		got = append(got, one["kind"].(string)+" "+metadata["name"].(string))
+	}
+	if diff := cmp.Diff([]string{"Database z", "Pod a", "Pod b"}, got); diff != "" {
+		t.Errorf("objects in one order, however they are listed (-want, +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,37 @@
+package weight_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const kits = own + "/facade/facadetest"
+
+var frameworks = []string{"testing", "net/http/httptest", "sigs.k8s.io/controller-runtime/pkg/envtest"}
+
+// forTests are the packages of a program, with its tests or without, that exist for tests: the kit with all below it,
+// and what test frameworks need.
+func forTests(t *testing.T, listing ...string) (found []string) {
+	t.Helper()
+	for _, path := range run(t, "go", append([]string{"list", "-deps"}, listing...)...) {
+		path, _, _ = strings.Cut(path, " ") // of what is built for a test
+		kit := path == kits || strings.HasPrefix(path, kits+"/") || strings.HasPrefix(path, own+"/test/")
+		if kit || slices.Contains(frameworks, path) {
+			found = append(found, path)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// Whatever a program imports, by whatever way, it gets nothing that exists for tests: neither by the facade, nor by
+// modules of other people.
+func TestNothingOfTheKitIsLinked(t *testing.T) {
+	if found := forTests(t, "../../examples/..."); len(found) > 0 {
+		t.Errorf("programs link what exists for tests: %q", found)
+	}
+	if found := forTests(t, "-test", "../../examples/09-testing"); !slices.Contains(found, kits+"/memapi") {
+		t.Errorf("the tests of an example use the kit, but %q was found: the check above passes for nothing", found)
+	}
+}
