@@ -1,86 +1,15 @@
-// Command 09-testing sends a letter for each object: an operator with the tests of its handlers beside it.
+// Command 09-testing sends a letter for each object: an operator with tests of all kinds beside it.
 package main
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type (
-	// Change is one of a KopfExample, which has no Go type.
-	Change = kopf.Change[kopf.Dynamic]
-	// Run is one tick of its timer.
-	Run = kopf.Run[kopf.Dynamic]
-)
-
-// post is what the operator is there for: in the program it is the log, in a test it is whatever the test wants.
-type post interface {
-	send(ctx context.Context, to, text string) error
-}
-
-// office has the handlers, and what they need.
-type office struct {
-	post post
-	// atAddress are the names of the objects with one address.
-	atAddress *kopf.Index[string, string]
-}
-
-func main() {
-	op := kopf.New("testing.kopf.dev")
-	register(op)
-	kopf.Main(op)
-}
-
-func register(op *kopf.Operator) {
-	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
-	o := &office{post: logged{}, atAddress: kopf.NewIndex(examples, "at-address", addressOf)}
-	examples.On("letter", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, o.letter, kopf.Retries(5))
-	examples.OnDelete("farewell", o.farewell)
-	examples.Timer("reminder", time.Minute, o.reminder, kopf.InitialDelay(time.Minute))
-}
-
-// addressOf says under which address an object is found.
-func addressOf(_ context.Context, example kopf.Dynamic) (map[string]string, error) {
-	return map[string]string{kopf.AtOr(example, "spec.field", ""): example.GetName()}, nil
-}
-
-// letter sends a letter, and keeps a copy of it in a config map. Who has no address gets none, for good; while the post
-// does not work, it tries again.
-func (o *office) letter(ctx context.Context, c *Change) error {
-	address, err := kopf.At[string](c.Object, "spec.field")
-	if err != nil {
-		return kopf.Permanentf("there is no address: %w", err)
-	}
-	text := fmt.Sprintf("Dear %s, you are one of %d here", c.Object.GetName(), o.atAddress.Count(address))
-	if err := o.post.send(ctx, address, text); err != nil {
-		return kopf.Temporary(err, 10*time.Second)
-	}
-	c.Info("Sent", "a letter to "+address)
-	c.SetResult(text)
-
-	sent := &corev1.ConfigMap{Data: map[string]string{"text": text}}
-	sent.Name = c.Object.GetName() + "-letter"
-	return c.Ensure(ctx, sent)
-}
-
-// farewell holds the object until it is sent.
-func (o *office) farewell(ctx context.Context, c *Change) error {
-	return o.post.send(ctx, kopf.AtOr(c.Object, "spec.field", "the office"), "Farewell, "+c.Object.GetName())
-}
-
-// reminder counts how often it was called.
-func (o *office) reminder(_ context.Context, r *Run) error {
-	r.TryPatch(func(example kopf.Dynamic) error {
-		return kopf.SetAt(example, "status.reminders", kopf.AtOr(example, "status.reminders", 0)+1)
-	})
-	return nil
-}
+func main() { kopf.Main(newOperator(logged{})) }
 
 // logged is a post that is none.
 type logged struct{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,11 +28,14 @@ func example(spec map[string]any) kopf.Dynamic {
 
 // bag is a post that keeps what it gets, or fails.
 type bag struct {
+	mu      sync.Mutex
 	letters []string
 	err     error
 }
 
 func (b *bag) send(_ context.Context, to, text string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.err != nil {
 		return b.err
 	}
@@ -39,9 +43,19 @@ func (b *bag) send(_ context.Context, to, text string) error {
 	return nil
 }
 
-// at is an office with an index as a test wants it.
+// strike has everything fail from now on; nil ends that.
+func (b *bag) strike(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
+// at is an office with an index as a test wants it, and objects that had no letter yet.
 func at(b *bag, neighbours ...string) *office {
-	return &office{post: b, atAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours})}
+	return &office{
+		post: b, atAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours}),
+		last: facadetest.NewMemo[string](nil),
+	}
 }
 
 // A handler is called as a function. What it does to its object is in the outcome, what it does to others is in the
@@ -76,7 +90,7 @@ func TestThePostFails(t *testing.T) {
 		if !errors.Is(got.Err, broken.err) || got.Final != (attempt == 5) {
 			t.Errorf("attempt %d: got %v, final %v", attempt, got.Err, got.Final)
 		}
-		if !got.Final && got.Delay != 10*time.Second {
+		if !got.Final && got.Delay != time.Hour {
 			t.Errorf("attempt %d: the next one is in %s", attempt, got.Delay)
 		}
 	}
@@ -87,6 +101,18 @@ func TestWithoutAddress(t *testing.T) {
 	got := facadetest.NewChange(example(map[string]any{})).Call(t.Context(), at(sent).letter)
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "there is no address") || !got.Final {
 		t.Errorf("nothing but a change of the object can help: got %v, final %v", got.Err, got.Final)
+	}
+}
+
+// What an operator remembers of an object is given beforehand.
+func TestTheSameLetter(t *testing.T) {
+	ann, sent := example(map[string]any{"field": "High Street"}), &bag{}
+	text := "High Street" + "Dear ann, you are one of 1 here"
+	o := at(sent, "ann")
+	o.last = facadetest.NewMemo(map[client.Object]*string{ann: &text})
+	got := facadetest.NewChange(ann, facadetest.Client(fake.NewClientBuilder().Build())).Call(t.Context(), o.letter)
+	if got.Err != nil || len(sent.letters) > 0 || len(got.Events) > 0 {
+		t.Errorf("got %v, letters %q, events %v", got.Err, sent.letters, got.Events)
 	}
 }
 

@@ -1,0 +1,73 @@
+// Command 04-events tells people of what it does: in Kubernetes events, which kubectl shows beside the object.
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+type Change = kopf.Change[kopf.Dynamic]
+
+func main() {
+	op := kopf.New("events.kopf.dev", kopf.Settings{
+		// What handlers log as a warning or an error is posted as well.
+		Posting: kopf.PostingSettings{Loggers: true, Level: slog.LevelWarn},
+	})
+	register(op)
+	kopf.Main(op)
+}
+
+func register(op *kopf.Operator) {
+	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
+	examples.OnCreate("tell", tell)
+	examples.OnCreate("fail", fail, kopf.Retries(2), kopf.Backoff(time.Second))
+	examples.OnUpdate("repeat", repeat)
+	kopf.For(op, &corev1.Event{}).When(byUs).OnEvent("seen", seen)
+}
+
+// tell posts all there is, and never waits for it: a handler does not fail because an event cannot be posted.
+func tell(_ context.Context, c *Change) error {
+	c.Event("Normal", "Arrived", "The object is here")
+	c.Info("Silent", "Nobody sees this, as the level is that of warnings")
+	c.Warn("Careful", "This is a warning")
+	c.Exception("", "Something was not there:", &NotFoundError{"the plans"})
+
+	plans := &corev1.ConfigMap{}
+	plans.Namespace, plans.Name = c.Object.GetNamespace(), "plans"
+	c.About(plans).Event("Normal", "Missed", "An example asks for it")
+	return nil
+}
+
+// fail is logged by the framework, and what is logged of a handler is posted: people see why nothing goes on.
+func fail(context.Context, *Change) error { return errors.New("the disk is full") }
+
+// repeat says the same again and again: it is one event, with a count.
+func repeat(_ context.Context, c *Change) error {
+	for range 5 {
+		c.Warn("Repeated", "The same as before")
+	}
+	return nil
+}
+
+// byUs tells the events of this operator from all others.
+func byUs(_ context.Context, e *corev1.Event) bool { return e.Source.Component == "events.kopf.dev" }
+
+// seen logs what kubectl would show.
+func seen(ctx context.Context, e *kopf.Event[*corev1.Event]) error {
+	o := e.Object
+	log.FromContext(ctx).Info("Seen", "about", o.InvolvedObject.Kind+"/"+o.InvolvedObject.Name,
+		"eventType", o.Type, "reason", o.Reason, "text", o.Message, "count", o.Count)
+	return nil
+}
+
+// NotFoundError is an error whose type says what is wrong: without a reason of its own, an event has that.
+type NotFoundError struct{ what string }
+
+func (e *NotFoundError) Error() string { return e.what + " are not to be found" }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// postOf is the post as one life of the operator reaches it: what a dead one sends does not arrive.
+type postOf struct {
+	life *explorer.Life
+	bag  *bag
+}
+
+func (p postOf) send(ctx context.Context, to, text string) (err error) {
+	p.life.Do("send a letter", func() { err = p.bag.send(ctx, to, text) })
+	return err
+}
+
+// arrived are the letters, without those that came again.
+func (b *bag) arrived() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(b.letters)))
+}
+
+// The operator is killed at every point, started again, and compared with a run without that: nothing may be lost, and
+// nothing left over. A letter may come twice, as nobody can send and remember in one step; so each counts once.
+func TestSurvivesEveryCut(t *testing.T) {
+	explorer.Explore(t, func() explorer.Scenario {
+		sent := &bag{}
+		return explorer.Scenario{
+			Server:   town,
+			Operator: func(life *explorer.Life) *kopf.Operator { return newOperator(postOf{life, sent}) },
+			Play: func(p *explorer.Play) {
+				ann := example(map[string]any{"field": "High Street"})
+				p.Create(ann)
+				p.Settle()
+				p.Edit(ann, func() { _ = kopf.SetAt(ann, "spec.field", "Low Road") })
+				p.Settle()
+				p.Delete(ann)
+			},
+			Outside: func() any { return sent.arrived() },
+		}
+	}, explorer.OutsideStays(), explorer.CutsOnly())
+}

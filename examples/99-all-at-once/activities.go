@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// begin is called before anything of the cluster is asked for, and may still change the settings. Here the API server
+// calls this process, on your own machine; in a cluster, Service says where it is: see config/webhook.
+func begin(ctx context.Context, s *kopf.Startup) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // any port that nobody listens at
+	if err != nil {
+		return err
+	}
+	s.Settings.Admission = kopf.AdmissionSettings{
+		Managed: "all.kopf.dev", URL: "https://" + listener.Addr().String(), SelfSigned: true,
+		Port: listener.Addr().(*net.TCPAddr).Port, //nolint:errcheck // it is one
+	}
+	log.FromContext(ctx).Info("Begins", "namespaces", s.Settings.Namespaces)
+	return listener.Close()
+}
+
+// now is asked with the health check of --liveness.
+func now(context.Context, *kopf.Activity) (any, error) { return time.Now().UTC(), nil }
+
+// end is called when no other handler runs any more.
+func end(ctx context.Context, _ *kopf.Activity) error {
+	log.FromContext(ctx).Info("Ends")
+	return nil
+}
+
+func setDefault(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
+	return kopf.SetAt(a.Object, "spec.size", kopf.AtOr(a.Object, "spec.size", 1))
+}
+
+func check(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
+	if size := kopf.AtOr(a.Object, "spec.size", 0); size > 100 {
+		return kopf.Deny(http.StatusForbidden, "the size must be 100 at most, not %d", size)
+	}
+	return nil
+}
