@@ -15,6 +15,7 @@ type campaign struct {
 	folder  string
 	overlay string
 	workers int
+	slowest time.Duration
 	told    time.Time
 }
 
@@ -26,7 +27,7 @@ func (m module) try(ctx context.Context, t *target, o options) error {
 		return fmt.Errorf("making a folder for test programs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, told: time.Now()}
+	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, slowest: o.slowest, told: time.Now()}
 	if c.overlay, err = t.overlay(folder); err != nil {
 		return err
 	}

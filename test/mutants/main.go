@@ -25,7 +25,7 @@ import (
 
 type options struct {
 	root, equivalent, since, tests string
-	limit                          time.Duration
+	limit, slowest                 time.Duration
 	workers                        int
 	killed, unreached              int
 }
@@ -42,6 +42,7 @@ func main() {
 	flag.StringVar(&o.since, "since", "", "only what was changed since this commit; then every survivor is a failure")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and tell what was not tried; 0 is never")
+	flag.DurationVar(&o.slowest, "slowest", 0, "leave out tests that take longer than this by themselves; 0 is none")
 	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
 	flag.IntVar(&o.killed, "killed", 95, "how many percent of the changes that tests reach have to be noticed")
 	flag.IntVar(&o.unreached, "unreached", 5, "how many percent of the changes may be reached by no test")

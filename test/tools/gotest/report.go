@@ -25,6 +25,7 @@ type report struct {
 	now      func() time.Time
 	begun    time.Time
 	packages map[string]*running
+	failures []failure
 }
 
 // running is a package that has not ended.
@@ -60,6 +61,7 @@ func (r *report) follow(events io.Reader, every time.Duration) {
 		select {
 		case line, more := <-lines:
 			if !more {
+				r.repeat()
 				return
 			}
 			r.read(line)
@@ -98,7 +100,7 @@ func (r *report) readPackage(e event) {
 		// A test that did not end is the one that ended all.
 		p := r.of(e.Package)
 		for _, test := range slices.Sorted(maps.Keys(p.output)) {
-			r.show(p.output[test]...)
+			r.fail(e.Package, test)
 		}
 		delete(r.packages, e.Package)
 	case "pass", "skip":
@@ -116,11 +118,18 @@ func (r *report) readTest(e event) {
 			p.output[e.Test] = append(p.output[e.Test], e.Output)
 		}
 	case "fail":
-		r.show(p.output[e.Test]...)
+		r.fail(e.Package, e.Test)
 		p.end(e.Test)
 	case "pass", "skip":
 		p.end(e.Test)
 	}
+}
+
+// fail shows what a test said that failed.
+func (r *report) fail(where, test string) {
+	said := r.of(where).output[test]
+	r.show(said...)
+	r.failures = append(r.failures, newFailure(where, test, said))
 }
 
 func (r *report) of(name string) *running {

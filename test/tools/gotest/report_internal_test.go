@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 					"output", "p", "", "FAIL\tp\t1.0s\n",
 				), line("fail", "p", "", ""),
 			},
-			want: "--- FAIL: TestA\nFAIL\tp\t1.0s\n",
+			want: "--- FAIL: TestA\nFAIL\tp\t1.0s\n" + "\n-- what failed, once more:\n-- p: TestA\n--- FAIL: TestA\n",
 		},
 		"Panic": {
 			reason: "a test that never ends has something to say, too",
@@ -56,7 +56,24 @@ func TestReport(t *testing.T) {
 				line("run", "p", "TestA", ""), line("output", "p", "TestA", "panic: oh\n"),
 				line("output", "p", "", "FAIL\tp\t1.0s\n"), line("fail", "p", "", ""),
 			},
-			want: "FAIL\tp\t1.0s\npanic: oh\n",
+			want: "FAIL\tp\t1.0s\npanic: oh\n" + "\n-- what failed, once more:\n-- p: TestA\npanic: oh\n",
+		},
+		"Suite": {
+			reason: "of a suite, what is told again begins with its first failure",
+			lines: []string{
+				line("run", "p", "TestA", ""), line("output", "p", "TestA", "Running\n"),
+				line("output", "p", "TestA", "  [FAILED] oh\n"), line("fail", "p", "TestA", ""),
+			},
+			want: "Running\n  [FAILED] oh\n" + "\n-- what failed, once more:\n-- p: TestA\n  [FAILED] oh\n",
+		},
+		"Long": {
+			reason: "what is told again is short, whatever the test said",
+			lines: []string{
+				line("run", "p", "TestA", ""), line("output", "p", "TestA", strings.Repeat("x", 2001)+"\n"),
+				line("output", "p", "TestA", ""), line("fail", "p", "TestA", ""),
+			},
+			want: strings.Repeat("x", 2001) + "\n" + "\n-- what failed, once more:\n-- p: TestA\n" +
+				strings.Repeat("x", 2000) + "...\n",
 		},
 		"Build": {
 			reason: "what does not compile is told",
