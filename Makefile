@@ -189,6 +189,10 @@ takeover: ## Tell how long a paused operator takes to take over 20,000 handled o
 children: ## Tell what 1,000 objects with three children each cost, beside the same on controller-runtime by hand.
 	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
 
+.PHONY: event-flood
+event-flood: ## Tell how many events 500 objects make whose handler fails at once, with the limits of posting and without.
+	@FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
+
 .PHONY: virtual-day
 virtual-day: ## Tell what the test kit costs over 15 virtual days of an operator with ten handlers, beside the same without it.
 	@VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest

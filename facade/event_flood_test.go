@@ -1,0 +1,116 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// flooded are the minutes over which a flood is counted.
+const flooded = 3
+
+// TestEventFlood tells how many requests for Kubernetes events there are if a handler fails at once, is retried each
+// second, and posts each time. FLOOD_OBJECTS are for how many objects.
+func TestEventFlood(t *testing.T) {
+	objects := 10
+	if asked := os.Getenv("FLOOD_OBJECTS"); asked != "" {
+		var err error
+		if objects, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What there may be of all objects in a minute and at once, with a further second, and of one object.
+	const inAll, burst, perObject, atOnce = 600, 110, 1, 25
+	limit := min(inAll*flooded+burst, objects*(atOnce+perObject*flooded+1))
+	for name, tc := range map[string]struct {
+		reason      string
+		settings    kopf.PostingSettings
+		message     func(retry int) string
+		most, least int // requests
+		created     int // events, at most
+	}{
+		"Plain": {
+			reason:   "without limits, each attempt is an event",
+			settings: kopf.PostingSettings{Plain: true}, message: attempt,
+			most: objects * (60*flooded + 1), least: objects * 50 * flooded, created: objects * (60*flooded + 1),
+		},
+		"Different": {
+			reason:  "of different events there are some at once for each object, and then one each minute",
+			message: attempt, most: limit, least: min(objects*atOnce, inAll), created: limit,
+		},
+		"Identical": {
+			reason:  "identical events are counted in the first one, so that there is one of each object",
+			message: func(int) string { return "no server" },
+			most:    limit, least: min(objects*atOnce, inAll), created: objects,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := flood(t, objects, tc.settings, tc.message)
+			all := int(f.created + f.counted)
+			t.Logf("%d objects, %d attempts a minute: %d requests for events a minute, of which %d make a new one",
+				objects, f.attempts/flooded, all/flooded, f.created/flooded)
+			if all > tc.most || all < tc.least || int(f.created) > tc.created {
+				t.Errorf("%s: %d requests of which %d create; want %d to %d of which %d create", tc.reason,
+					all, f.created, tc.least, tc.most, tc.created)
+			}
+			if f.attempts < int64(objects*50*flooded) {
+				t.Errorf("%d attempts: the limits have kept handlers from being called", f.attempts)
+			}
+		})
+	}
+}
+
+func attempt(retry int) string { return fmt.Sprint("no server, tried ", retry, " times") }
+
+// waters are what a flood was: events that were created, requests that count more in them, and attempts of the handler.
+type waters struct{ created, counted, attempts int64 }
+
+// flood lets the handler fail for some minutes.
+func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f waters) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		for i := range objects {
+			object := body(map[string]any{"size": int64(1)})
+			metadata := object["metadata"].(map[string]any)
+			metadata["name"], metadata["uid"] = fmt.Sprint("w", i), fmt.Sprint("uid-", i)
+			server.Put(served, object)
+		}
+		var created, counted, called atomic.Int64
+		way := server.Connect()
+		way.After = func(_ context.Context, r memapi.Request) error {
+			switch {
+			case r.Resource.Plural != "events":
+			case r.Verb == "create":
+				created.Add(1)
+			case r.Verb == "patch":
+				counted.Add(1)
+			}
+			return nil
+		}
+		op := kopf.New("test.example.org", kopf.Settings{Posting: settings})
+		kopf.For(op, &Widget{}).OnCreate("create", func(_ context.Context, c *Change) error {
+			called.Add(1)
+			err := kopf.Temporaryf(time.Second, "no server")
+			c.Exception("NoServer", message(c.Retry), err)
+			return err
+		})
+		stop := embed(t, way, op)
+		<-op.Ready()
+		time.Sleep(flooded * time.Minute)
+		f = waters{created.Load(), counted.Load(), called.Load()}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
