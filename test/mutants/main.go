@@ -24,10 +24,10 @@ import (
 )
 
 type options struct {
-	root, equivalent, since, tests string
-	limit, slowest                 time.Duration
-	workers                        int
-	killed, unreached              int
+	root, equivalent, since, tests, again string
+	limit, slowest                        time.Duration
+	workers                               int
+	killed, unreached                     int
 }
 
 var (
@@ -40,6 +40,7 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "the folder of the module")
 	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
 	flag.StringVar(&o.since, "since", "", "only what was changed since this commit; then every survivor is a failure")
+	flag.StringVar(&o.again, "again", "", "only what this file tells of, the output of a former run; as with -since")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and tell what was not tried; 0 is never")
 	flag.DurationVar(&o.slowest, "slowest", 0, "leave out tests that take longer than this by themselves; 0 is none")
@@ -66,9 +67,14 @@ func (o options) run(ctx context.Context, patterns []string) error {
 	if err != nil || o.since != "" && len(changed) == 0 {
 		return err
 	}
-	listed, err := readEquivalents(filepath.Join(root, o.equivalent))
-	if err != nil {
+	wanted := selection{changed: changed}
+	if wanted.listed, err = readEquivalents(filepath.Join(root, o.equivalent)); err != nil {
 		return err
+	}
+	if o.again != "" {
+		if wanted.told, err = readReported(o.again); err != nil {
+			return err
+		}
 	}
 	packages, err := module.packages(ctx, patterns)
 	if err != nil {
@@ -79,7 +85,7 @@ func (o options) run(ctx context.Context, patterns []string) error {
 		ctx, cancel = context.WithTimeout(ctx, o.limit)
 		defer cancel()
 	}
-	return o.measure(ctx, module, packages, listed, changed)
+	return o.measure(ctx, module, packages, wanted)
 }
 
 // changes are the lines that differ from the commit of -since, by file; it says so if there are none.
@@ -94,22 +100,35 @@ func (o options) changes(ctx context.Context, m module) (lines, error) {
 	return changed, err
 }
 
-func (o options) measure(
-	ctx context.Context, m module, packages []listedPackage, listed equivalents, changed lines,
-) error {
+// selection is what is tried of a package.
+type selection struct {
+	listed  equivalents
+	changed lines    // nil is all
+	told    reported // nil is all
+}
+
+func (s selection) of(mutants []*mutant) []*mutant {
+	mutants = s.listed.without(mutants)
+	if s.changed != nil {
+		mutants = s.changed.only(mutants)
+	}
+	if s.told != nil {
+		mutants = s.told.only(mutants)
+	}
+	return mutants
+}
+
+func (o options) measure(ctx context.Context, m module, packages []listedPackage, wanted selection) error {
 	var report report
 	for _, one := range packages {
-		if o.since != "" && !changed.touch(m.relative(one.Dir)) {
+		if wanted.changed != nil && !wanted.changed.touch(m.relative(one.Dir)) {
 			continue
 		}
 		target, err := m.load(ctx, one)
 		if err != nil {
 			return err
 		}
-		target.mutants = listed.without(target.mutants)
-		if o.since != "" {
-			target.mutants = changed.only(target.mutants)
-		}
+		target.mutants = wanted.of(target.mutants)
 		if len(target.mutants) == 0 {
 			continue
 		}
@@ -119,7 +138,7 @@ func (o options) measure(
 		report.add(os.Stdout, m.relative(one.Dir), target.mutants)
 	}
 	report.table(os.Stdout)
-	return o.verdict(report, listed.stale(m.root))
+	return o.verdict(report, wanted.listed.stale(m.root))
 }
 
 // verdict is an error if the tests are too weak, or if the list is out of date: only the files that were looked at can
@@ -130,7 +149,8 @@ func (o options) verdict(r report, stale []string) error {
 		say("%s: is listed as equivalent, but the code does not have it any more: remove it, or write it anew", one)
 		err = errStale
 	}
-	if o.since != "" && r.survivors() > 0 || o.since == "" && r.weak(o.killed, o.unreached) {
+	part := o.since != "" || o.again != ""
+	if part && r.survivors() > 0 || !part && r.weak(o.killed, o.unreached) {
 		err = errors.Join(errWeak, err)
 	}
 	return err

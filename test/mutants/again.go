@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+)
+
+// reported are changes that a former report told of, as the list of equivalents has them: lines may have moved since.
+type reported map[string]bool
+
+var reportedLine = regexp.MustCompile(`(?m)^(\S+):\d+:\d+: (.+) (?:survived the tests of .*|is reached by no test)$`)
+
+// readReported reads what a former run has printed, whatever else is there.
+func readReported(file string) (reported, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the former report: %w", err)
+	}
+	told := reported{}
+	for _, found := range reportedLine.FindAllStringSubmatch(string(text), -1) {
+		told[found[1]+": "+found[2]] = true
+	}
+	if len(told) == 0 {
+		return nil, fmt.Errorf("reading the former report: %s tells of no survivor", file)
+	}
+	return told, nil
+}
+
+// only leaves the changes that were told of.
+func (r reported) only(mutants []*mutant) []*mutant {
+	return slices.DeleteFunc(mutants, func(one *mutant) bool { return !r[one.file+": "+one.change()] })
+}
