@@ -67,6 +67,7 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	if patch.Empty() {
 		return nil
 	}
+	o.untouch(ctx, &patch)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.handling.writeTimeout())
 	defer cancel()
 	seen := o.body
@@ -87,6 +88,27 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	o.refusal = result.StatusRefused
 	o.accept(newest(fresh, result.Body), result.Released)
 	return err
+}
+
+// untouch removes the value by which Kopf wakes itself up: if it was stopped just then, nobody else does. That is worth
+// no write of its own, and if a storage cannot do it, the write goes on without.
+func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
+	merge := map[string]any{}
+	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
+	if err != nil {
+		if text := err.Error(); !o.memory.logged[text] {
+			logf.FromContext(ctx).Error(err, "Failed to remove what Kopf has touched the object with", panics.Stack(err)...)
+			o.memory.noteLogged(text)
+		}
+		return
+	}
+	if len(merge) == 0 {
+		return
+	}
+	if patch.Merge == nil {
+		patch.Merge = map[string]any{}
+	}
+	fillIn(patch.Merge, merge)
 }
 
 func (o *object) transform(ctx context.Context, transform patching.Transform) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // other is an operator of the same memory that knows nothing of the interim one.
@@ -40,6 +41,11 @@ func (o other) begins(value, id string) {
 			"metadata", "annotations", prefix+"/"+id)
 	})
 }
+
+// untouchable is a storage of somebody who thought that it would never be asked for that.
+type untouchable struct{ progress.Storage }
+
+func (untouchable) Touch(_, _ map[string]any, _ *string) { panic("no touching") }
 
 // differences are handlers that note what they are told of.
 func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
@@ -92,6 +98,25 @@ func TestTakeovers(t *testing.T) {
 				w.want("told of the next edit", []string{"u three→four", "v three→four"}, next(w))
 				w.wantClean("what is not believed goes with the next write")
 			}},
+		"Touched": {"the other was stopped when it had just woken itself up: the mark goes with the next write, and " +
+			"is worth none of its own", func(w *world) {
+			began(w).ends("two")
+			w.set("2026-01-01T00:00:00+00:00", "metadata", "annotations", prefix+"/touch-dummy")
+			w.want("told", []string(nil), next(w))
+			w.wantWrites("life after")
+			w.set("three", "spec", "field")
+			w.want("told of the next edit", []string{"u two→three", "v two→three"}, next(w))
+			w.want("writes", 1, len(w.drainWrites()))
+			w.wantAt("afterwards", nil, "metadata", "annotations", prefix+"/touch-dummy")
+		}},
+		"TouchedBeyondRemoval": {"a storage that cannot remove the mark keeps nothing from being written, and is told of " +
+			"once", func(w *world) {
+			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
+			p.handling.Progress = untouchable{p.handling.Progress}
+			p.settle()
+			w.wantHandled("in the end", w.at("spec", "field"))
+			w.want("told", true, w.hasLogged("Failed to remove what Kopf has touched the object with", "no touching"))
+		}},
 		"EndedCreation": {"so it is with a creation", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, temporaryError{time.Second}))).pass()
 			other{w}.ends("one")

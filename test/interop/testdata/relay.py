@@ -35,9 +35,6 @@ async def act(fn, name, spec, retry, reason, old, new):
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_):
     settings.posting.enabled = False
-    # After its own write, Kopf takes what it has for current if nothing arrives for this long, and calls handlers again.
-    # By default it is 5 seconds, in which a busy machine may well deliver nothing.
-    settings.persistence.consistency_timeout = 120
 
 
 @kopf.on.create("kopfexamples")
