@@ -95,20 +95,19 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	merge := map[string]any{}
 	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
-	if err != nil {
+	switch {
+	case err != nil:
 		if text := err.Error(); !o.memory.logged[text] {
-			logf.FromContext(ctx).Error(err, "Failed to remove what Kopf has touched the object with", panics.Stack(err)...)
+			stack := panics.Stack(err)
+			logf.FromContext(ctx).Error(err, "Failed to remove what Kopf has touched the object with", stack...)
 			o.memory.noteLogged(text)
 		}
-		return
+	case len(merge) > 0:
+		if patch.Merge == nil {
+			patch.Merge = map[string]any{}
+		}
+		fillIn(patch.Merge, merge)
 	}
-	if len(merge) == 0 {
-		return
-	}
-	if patch.Merge == nil {
-		patch.Merge = map[string]any{}
-	}
-	fillIn(patch.Merge, merge)
 }
 
 func (o *object) transform(ctx context.Context, transform patching.Transform) error {
