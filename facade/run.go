@@ -38,6 +38,10 @@ type RunSettings struct {
 	MetricsBindAddress string
 	// HealthProbeBindAddress serves /healthz and /readyz, such as ":8081". Default: they are not served.
 	HealthProbeBindAddress string
+	// PprofBindAddress serves the profiles of net/http/pprof below /debug/pprof, such as "localhost:6060". They may
+	// tell what handlers work with, and a profile costs CPU: choose an address that only people you trust can reach.
+	// Default: they are not served.
+	PprofBindAddress string
 	// Liveness is a URL where the results of the probes are served, such as http://0.0.0.0:8080/healthz. Default: they
 	// are not served. Kopf: liveness_endpoint.
 	Liveness string
@@ -73,6 +77,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	}
 	options := serving.Options{
 		Name: op.name, Log: op.baseLogger(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
+		Pprof:    given.PprofBindAddress,
 		Cluster:  serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		Embedded: true, SetUp: program.SetupWithManager,
 	}

@@ -8,9 +8,9 @@ import (
 // came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
 // is called; those after it surround the call.
 //
-// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Logging and
-// Request. Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in outcome.go. A new
-// adapter gets its lines here. A new family gets a chain.
+// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Labels,
+// Logging and Request. Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in
+// outcome.go. A new adapter gets its lines here. A new family gets a chain.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {
 		call,
@@ -34,6 +34,7 @@ var chains = map[handlers.Family]chain{
 			{"ErrorClasses", around(ErrorClasses)},
 			{"SubHandlers", around(SubHandlers)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Watching: {
@@ -49,6 +50,7 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadline},
 			{"ErrorClasses", around(ErrorClasses)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Spawning: {
@@ -64,6 +66,7 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadline},
 			{"ErrorClasses", around(ErrorClasses)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Owning: {call, []listed{{"Filters", filters}, {"Answer", answer}}},
@@ -81,6 +84,7 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadline},
 			{"ErrorClasses", around(ErrorClasses)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Indexing: { // on the goroutine of the informer: it has no deadline, and is not measured
@@ -92,6 +96,7 @@ var chains = map[handlers.Family]chain{
 			{"Limits", limits},
 			{"PlainErrors", around(PlainErrors)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Acting: { // it has no object: there is nothing to select it by
@@ -106,6 +111,7 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadline},
 			{"ErrorClasses", around(ErrorClasses)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Admitting: { // one request, one answer: there are no retries, and the API server has its own deadline
@@ -119,6 +125,7 @@ var chains = map[handlers.Family]chain{
 			{"Metrics", measured},
 			{"Verdict", around(verdict)},
 			{"Recovery", around(Recovery)},
+			{"Labels", labels},
 		},
 	},
 	handlers.Reporting: {call, []listed{{"Filters", filters}, {"Answer", answer}}}, // it is only asked

@@ -109,7 +109,7 @@ func TestTakeovers(t *testing.T) {
 			w.want("writes", 1, len(w.drainWrites()))
 			w.wantAt("afterwards", nil, "metadata", "annotations", prefix+"/touch-dummy")
 		}},
-		"TouchedBeyondRemoval": {"a storage that cannot remove the mark keeps nothing from being written", func(w *world) {
+		"TouchedForGood": {"a storage that cannot remove the mark keeps nothing from being written", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
 			p.handling.Progress = untouchable{p.handling.Progress}
 			p.settle()

@@ -10,7 +10,7 @@ import (
 func TestAgain(t *testing.T) {
 	mutants := func() []*mutant {
 		return []*mutant{
-			{file: "a/b.go", line: 7, column: 2, function: "f", from: "x", to: "!x", outcome: survived, tests: []string{"a"}},
+			{file: "a/b.go", line: 7, function: "f", from: "x", to: "!x", outcome: survived, tests: []string{"a"}},
 			{file: "a/b.go", line: 8, column: 2, function: "T.g", from: "x > 0", to: "x >= 0", outcome: unreached},
 			{file: "a/b.go", line: 9, column: 2, function: "f", from: "y", to: "!y", outcome: killed},
 		}

@@ -131,6 +131,7 @@ func TestHelpNamesVariables(t *testing.T) {
 		for _, name := range []string{
 			"NAMESPACES", "CLUSTERWIDE", "STANDALONE", "LIVENESS_ENDPOINT", "VERBOSE", "DEBUG", "QUIET", "LOG_FORMAT",
 			"LOG_REFKEY", "LOG_PREFIX", "KUBECONFIG", "METRICS_BIND_ADDRESS", "HEALTH_PROBE_BIND_ADDRESS",
+			"PPROF_BIND_ADDRESS",
 		} {
 			if n := strings.Count(got.text, "[$KOPF_RUN_"+name+"]"); n != 1 {
 				t.Errorf("%q: %s stands %d times in the help:\n%s", command, name, n, got.text)

@@ -15,6 +15,7 @@ type runner struct {
 	peering  peeringFlags
 	metrics  string
 	health   string
+	pprof    string
 	liveness string
 	endpoint *liveness.Address // nil without that URL
 	modules  []string          // Kopf's, of which there can be none
@@ -32,6 +33,10 @@ func (r *runner) add(cmd *cobra.Command) {
 		&r.health, "health-probe-bind-address", "0",
 		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
 			"is at work; 0 is off",
+	)
+	flags.StringVar(
+		&r.pprof, "pprof-bind-address", "0",
+		"serve profiles at this `address`, such as localhost:6060, below /debug/pprof; 0 is off",
 	)
 	flags.StringVarP(
 		&r.liveness, "liveness", "L", "",

@@ -33,7 +33,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		}
 		return serving.Run(cmd.Context(), settings, serving.Options{
 			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, Metrics: r.metrics, Health: r.health,
-			Liveness: r.endpoint, SetUp: operator.SetupWithManager,
+			Pprof: r.pprof, Liveness: r.endpoint, SetUp: operator.SetupWithManager,
 		})
 	})
 }

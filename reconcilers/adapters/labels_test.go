@@ -1,0 +1,105 @@
+package adapters_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// The context of a function has its labels, whatever it is called for.
+func TestLabels(t *testing.T) {
+	var got string
+	look := func(ctx context.Context) error {
+		kind, known := pprof.Label(ctx, "kind")
+		handler, _ := pprof.Label(ctx, "handler")
+		got = fmt.Sprintf("%q %t of %q", kind, known, handler)
+		return nil
+	}
+	call := func(ctx context.Context, _ *handlers.Call) error { return look(ctx) }
+	indexing := &handlers.Index{Call: func(ctx context.Context, _ *handlers.Call) (map[any]any, bool, error) {
+		return nil, false, look(ctx)
+	}}
+	acting := func(ctx context.Context, _ *handlers.Call) (any, error) { return nil, look(ctx) }
+	parent := &handlers.Handler{ID: "fn", Family: handlers.Changing}
+	for want, h := range map[string]*handlers.Handler{
+		`"Pod" true of "fn"`:   {ID: "fn", Family: handlers.Watching, Call: call},
+		`"Pod" true of "d"`:    {ID: "d", Family: handlers.Spawning, Call: call},
+		`"Pod" true of "ix"`:   {ID: "ix", Family: handlers.Indexing, Index: indexing},
+		`"Pod" true of "fn/*"`: (&handlers.Handler{ID: "part", Call: call}).Sub(parent),
+		`"" true of "begin"`:   {ID: "begin", Family: handlers.Acting, Act: acting},
+	} {
+		c := &cause.Cause{Body: object{"kind": "Pod"}}
+		if h.Act != nil {
+			c.Body = nil
+		}
+		adapters.New(h, nil).Run(t.Context(), execution.New(h, c, nil))
+		if got != want {
+			t.Errorf("the labels are %s, want %s", got, want)
+		}
+	}
+}
+
+// A profile has the labels for all that a function starts, and not any more for who has called it.
+func TestLabelsInProfiles(t *testing.T) {
+	var during string
+	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(context.Context, *handlers.Call) error {
+		started, release := make(chan struct{}), make(chan struct{})
+		defer close(release)
+		go startedByFunction(started, release)
+		<-started
+		during = goroutine(t, "adapters_test.startedByFunction")
+		return nil
+	}}
+	a := execution.New(h, &cause.Cause{Body: object{"kind": "Pod"}}, nil)
+	_, err := adapters.New(h, nil).Reconcile(t.Context(), a)
+	if want := `{"handler":"fn", "kind":"Pod"}`; err != nil || !strings.Contains(during, want) {
+		t.Errorf("want the labels %s; the error is %v, the goroutine:\n%s", want, err, during)
+	}
+	if after := goroutine(t, "adapters_test.TestLabelsInProfiles"); strings.Contains(after, "labels:") {
+		t.Errorf("there are labels after the call:\n%s", after)
+	}
+}
+
+func startedByFunction(started chan<- struct{}, release <-chan struct{}) { close(started); <-release }
+
+// goroutine is the one that has the function, as a profile shows it.
+func goroutine(t *testing.T, function string) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(text.String(), "\n\n") {
+		if strings.Contains(block, function+"+") {
+			return block
+		}
+	}
+	t.Errorf("no goroutine has %s:\n%s", function, text.String())
+	return ""
+}
+
+// Of a handler for several kinds, each attempt has its own.
+func TestLabelsOfSeveralKinds(t *testing.T) {
+	var got []string
+	look := func(ctx context.Context, _ *handlers.Call) error {
+		kind, _ := pprof.Label(ctx, "kind")
+		got = append(got, kind)
+		return nil
+	}
+	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: look}
+	reconciler := adapters.New(h, nil)
+	for _, kind := range []string{"Pod", "Secret", "Pod"} {
+		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Body: object{"kind": kind}}, nil))
+	}
+	if strings.Join(got, " ") != "Pod Secret Pod" {
+		t.Errorf("the kinds are %v", got)
+	}
+}
