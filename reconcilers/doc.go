@@ -54,7 +54,7 @@
 //	adapters.ErrorClasses                 turns the error, if there is one, into an outcome
 //	adapters.SubHandlers                  runs what the function declares
 //	adapters.Recovery                     makes a panic an error
-//	adapters.Labels                      has profiles tell which handler costs what
+//	adapters.labels                      has profiles tell which handler costs what
 //	adapters.call                         calls the function
 //	execution.Limits.Judge                decides what follows: success, failure, or a delay before the next attempt
 //	changes.outcomes.conclude             takes the outcome into account

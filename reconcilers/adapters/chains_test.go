@@ -20,10 +20,12 @@ import (
 func TestChains(t *testing.T) {
 	filtered := []handlers.Filter{verdict(true)}
 	field := diff.Path{"spec", "a"}
-	plain := []string{"Progress", "Answer", "Occupation", "Logging", "ErrorClasses", "SubHandlers", "Recovery"}
-	watching := []string{"Answer", "Occupation", "Logging", "ErrorClasses", "Recovery"}
-	spawning := []string{"Progress", "Answer", "Logging", "ErrorClasses", "Recovery"}
-	indexing := []string{"Progress", "Answer", "PlainErrors", "Recovery"}
+	plain := []string{
+		"Progress", "Answer", "Occupation", "Logging", "ErrorClasses", "SubHandlers", "Recovery", "Labels",
+	}
+	watching := []string{"Answer", "Occupation", "Logging", "ErrorClasses", "Recovery", "Labels"}
+	spawning := []string{"Progress", "Answer", "Logging", "ErrorClasses", "Recovery", "Labels"}
+	indexing := []string{"Progress", "Answer", "PlainErrors", "Recovery", "Labels"}
 	limited := handlers.Policy{Timeout: ptr.To(time.Hour)}
 	tests := map[string]struct {
 		handler  handlers.Handler
@@ -57,24 +59,27 @@ func TestChains(t *testing.T) {
 			measured: true,
 			want: []string{
 				"Updated", "FieldChanged", "Filters", "Progress", "Answer", "Occupation", "Logging", "Metrics",
-				"Limits", "Deadline", "ErrorClasses", "SubHandlers", "Recovery",
+				"Limits", "Deadline", "ErrorClasses", "SubHandlers", "Recovery", "Labels",
 			},
 		},
 		"Retries": {
 			handler: handlers.Handler{Reason: cause.Create, Policy: handlers.Policy{Retries: ptr.To(1)}},
 			want: []string{
 				"Created", "Progress", "Answer", "Occupation", "Logging", "Limits", "ErrorClasses", "SubHandlers",
-				"Recovery",
+				"Recovery", "Labels",
 			},
 		},
 		"Sub": {
 			handler: handlers.Handler{Root: "fn"},
-			want:    []string{"AnyReason", "Progress", "Answer", "Logging", "ErrorClasses", "SubHandlers", "Recovery"},
+			want: []string{
+				"AnyReason", "Progress", "Answer", "Logging", "ErrorClasses", "SubHandlers", "Recovery", "Labels",
+			},
 		},
 		"SubAfter": {
 			handler: handlers.Handler{Root: "fn", After: []string{"a"}, AfterFinished: []string{"b"}},
 			want: []string{
 				"AnyReason", "Progress", "Answer", "Logging", "Dependencies", "ErrorClasses", "SubHandlers", "Recovery",
+				"Labels",
 			},
 		},
 		"Watching": {handler: handlers.Handler{Family: handlers.Watching}, want: watching},
@@ -86,34 +91,34 @@ func TestChains(t *testing.T) {
 			handler:  handlers.Handler{Family: handlers.Spawning, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}},
 			measured: true,
 			want: []string{
-				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
+				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
 		"Acting": {
 			handler: handlers.Handler{Family: handlers.Acting}, want: []string{
-				"Progress", "Answer", "Logging", "ErrorClasses", "Recovery",
+				"Progress", "Answer", "Logging", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
 		"ActingTimeout": {
 			handler: handlers.Handler{Family: handlers.Acting, Policy: limited}, measured: true, want: []string{
-				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery",
+				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
 		"Admitting": {
 			handler: handlers.Handler{Family: handlers.Admitting},
-			want:    []string{"Request", "Answer", "Logging", "Verdict", "Recovery"},
+			want:    []string{"Request", "Answer", "Logging", "Verdict", "Recovery", "Labels"},
 		},
 		"AdmittingFiltered": {
 			handler:  handlers.Handler{Family: handlers.Admitting, Filters: filtered},
 			measured: true,
-			want:     []string{"Request", "Filters", "Answer", "Logging", "Metrics", "Verdict", "Recovery"},
+			want:     []string{"Request", "Filters", "Answer", "Logging", "Metrics", "Verdict", "Recovery", "Labels"},
 		},
 		"Indexing": {handler: handlers.Handler{Family: handlers.Indexing}, measured: true, want: indexing},
 		"IndexingTimeout": {
 			handler: handlers.Handler{
 				Family: handlers.Indexing, Filters: filtered, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 			},
-			want: []string{"Filters", "Progress", "Answer", "Limits", "PlainErrors", "Recovery"},
+			want: []string{"Filters", "Progress", "Answer", "Limits", "PlainErrors", "Recovery", "Labels"},
 		},
 	}
 	for name, tc := range tests {

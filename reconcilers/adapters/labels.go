@@ -41,8 +41,11 @@ func labels(h *Handler) Adapter {
 // kindOf is empty for handlers of activities, which have no object. Whoever sends a request for admission may name any
 // kind in the object: that of the resource counts.
 func kindOf(a *execution.Attempt) string {
-	if a.Call.Admission != nil {
+	switch {
+	case a.Call.Resource != nil && a.Call.Admission != nil:
 		return a.Call.Resource.Kind
+	case a.Call.Cause == nil || a.Call.Admission != nil:
+		return ""
 	}
 	kind, _ := a.Call.Cause.Body["kind"].(string)
 	return kind
