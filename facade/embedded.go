@@ -23,6 +23,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
 		before, admission, peering := op.schemeAdders(), op.admissionSettings(), op.peeringSettings()
+		traces := op.tracingSettings()
 		ready, err := op.startUp(ctx)
 		if !ready {
 			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
@@ -34,6 +35,10 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		if !reflect.DeepEqual(admission, op.admissionSettings()) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Admission: OnStartup comes too late to "+
 				"change it, as the manager's webhook server is in use: give it to kopf.New", op.name)
+		}
+		if !traces.same(op.tracingSettings()) {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Tracing: OnStartup comes too late to "+
+				"change it, as handlers of the manager may be running: give it to kopf.New", op.name)
 		}
 		if op.lock != nil && peering != op.peeringSettings() {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Peering: OnStartup comes too late to "+
@@ -90,4 +95,11 @@ func (op *Operator) peeringSettings() PeeringSettings {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.given.Peering
+}
+
+// tracingSettings are those as they are by now.
+func (op *Operator) tracingSettings() TracingSettings {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.given.Tracing
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -49,7 +50,8 @@ type Operator struct {
 	managed       []managed
 	cluster       serving.Cluster // that of the flags
 
-	embedding bool // by Run
+	observed  observation.Observer // is whoever runs it; nil is nobody
+	embedding bool                 // by Run
 	embedded  RunSettings
 
 	health *health.Health // of the engine

@@ -38,6 +38,7 @@ type resolved struct {
 // plan resolves all kinds by the scheme, and checks what it can only check then. It reports all errors at once.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	found := slices.Concat(op.errs, op.settle(scheme), takeOwnerless())
+	op.observe()
 	all, unknown := op.resolve(scheme)
 	found = append(append(found, unknown...), op.checkIgnored()...)
 	all = append(all, op.setsFinalizers(all)...)

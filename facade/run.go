@@ -70,7 +70,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
-	op.observe(observation.From(ctx))
+	op.observed = observation.From(ctx)
 	program := commandOperator{op}
 	if _, err := program.Settings(); err != nil { // before anything is started
 		return err
@@ -142,18 +142,6 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	op.embedding, op.embedded = true, given
 	op.probing = op.newProbing()
 	return given, nil
-}
-
-// observe has all attempts of the handlers told.
-func (op *Operator) observe(by observation.Observer) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	for _, r := range op.registrations {
-		r.handler.Observe = by
-	}
-	for _, h := range op.activities {
-		h.Observe = by
-	}
 }
 
 // loginBy takes the credentials of the project, whatever they are made of.

@@ -71,6 +71,7 @@ type Settings struct {
 	Conditions  ConditionsSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
+	Tracing     TracingSettings
 }
 
 // AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the

@@ -49,6 +49,10 @@ func resolveSettings(operator string, given Settings) (s settings, problems []er
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
+	if err := s.values.Tracing.check(); err != nil {
+		problems = append(problems, err)
+		s.values.Tracing = TracingSettings{}
+	}
 	return s, slices.Concat(problems, s.resolvePersistence(operator), s.resolveConditions())
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -88,21 +87,6 @@ func (c *calls) beginning() time.Time {
 		return time.Now()
 	}
 	return c.zero
-}
-
-// beside has two observers told; nil is none.
-func beside(own, other observation.Observer) observation.Observer {
-	if other == nil {
-		return own
-	}
-	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
-		ctx, ended := own(ctx, call)
-		ctx, told := other(ctx, call)
-		return ctx, func(outcome string, err error) {
-			told(outcome, err)
-			ended(outcome, err)
-		}
-	}
 }
 
 // observe notes an attempt, and its outcome.

@@ -68,7 +68,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 		o.settings.Config.Wrap(r.writes.around)
 		o.settings.Config.Wrap(r.gate.around)
 	}
-	observe := r.gate.observer(beside(r.calls.observe, observation.From(t.Context())))
+	observe := r.gate.observer(observation.Beside(r.calls.observe, observation.From(t.Context())))
 	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), observe))
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
 	go func() {

@@ -156,6 +156,7 @@ func (s *step) conclude(a *execution.Attempt) {
 		return
 	}
 	s.account.Retries++
+	s.account.Trace = o.Trace
 	s.err, s.account.Finished, s.failed = o.Err, o.Final, o.Final && o.Err != nil
 	if o.Delay != nil {
 		s.account.Until = time.Now().Add(*o.Delay)

@@ -120,6 +120,7 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 				// No adapter could judge. With no outcome, the function would be called again at once, for ever.
 				a.Outcome = a.Limits.Judge(errGoexit)
 			}
+			a.Outcome.Trace = a.Call.Trace
 		}()
 		if _, err := h.chain.Reconcile(ctx, a); err != nil {
 			a.Outcome = execution.Outcome{Aborted: true, Err: err}

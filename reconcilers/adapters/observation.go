@@ -17,8 +17,15 @@ func observation(h *Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			observed, ended := observe(ctx, &a.Call)
+			returned := false
+			defer func() {
+				if !returned {
+					a.Outcome = a.Limits.Judge(errGoexit) // as the end of the attempt will
+				}
+				ended(outcomeLabel(a.Outcome), a.Outcome.Err)
+			}()
 			result, err := next.Reconcile(observed, a)
-			ended(outcomeLabel(a.Outcome), a.Outcome.Err)
+			returned = true
 			return result, err
 		})
 	}

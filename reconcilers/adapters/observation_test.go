@@ -3,6 +3,7 @@ package adapters_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func TestObservation(t *testing.T) {
 			return errors.New("not yet")
 		},
 		Observe: func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
-			told = append(told, "began "+call.Handler.ID)
+			told, call.Trace = append(told, "began "+call.Handler.ID), "of the first"
 			return context.WithValue(ctx, observed{}, true), func(outcome string, err error) {
 				told = append(told, outcome+": "+err.Error())
 			}
@@ -46,6 +47,15 @@ func TestObservation(t *testing.T) {
 	called, err := adapters.New(h, nil).Ask(t.Context(), a, execution.Selection)
 	if !called || err != nil || told != nil {
 		t.Errorf("asked whether it would be called: %t, %v; told %v: a question is no attempt", called, err, told)
+	}
+	h.Call = func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil }
+	a = execution.New(h, &cause.Cause{}, nil)
+	adapters.New(h, nil).Run(t.Context(), a)
+	if d := cmp.Diff([]string{
+		"began fn", "failure: the function ended its goroutine by runtime.Goexit",
+	}, told); d != "" || a.Outcome.Trace != "of the first" {
+		t.Errorf("what is told of a function that does not return (-want, +got):\n%s\nthe trace is %q", d,
+			a.Outcome.Trace)
 	}
 	sub := (&handlers.Handler{ID: "part"}).Sub(h)
 	if sub.Observe == nil {

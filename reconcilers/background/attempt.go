@@ -29,7 +29,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
 	a := execution.New(t.handler.Description, &cause.Cause{Body: body}, nil)
-	a.Account = execution.Account{Retries: t.retries, Started: t.started}
+	a.Account = execution.Account{Retries: t.retries, Started: t.started, Trace: t.trace}
 	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{t}
 	a.Call.Resource = settings.Resource
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }

@@ -81,6 +81,7 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 			return
 		case !o.Aborted:
 			t.retries++
+			t.trace = o.Trace
 		}
 		if !t.sleep(delayOf(o)) || t.paused() {
 			return

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // objectTasks are the background handlers of one object.
@@ -40,8 +41,9 @@ type task struct {
 
 	started time.Time // when the first attempt of this run was due
 	retries int
-	due     time.Time // next tick of a timer, not counting the idle time; zero if unknown
-	ended   time.Time // end of the last tick of a timer that has an idle time only
+	trace   progress.Trace // that of the attempts of this run
+	due     time.Time      // next tick of a timer, not counting the idle time; zero if unknown
+	ended   time.Time      // end of the last tick of a timer that has an idle time only
 
 	writing   chan struct{} // has room for one write at a time
 	running   bool

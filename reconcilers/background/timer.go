@@ -68,6 +68,7 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	case !o.Final:
 		if !o.Aborted {
 			t.retries++
+			t.trace = o.Trace
 		}
 		t.due = now.Add(delayOf(o))
 	case o.Err != nil, b.Interval <= 0 && b.Idle <= 0:
@@ -83,7 +84,9 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 }
 
 // startAnew begins a new run with the next tick: without retries.
-func (t *task) startAnew(due time.Time) { t.due, t.started, t.retries = due, due, 0 }
+func (t *task) startAnew(due time.Time) {
+	t.due, t.started, t.retries, t.trace = due, due, 0, ""
+}
 
 // awaitChange lets a timer without an interval wait for the next change of the essence.
 func (t *task) awaitChange(called, now time.Time) {

@@ -191,6 +191,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 		return
 	}
 	a.Outcome = a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal))
+	a.Outcome.Trace = a.Call.Trace
 	handled.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.handling.now())
 	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
 		handled.interim = nil

@@ -80,6 +80,7 @@ func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 // Continue goes on from the account of the attempts before.
 func (a *Attempt) Continue(now time.Time) {
 	a.Call.Retry, a.Call.Started, a.Call.Waited = a.Account.Retries, a.Account.Started, a.Account.Waited
+	a.Call.Trace = a.Account.Trace
 	if a.Call.Started.IsZero() {
 		a.Call.Started = now
 	}

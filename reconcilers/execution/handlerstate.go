@@ -48,6 +48,9 @@ type HandlerState struct {
 	Awaited *string
 	Until   *time.Time
 
+	// Trace is that of its attempts; empty is none.
+	Trace progress.Trace
+
 	// Postponed is true if the object has no room for the progress of a sub-handler that was not called yet. The
 	// sub-handler is not called, and has no record.
 	Postponed bool
@@ -81,6 +84,8 @@ type Account struct {
 	Until time.Time
 	// Waited is what the handler waited for at last.
 	Waited progress.Wait
+	// Trace is that of the attempts; empty is none.
+	Trace progress.Trace
 	// Finished is true after a success, or a failure for good.
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
@@ -96,7 +101,7 @@ func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 
 func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
-	e.Awaited, e.Until = r.Awaited, r.Until
+	e.Awaited, e.Until, e.Trace = r.Awaited, r.Until, r.Trace
 	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), distinct(r.Succeeded)
 	if r.Started != nil {
 		e.Started = *r.Started
@@ -151,7 +156,7 @@ func (e *HandlerState) repurpose(purpose string) {
 		return
 	}
 	if e.Purpose != "" {
-		e.Success, e.Failure, e.Stopped, e.Succeeded = false, false, nil, nil
+		e.Success, e.Failure, e.Stopped, e.Succeeded, e.Trace = false, false, nil, nil, ""
 	}
 	e.Purpose, e.Until = purpose, nil
 }
@@ -164,6 +169,9 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
 	e.Delayed, e.Message = nil, nil
+	if e.Trace = o.Trace; e.Finished() {
+		e.Trace = "" // there is no attempt that would join it
+	}
 	if e.Finished() && e.Stopped == nil {
 		e.Stopped = &now
 	}
@@ -206,7 +214,7 @@ func (e *HandlerState) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
 		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done(),
-		Awaited: e.Awaited, Until: e.Until}
+		Awaited: e.Awaited, Until: e.Until, Trace: e.Trace}
 	if purpose != "" {
 		r.Purpose = &purpose
 	}
@@ -291,7 +299,9 @@ func (e *HandlerState) Recorded() bool {
 
 // Account gives the part of the state that adapters need.
 func (e *HandlerState) Account() Account {
-	account := Account{Retries: e.Retries, Started: e.Started, Finished: e.Finished(), Blocked: e.blocked}
+	account := Account{
+		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.Finished(), Blocked: e.blocked,
+	}
 	if e.Delayed != nil && !e.awake {
 		account.Until = *e.Delayed
 	}

@@ -31,6 +31,8 @@ type Outcome struct {
 	Blocked bool
 	// Awaited is the child that the function waits for, itself or by a sub-handler. Such an attempt does not count.
 	Awaited progress.Wait
+	// Trace is what the next attempts are to join; empty is none.
+	Trace progress.Trace
 	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
 }

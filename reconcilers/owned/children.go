@@ -179,6 +179,7 @@ func retried(before execution.Account, outcome execution.Outcome, now time.Time)
 		before.Started = now
 	}
 	before.Retries++
+	before.Trace = outcome.Trace
 	before.Until = now
 	if outcome.Delay != nil {
 		before.Until = now.Add(*outcome.Delay)

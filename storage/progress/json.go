@@ -74,6 +74,11 @@ func encodeField(field any) any {
 		return valueOrNil(*field)
 	case **bool:
 		return valueOrNil(*field)
+	case *Trace:
+		if *field == "" {
+			return nil
+		}
+		return string(*field)
 	case *[]string:
 		if *field == nil {
 			return nil
@@ -172,6 +177,8 @@ func decodeField(field, value any) (err error) {
 		*field, err = decodeCount(value)
 	case **bool:
 		*field, err = asType[bool](value, errNotBoolean)
+	case *Trace:
+		*field = decodeTrace(value)
 	case *[]string:
 		*field, err = decodeStrings(value)
 	default:

@@ -43,6 +43,9 @@ type Record struct {
 	// until.
 	Awaited *string
 	Until   *time.Time
+	// Trace is the trace that the attempts belong to, by the first of them. Kopf does not know it; where it is empty,
+	// it is not written. What is malformed reads as if it were not there. Key: traceparent.
+	Trace Trace
 
 	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of
 	// [Record.Equal].
@@ -93,6 +96,7 @@ var fields = [...]field{
 	{"succeeded", func(r *Record) any { return &r.Succeeded }},
 	{"awaited", func(r *Record) any { return &r.Awaited }},
 	{"until", func(r *Record) any { return &r.Until }},
+	{"traceparent", func(r *Record) any { return &r.Trace }},
 }
 
 // kopfFields is how many of them Kopf's records have: the first ones.
@@ -116,7 +120,8 @@ func (r Record) Equal(other Record) bool {
 		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
 		slices.Equal(r.Succeeded, other.Succeeded) &&
 		same(r.Awaited, other.Awaited) &&
-		sameTime(r.Until, other.Until)
+		sameTime(r.Until, other.Until) &&
+		r.Trace == other.Trace
 }
 
 // Clone returns a record that shares nothing with this one.

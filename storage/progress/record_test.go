@@ -252,7 +252,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	record := progress.Record{
 		Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
 		Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"a/x"},
-		Succeeded: []string{"y"}, Awaited: ptr.To("a"), Until: &moment,
+		Succeeded: []string{"y"}, Awaited: ptr.To("a"), Until: &moment, Trace: span,
 		Unknown: object{"future": list{"z"}},
 	}
 	clone := record.Clone()
@@ -265,8 +265,11 @@ func TestCloneSharesNothing(t *testing.T) {
 		if !field.IsExported() {
 			continue
 		}
-		if of.Field(i).IsNil() {
+		if of.Field(i).IsZero() {
 			t.Errorf("%s: the test does not fill it", field.Name)
+		}
+		if field.Type.Kind() == reflect.String {
+			continue // it cannot be changed in place
 		}
 		if of.Field(i).Pointer() == other.Field(i).Pointer() {
 			t.Errorf("%s is shared", field.Name)

@@ -109,6 +109,7 @@ var House = Plan{
 	{Dir: "facade/internal/children", Layer: 7},
 	{Dir: "facade/internal/rehearsal", Layer: 8},
 	{Dir: "reconcilers/adapters", Layer: 5},
+	{Dir: "facade/internal/tracing", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 
 	{Dir: "reconcilers/activities", Layer: 6},

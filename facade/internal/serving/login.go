@@ -23,6 +23,7 @@ func (o Options) authorized(
 		},
 		Prepare: func(config *rest.Config) {
 			settings.Connection.Apply(rest.AddUserAgent(config, o.Name))
+			config.Wrap(settings.Transport)
 		},
 		Fail: func(err error) { end(&unauthorizedError{o.Name, err}) },
 	})

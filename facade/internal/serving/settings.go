@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 
@@ -27,6 +28,8 @@ type Settings struct {
 	CachedNamespaces []string
 	// Connection says how the cluster is connected to.
 	Connection connection.Settings
+	// Transport is put around that of all clients; nil is nothing.
+	Transport func(http.RoundTripper) http.RoundTripper
 	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
 	Probe      liveness.Probe
 	StopProbes func()

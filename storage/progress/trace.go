@@ -1,0 +1,31 @@
+package progress
+
+import "strings"
+
+// Trace is a span of a trace, as the header traceparent has it in version 00 of W3C's Trace Context:
+// "00-<32 hexadecimal digits of the trace>-<16 of the span>-<2 of flags>", in lower case. Empty is none.
+type Trace string
+
+// Valid tells whether it names a span.
+func (t Trace) Valid() bool {
+	parts := strings.Split(string(t), "-")
+	if len(parts) != 4 || parts[0] != "00" {
+		return false
+	}
+	trace, span, flags := parts[1], parts[2], parts[3]
+	return isHex(trace, 32) && isHex(span, 16) && isHex(flags, 2) &&
+		strings.Trim(trace, "0") != "" && strings.Trim(span, "0") != ""
+}
+
+func isHex(text string, length int) bool {
+	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// decodeTrace takes what is malformed for none: nothing that handlers do depends on it, so it must not block an object.
+func decodeTrace(value any) Trace {
+	text, _ := value.(string)
+	if trace := Trace(text); trace.Valid() {
+		return trace
+	}
+	return ""
+}
