@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,7 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		[]byte(strings.Repeat("k", 32)),
 		[][]byte{[]byte(strings.Repeat("f", 32))}, kopf.ASAP, slog.LevelWarn, diffbase.Status{}, progress.Status{},
 		slog.DiscardHandler, []client.Object{widgetKind},
-		[]func(*runtime.Scheme) error{clientgoscheme.AddToScheme},
+		[]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, noop.NewTracerProvider(),
 	} {
 		if v := reflect.ValueOf(value); v.Type() == field.Type() || field.Kind() == reflect.Interface &&
 			v.Type().Implements(field.Type()) {
@@ -53,6 +54,8 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.SetString("team-a/webhook")
 	case "Admission.Secret":
 		s.Admission = kopf.AdmissionSettings{Secret: "team-a/certificate", URL: "https://here"}
+	case "Tracing.Apart":
+		s.Tracing.Provider = noop.NewTracerProvider()
 	case "Conditions.Domain":
 		field.SetString("other.example.org")
 	case "Admission.Address":
@@ -175,6 +178,7 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 	refused := map[string]string{
 		"LogHandler": "changed LogHandler", "AddToScheme": "AddToScheme: OnStartup comes too late",
 	}
+	refused["Tracing.Provider"], refused["Tracing.Apart"] = "Tracing: OnStartup", "Tracing: OnStartup comes too late"
 	for name := range fieldsOf(reflect.ValueOf(kopf.AdmissionSettings{}), "Admission.") {
 		refused[name] = "Admission: OnStartup comes too late"
 	}

@@ -105,3 +105,17 @@ func (t *tamed) As(target any) (found bool) {
 	defer func() { _ = recover() }()
 	return errors.As(t.err, target)
 }
+
+// Type is the Go type of the innermost error of the chain, as far as the chain can be followed; empty without an error.
+func Type(err error) (name string) {
+	defer func() { _ = recover() }()
+	for err != nil {
+		name = fmt.Sprintf("%T", err)
+		if known, ok := err.(*tamed); ok { //nolint:errorlint // the others around it are followed as well
+			err = known.err
+			continue
+		}
+		err = errors.Unwrap(err)
+	}
+	return name
+}

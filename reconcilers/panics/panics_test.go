@@ -2,6 +2,7 @@ package panics_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -93,5 +94,16 @@ func TestTame(t *testing.T) {
 		err, errors.ErrUnsupported,
 	) || errors.As(err, &missing) {
 		t.Error("what can be found in the chain must be, and what cannot is not there")
+	}
+}
+
+func TestType(t *testing.T) {
+	for want, err := range map[string]error{
+		"": nil, "*errors.errorString": panics.Tame(fmt.Errorf("around: %w", panics.Tame(errPlain))),
+		"*panics_test.evil": panics.Tame(&evil{}),
+	} {
+		if got := panics.Type(err); got != want {
+			t.Errorf("the type of the innermost error is %q, not %q", got, want)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -21,11 +20,5 @@ func kindOf(err error) string {
 	if errors.As(err, &panicked) {
 		return "panic"
 	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return fmt.Sprintf("%T", err)
-		}
-		err = inner
-	}
+	return panics.Type(err)
 }

@@ -1,0 +1,241 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+type tracedMap = kopf.Change[*corev1.ConfigMap]
+
+// tracer makes settings of which the spans are seen.
+func tracer() (kopf.TracingSettings, *tracetest.SpanRecorder) {
+	recorder := tracetest.NewSpanRecorder()
+	return kopf.TracingSettings{
+		Provider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)),
+	}, recorder
+}
+
+// tracedMaps are config maps of an operator that traces.
+func tracedMaps(settings kopf.Settings) (*kopf.Operator, kopf.Selection[*corev1.ConfigMap]) {
+	op := kopf.New("traced.example.org", settings)
+	return op, kopf.For(op, &corev1.ConfigMap{})
+}
+
+// putMap makes an object of somebody else's.
+func putMap(server *memapi.Server, name string) {
+	server.Put(settings, map[string]any{
+		"metadata": map[string]any{"namespace": "default", "name": name, "uid": name}, "data": map[string]any{"a": "b"},
+	})
+}
+
+// traceRun runs the operator until nothing is to be done for a long time.
+func traceRun(t *testing.T, server *memapi.Server, op *kopf.Operator, during time.Duration) {
+	t.Helper()
+	r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+	r.Ready()
+	time.Sleep(during)
+	synctest.Wait()
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spanAttribute is one of a span; empty if it has none.
+func spanAttribute(span sdktrace.ReadOnlySpan, key string) string {
+	for _, one := range span.Attributes() {
+		if string(one.Key) == key {
+			return one.Value.Emit()
+		}
+	}
+	return ""
+}
+
+// endedAttempts are the spans of attempts, in the order of their ends.
+func endedAttempts(recorder *tracetest.SpanRecorder) (attempts []sdktrace.ReadOnlySpan) {
+	for _, span := range recorder.Ended() {
+		if span.SpanKind() == trace.SpanKindInternal {
+			attempts = append(attempts, span)
+		}
+	}
+	return attempts
+}
+
+// spanLine is a span as a text.
+func spanLine(span sdktrace.ReadOnlySpan) string {
+	return strings.TrimSpace(fmt.Sprintf("%s, %s #%s: %s %s %s", spanAttribute(span, "kopf.reason"), span.Name(),
+		spanAttribute(span, "kopf.retry"), spanAttribute(span, "kopf.outcome"), span.Status().Code,
+		spanAttribute(span, "error.type")))
+}
+
+// Every attempt has a span that tells what came of it.
+func TestSpansOfAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		putMap(server, "one")
+		traces, recorder := tracer()
+		op, maps := tracedMaps(kopf.Settings{Tracing: traces})
+		maps.OnCreate("fine", func(context.Context, *tracedMap) error { return nil })
+		maps.OnCreate("later", func(_ context.Context, c *tracedMap) error {
+			if c.Retry == 0 {
+				return kopf.Temporaryf(time.Minute, "not yet")
+			}
+			return nil
+		})
+		maps.OnCreate("never", func(context.Context, *tracedMap) error { return kopf.Permanentf("never") })
+		maps.OnCreate("panics", func(context.Context, *tracedMap) error { panic("boo") }, kopf.Retries(1))
+		maps.OnCreate("whatever", func(context.Context, *tracedMap) error {
+			return errors.New("no matter")
+		}, kopf.Errors(kopf.ErrorsIgnored))
+		traceRun(t, server, op, time.Hour)
+		var got []string
+		for _, span := range endedAttempts(recorder) {
+			got = append(got, spanLine(span))
+			if span.EndTime().Before(span.StartTime()) || spanAttribute(span, "kopf.operator") != "traced.example.org" ||
+				spanAttribute(span, "kopf.namespace") != "default" || spanAttribute(span, "kopf.name") != "one" ||
+				spanAttribute(span, "kopf.uid") == "" || spanAttribute(span, "kopf.kind") != "ConfigMap" {
+				t.Errorf("a span does not say what it is about: %v", span.Attributes())
+			}
+		}
+		want := []string{
+			"create, ConfigMap fine #0: success Unset",
+			"create, ConfigMap later #0: retry Error *errors.errorString",
+			"create, ConfigMap never #0: failure Error *errors.errorString",
+			"create, ConfigMap panics #0: failure Error panic",
+			"create, ConfigMap whatever #0: ignored Unset",
+			"create, ConfigMap later #1: success Unset",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// traceRetrying is an operator whose handler succeeds at its last attempt.
+func traceRetrying(settings kopf.Settings, last int) *kopf.Operator {
+	op, maps := tracedMaps(settings)
+	maps.On("fn", kopf.CreateUpdateResume(), func(_ context.Context, c *tracedMap) error {
+		if c.Retry < last {
+			return kopf.Temporaryf(time.Hour, "not yet")
+		}
+		return nil
+	})
+	return op
+}
+
+// keptTrace is the trace in the record of the handler: a part of the text.
+func keptTrace(server *memapi.Server) string {
+	metadata, _ := server.Object(settings, "default", "one")["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for name, value := range annotations {
+		text, _ := value.(string)
+		if _, trace, found := strings.Cut(text, `"traceparent":"`); found && strings.HasSuffix(name, "/fn") {
+			trace, _, _ = strings.Cut(trace, `"`)
+			return trace
+		}
+	}
+	return ""
+}
+
+// TestTracesOverRestarts shows D-traceparent: what attempts of one change have in common is on the object.
+func TestTracesOverRestarts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		apart    bool
+		between  func(*memapi.Server)
+		traces   int
+	}{
+		"Joined": {"one change is one trace", kopf.Settings{}, false, nil, 1},
+		"AsKopf": {"Kopf leaves the key alone until it writes", kopf.AsKopf(), false, nil, 1},
+		"Apart":  {"each attempt is a trace, with a link to the first one", kopf.Settings{}, true, nil, 4},
+		"Forged": {
+			"a malformed trace is none, and holds nobody up", kopf.Settings{}, false, func(server *memapi.Server) {
+				trace := keptTrace(server)
+				server.Edit(settings, "default", "one", func(body map[string]any) {
+					metadata, _ := body["metadata"].(map[string]any)
+					annotations, _ := metadata["annotations"].(map[string]any)
+					text, _ := annotations["traced.example.org/fn"].(string)
+					annotations["traced.example.org/fn"] = strings.ReplaceAll(text, trace, "red")
+				})
+			}, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				putMap(server, "one")
+				var all []sdktrace.ReadOnlySpan
+				for range 2 { // two attempts in each process
+					traces, recorder := tracer()
+					tc.settings.Tracing = traces
+					tc.settings.Tracing.Apart = tc.apart
+					traceRun(t, server, traceRetrying(tc.settings, 3), 90*time.Minute)
+					all = append(all, endedAttempts(recorder)...)
+					if tc.between != nil && len(all) < 4 {
+						tc.between(server)
+					}
+					time.Sleep(time.Hour)
+				}
+				if len(all) != 4 || keptTrace(server) != "" {
+					t.Fatalf("%s: %d attempts, kept is %q", tc.reason, len(all), keptTrace(server))
+				}
+				checkTraces(t, tc.reason, all, tc.traces, tc.apart)
+			})
+		})
+	}
+}
+
+func checkTraces(t *testing.T, reason string, all []sdktrace.ReadOnlySpan, want int, apart bool) {
+	t.Helper()
+	var traces []string
+	for i, span := range all {
+		traces = append(traces, span.SpanContext().TraceID().String())
+		first := all[0].SpanContext()
+		if apart && i > 0 && (len(span.Links()) != 1 || span.Links()[0].SpanContext.SpanID() != first.SpanID()) {
+			t.Errorf("%s: attempt %d has the links %v", reason, i, span.Links())
+		}
+		if want == 1 && i > 0 && span.Parent().SpanID() != first.SpanID() {
+			t.Errorf("%s: attempt %d is not in the first one", reason, i)
+		}
+	}
+	slices.Sort(traces)
+	if got := len(slices.Compact(traces)); got != want {
+		t.Errorf("%s: %d traces, not %d", reason, got, want)
+	}
+}
+
+// Those who do not trace have records as ever, and leave alone what others have kept.
+func TestRecordsWithoutTraces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		putMap(server, "one")
+		traceRun(t, server, traceRetrying(kopf.Settings{}, 9), time.Minute)
+		if got := keptTrace(server); got != "" {
+			t.Errorf("nothing is traced, and the record has %q", got)
+		}
+		traces, recorder := tracer()
+		traceRun(t, server, traceRetrying(kopf.Settings{Tracing: traces}, 9), time.Hour)
+		first := endedAttempts(recorder)[0].SpanContext()
+		want := fmt.Sprintf("00-%s-%s-01", first.TraceID(), first.SpanID())
+		traceRun(t, server, traceRetrying(kopf.Settings{}, 9), 2*time.Hour)
+		if got := keptTrace(server); got != want {
+			t.Errorf("the record has the trace %q, not %q", got, want)
+		}
+	})
+}
