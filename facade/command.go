@@ -67,7 +67,8 @@ func (c commandOperator) Settings() (serving.Settings, error) {
 		Scheme: scheme, Namespaces: own.patterns().Texts(), Patterns: own.patterns(), CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Transport: own.Tracing.wrapper(),
-		Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop, Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
+		Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
+		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
 	}, nil
 }
 

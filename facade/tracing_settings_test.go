@@ -7,8 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -62,7 +64,8 @@ func TestStartupGivesProvider(t *testing.T) {
 			return c.Flush(ctx)
 		})
 		traceRun(t, server, op, time.Minute)
-		if all := endedAttempts(recorder); len(all) != 1 || spanLine(all[0]) != "create, ConfigMap fn #0: success Unset" {
+		all := endedAttempts(recorder)
+		if len(all) != 1 || spanLine(all[0]) != "create, ConfigMap fn #0: success Unset" {
 			t.Errorf("got %v", all)
 		}
 	})
@@ -79,27 +82,22 @@ func TestCostOfTraces(t *testing.T) {
 		}
 		return plan[0].Handler
 	}
-	cost := func(h *handlers.Handler) float64 {
-		own := *h
-		own.Call = func(context.Context, *handlers.Call) error { return nil }
-		chain := adapters.New(&own, nil)
-		about := &cause.Cause{Reason: cause.Create, Body: body(nil)}
-		return testing.AllocsPerRun(200, func() {
-			a := execution.New(&own, about, nil)
-			a.Due = true
-			if chain.Run(t.Context(), a); !a.Outcome.Final {
-				t.Fatalf("it was not called: %+v", a.Outcome)
+	least := func(h *handlers.Handler) (allocations float64) {
+		for i := range 5 { // what other tests have left may still run
+			if now := costOf(t, h); i == 0 || now < allocations {
+				allocations = now
 			}
-		})
+		}
+		return allocations
 	}
 	bare := *planned(kopf.TracingSettings{})
 	bare.Observe = nil
-	without, off := cost(&bare), cost(planned(kopf.TracingSettings{}))
-	null := cost(planned(kopf.TracingSettings{Provider: noop.NewTracerProvider()}))
+	without, off := least(&bare), least(planned(kopf.TracingSettings{}))
+	null := least(planned(kopf.TracingSettings{Provider: noop.NewTracerProvider()}))
 	traces, _ := tracer()
-	real := cost(planned(traces))
+	full := least(planned(traces))
 	t.Logf("allocations per attempt: %.0f without traces, %.0f with no provider, %.0f with one that does nothing, "+
-		"%.0f with the SDK", without, off, null, real)
+		"%.0f with the SDK", without, off, null, full)
 	if off != without {
 		t.Errorf("an attempt has %.0f allocations without a provider, and %.0f without traces", off, without)
 	}
@@ -107,4 +105,40 @@ func TestCostOfTraces(t *testing.T) {
 	if (kopf.TracingSettings{}).Transport(next) != next {
 		t.Error("without a provider, requests take another way")
 	}
+}
+
+// costOf is how much is allocated for one attempt.
+func costOf(t *testing.T, h *handlers.Handler) float64 {
+	t.Helper()
+	own := *h
+	own.Call = func(context.Context, *handlers.Call) error { return nil }
+	chain := adapters.New(&own, nil)
+	about := &cause.Cause{Reason: cause.Create, Body: body(nil)}
+	return testing.AllocsPerRun(200, func() {
+		a := execution.New(&own, about, nil)
+		a.Due = true
+		if chain.Run(t.Context(), a); !a.Outcome.Final {
+			t.Fatalf("it was not called: %+v", a.Outcome)
+		}
+	})
+}
+
+// In a project's manager, the project puts the transport around its own.
+func TestTracesInAManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		traces, recorder := tracer()
+		op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
+		kopf.For(op, &Widget{}).OnCreate("fn", func(ctx context.Context, c *Change) error {
+			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+		})
+		stop := embed(t, traces.Transport(servedAPI()), op)
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"get widgets.example.org in Widget fn", "Widget fn in "}
+		if d := cmp.Diff(want, trees(recorder.Ended())); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
 }

@@ -86,8 +86,8 @@ type Call struct {
 	Live Live
 	// Waited is what the handler waited for at last, as far as that is remembered.
 	Waited progress.Wait
-	// Trace is that of the attempts before this one, as far as it is remembered. Whoever observes the attempt may set it:
-	// the next attempts get it. Empty is none.
+	// Trace is that of the attempts before this one, as far as it is remembered. Whoever observes the attempt may set
+	// it: the next attempts get it. Empty is none.
 	Trace progress.Trace
 	// Child is the object that a tending handler is told of; it is this call's own. What happened is in the cause.
 	Child map[string]any

@@ -20,7 +20,8 @@ var imported = []string{
 	`"k8s.io/apimachinery/pkg/runtime"`,
 	`admissionregistrationv1 "k8s.io/api/admissionregistration/v1"`,
 	`appsv1 "k8s.io/api/apps/v1"`, `corev1 "k8s.io/api/core/v1"`, `"github.com/go-logr/logr"`,
-	`"k8s.io/client-go/rest"`,
+	`"k8s.io/client-go/rest"`, `ctrl "sigs.k8s.io/controller-runtime"`, `"go.opentelemetry.io/otel/trace"`,
+	`sdktrace "go.opentelemetry.io/otel/sdk/trace"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
@@ -45,6 +46,9 @@ func TestSnippets(t *testing.T) {
 			"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
+		"docs/traces.md": "var (\n\texporter sdktrace.SpanExporter\n\tprovider trace.TracerProvider\n" +
+			"\ttracer trace.Tracer\n)\nfunc findHost(context.Context, *v1.Database) error { return nil }\n" +
+			"func reserve(context.Context, string) error { return nil }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
 		"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct {\n\t\terr error\n" +

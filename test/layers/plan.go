@@ -127,7 +127,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 8},
 	{Dir: "reconcilers/orchestration", Layer: 9},
 	{Dir: "reconcilers", Layer: 10},
-	{Dir: "facade", Layer: 11, Exports: 145},
+	{Dir: "facade", Layer: 11, Exports: 146},
 	{Dir: "facade/facadetest", Layer: 12, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 13, Kit: true},
 

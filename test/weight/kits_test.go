@@ -35,3 +35,17 @@ func TestNothingOfTheKitIsLinked(t *testing.T) {
 		t.Errorf("the tests of an example use the kit, but %q was found: the check above passes for nothing", found)
 	}
 }
+
+// Traces cost a program that does not trace the API of OpenTelemetry alone; its global state is linked by nobody either.
+func TestNoSDKOfTracesIsLinked(t *testing.T) {
+	const api = "go.opentelemetry.io/otel/trace"
+	deps := run(t, "go", "list", "-deps", "../../examples/...")
+	if !slices.Contains(deps, api) {
+		t.Errorf("no program links %s: the check below passes for nothing", api)
+	}
+	for _, path := range deps {
+		if strings.HasPrefix(path, "go.opentelemetry.io/otel/sdk") || path == "go.opentelemetry.io/otel" {
+			t.Errorf("a program links %s", path)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func TestRequests(t *testing.T) {
 			fields{"kopf.verb": "list", "kopf.resource": "pods"},
 		},
 		"Subpath": {
-			"what a service is asked for is not told", "GET", "/api/v1/namespaces/ns/services/web/proxy/hidden?a=hidden",
+			"what a service is asked for is not told", "GET", "/api/v1/namespaces/ns/services/web/proxy/hidden?a=b",
 			"get services/proxy", fields{"kopf.verb": "get", "kopf.resource": "services", "kopf.subresource": "proxy"},
 		},
 		"Discovery": {"it has no resource", "GET", "/apis/example.org/v1", "get", fields{"kopf.verb": "get"}},
