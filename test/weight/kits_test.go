@@ -36,7 +36,7 @@ func TestNothingOfTheKitIsLinked(t *testing.T) {
 	}
 }
 
-// Traces cost a program that does not trace the API of OpenTelemetry alone; its global state is linked by nobody either.
+// Traces cost a program that does not trace the API of OpenTelemetry alone, without its global state.
 func TestNoSDKOfTracesIsLinked(t *testing.T) {
 	const api = "go.opentelemetry.io/otel/trace"
 	deps := run(t, "go", "list", "-deps", "../../examples/...")
