@@ -1,0 +1,135 @@
+package changes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// TestRunsOfSubHandlers is about what a function may do with its sub-handlers beyond running them once.
+func TestRunsOfSubHandlers(t *testing.T) {
+	run(t, map[string]scenario{
+		"Twice": {"a second declaration of an id is a mistake for good", func(w *world) {
+			w.start(onCreate("a", runs(sub("s", ok), sub("s", ok)))).settle()
+			w.wantCalls("all", "0s create a")
+			w.want("told", true, w.hasLogged(`sub-handler \"a/s\" is declared twice`))
+		}},
+		"NoneFirst": {"to run none is not to run them still", func(w *world) {
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				if err := c.Subs.Run(ctx, nil); err != nil {
+					return err
+				}
+				return w.steps(nil, sub("s", ok))(ctx, c)
+			})).settle()
+			w.wantCalls("all", "0s create a", "0s create s")
+		}},
+		"WithinItself": {"one that runs all of them would wait for itself", func(w *world) {
+			var told error
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				return w.steps(nil, sub("s", func(ctx context.Context, _ *handlers.Call) error {
+					told = c.Subs.Run(ctx, nil)
+					return nil
+				}))(ctx, c)
+			})).settle()
+			if told == nil || !strings.Contains(told.Error(), "running already") {
+				w.t.Errorf("the error is %v", told)
+			}
+			w.wantCalls("all", "0s create a", "0s create s")
+		}},
+		"Few": {"a few have room, and nothing is said of room", func(w *world) {
+			once := fails(1, temporaryError{time.Second})
+			w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", once)))).settle()
+			w.want("told", false, w.hasLogged("too many"))
+		}},
+		"OneAtATime": {"who comes after another one has its turn in the next run", func(w *world) {
+			lifecycle := handlers.OneByOne
+			w.compact(onCreate("a", w.steps(&lifecycle, sub("s", ok), sub("t", ok, afterSuccess("s"))))).settle()
+			w.wantCalls("all", "0s create a", "0s create s", "0s create a", "0s create t")
+		}},
+		"Waits": {"a handler waits for the child that its sub-handler waits for", func(w *world) {
+			known, n := &children{}, 1
+			waits := func(context.Context, *handlers.Call) error {
+				if n--; n < 0 {
+					return nil
+				}
+				return &execution.PendingError{
+					Delay: time.Hour, Awaited: progress.Wait{Child: "k", Until: w.started.Add(time.Hour)},
+				}
+			}
+			p := w.start(onCreate("a", w.steps(nil, sub("r", fails(1, temporaryError{time.Hour})), sub("s", waits))))
+			p.handling.Waits = known
+			_, _ = p.pass()
+			w.want("told", "k", w.record("a", "awaited"))
+			w.want("what was told of its calls", []string{"a waits: true"}, known.told[len(known.told)-1:])
+		}},
+	})
+}
+
+// TestSpareMemory is about what the first handler saw: a digest of it does, so it takes no room from sub-handlers.
+func TestSpareMemory(t *testing.T) {
+	run(t, map[string]scenario{
+		"Large": {"sub-handlers have the room of an essence that fills the annotations", func(w *world) {
+			w.set(strings.Repeat("x", 120*1024), "spec", "text")
+			w.start(onCreate("c", ok)).settle()
+			w.calls()
+			w.set("two", "spec", "field")
+			p := w.compact(onUpdate("a", ok), onUpdate("b", func(ctx context.Context, c *handlers.Call) error {
+				if err := c.Writes.Flush(ctx); err != nil {
+					return err
+				}
+				if at(w.annotation(interim), "spec", "field") == nil {
+					w.t.Error("nothing is kept of what a saw")
+				}
+				return w.steps(nil, sub("s", ok), sub("t", ok))(ctx, c)
+			}))
+			p.settle()
+			w.wantCalls("all", "0s update a", "0s update b", "0s update s", "0s update t")
+			w.want("told", false, w.hasLogged("too many"))
+		}},
+	})
+}
+
+// TestBetweenHandlers is about the end, and pauses, that come while a handler is running.
+func TestBetweenHandlers(t *testing.T) {
+	run(t, map[string]scenario{
+		"PauseFirst": {"no further handler is called in a pause that has begun meanwhile", func(w *world) {
+			open := true
+			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error { open = false; return nil }),
+				onCreate("b", ok))
+			p.handling.Open = func() bool { return open }
+			_, _ = p.pass()
+			w.wantCalls("paused", "0s create a")
+			w.want("record of a", true, w.record("a", "success"))
+		}},
+		"PauseLast": {"nothing wakes the object in a pause", func(w *world) {
+			open := true
+			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+				open = false
+				return temporaryError{time.Minute}
+			}))
+			p.handling.Open = func() bool { return open }
+			if next, err := p.pass(); err != nil || next.After != nil {
+				w.t.Errorf("the next pass is in %v; error %v", next.After, err)
+			}
+		}},
+		"ExitFirst": {"at the exit, nothing is written if nothing waits for it", func(w *world) {
+			p := w.start(onCreate("a", func(ctx context.Context, _ *handlers.Call) error {
+				<-ctx.Done()
+				time.Sleep(3 * time.Second)
+				return ctx.Err()
+			}))
+			done := p.aside()
+			after(500 * time.Millisecond)
+			p.exit()
+			synctest.Wait()
+			w.wantWrites("at the exit")
+			<-done
+		}},
+	})
+}
