@@ -55,6 +55,29 @@ func TestHolding(t *testing.T) {
 				w.t.Error("it has ended, and the object is there still")
 			}
 		}},
+		"BackgroundAlone": {"so it is where no handler of changes wants the object", func(w *world) {
+			b := &background{holds: true}
+			p := w.start(onCreate("a", ok, labelled))
+			p.handling.Background = b
+			p.settle()
+			w.delete()
+			b.busy = true
+			p.settle()
+			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+			b.busy = false
+			p.settle()
+			w.want("gone", true, p.gone)
+		}},
+		"BackgroundLets": {"what does not match any more may be running still", func(w *world) {
+			b := &background{holds: true}
+			p := w.start(onCreate("a", ok))
+			p.handling.Background = b
+			p.settle()
+			w.delete()
+			b.holds, b.busy = false, true
+			p.settle()
+			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+		}},
 		"Dependents": {"what depends on the object is let go first", func(w *world) {
 			d := &dependents{held: true, fails: errors.New("out of reach")}
 			p := w.start(onCreate("a", ok))
@@ -84,20 +107,27 @@ func TestHolding(t *testing.T) {
 // TestUncertainAnswers is about refusals that are none: the API server tells of its own troubles, not of the write,
 // which may have been done. Then the object is read before anything is decided.
 func TestUncertainAnswers(t *testing.T) {
+	const forbidden = metav1.StatusReasonForbidden // the code counts, whatever the reason
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {
-		code  int32
+		code  int32 // -1 is no answer at all
 		reads bool
 	}{
-		"NoCode": {0, true}, "RequestTimeout": {http.StatusRequestTimeout, true},
+		"NoAnswer": {-1, true}, "NoCode": {0, true}, "RequestTimeout": {http.StatusRequestTimeout, true},
 		"InternalServerError": {http.StatusInternalServerError, true},
 		"GatewayTimeout":      {http.StatusGatewayTimeout, true},
+		"OfAWebhook":          {http.StatusBadRequest, false}, // they choose code and reason
 		"Forbidden":           {http.StatusForbidden, false}, "MethodNotAllowed": {http.StatusMethodNotAllowed, false},
 	} {
 		cases[name] = scenario{"the answer does not say what has become of the write, or it does", func(w *world) {
 			w.after = func(write) error {
 				w.after = nil
-				return &apierrors.StatusError{ErrStatus: metav1.Status{Code: c.code, Message: "no"}}
+				if c.code < 0 {
+					return errors.New("the connection is broken")
+				}
+				return &apierrors.StatusError{ErrStatus: metav1.Status{
+					Status: metav1.StatusFailure, Code: c.code, Reason: forbidden, Message: "no",
+				}}
 			}
 			p := w.start(onCreate("a", ok))
 			stale := w.stored()
@@ -136,6 +166,12 @@ func TestLongDelays(t *testing.T) {
 			}
 			w.want("lines", 1, n)
 		}},
+		"OfAnotherCause": {"who is not to be called now is not waited for", func(w *world) {
+			record := map[string]any{"purpose": "create", "delayed": "9999-01-01T00:00:00Z"}
+			w.set(string(encoded(record)), "metadata", "annotations", prefix+"/u")
+			_, _ = w.start(onCreate("a", fails(1, delayed(1))), onUpdate("u", ok)).pass()
+			w.want("told", false, w.hasLogged("more than a day"))
+		}},
 	})
 }
 
@@ -153,6 +189,24 @@ func TestIdleMemory(t *testing.T) {
 			p := w.start(onCreate("a", ok))
 			_, _ = p.pass()
 			w.want("idle, unwritten", []bool{false, true}, []bool{p.memory.Idle(), p.memory.Unwritten()})
+		}},
+		"Initial": {"nor may a restart be forgotten before its handlers were called", func(w *world) {
+			p := w.start(onResume("r", ok))
+			p.memory.Initial = true
+			w.want("idle", false, p.memory.Idle())
+		}},
+		"Gone": {"nor that the object is gone: a cache may show it once more", func(w *world) {
+			p := w.start(onCreate("a", does(w.delete)))
+			_, _ = p.pass()
+			w.want("idle", false, p.memory.Idle())
+		}},
+		"Deleted": {"the records of a deletion are on the object, as all others are", func(w *world) {
+			p := w.start(onDelete("d", runs(sub("s", fails(1, temporaryError{delay: time.Hour})))))
+			p.settle()
+			w.delete()
+			_, _ = p.pass()
+			w.want("attempts", int64(1), w.record("d.s", "retries"))
+			w.want("idle", true, p.memory.Idle())
 		}},
 		"LongDelays": {"and what was told is not to be told again", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{delay: 48 * time.Hour})))

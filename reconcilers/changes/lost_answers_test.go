@@ -73,6 +73,24 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 			w.want("reads", 1, w.reads)
 		}},
+		"CheckpointThenGone": {"an object that is gone by then is not written to", func(w *world) {
+			w.losing(1)
+			p := w.start(onCreate("a", ok), onCreate("b", all(takes(1500*time.Millisecond), does(w.delete))))
+			next, err := p.pass()
+			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
+			w.wantWrites("all", "main 504")
+		}},
+		"GoneAtCheckpoint": {"so it is if that is found out while a handler is running, by one read", func(w *world) {
+			w.losing(1)
+			p := w.start(onCreate("a", ok), onCreate("b", all(
+				takes(1500*time.Millisecond), does(w.delete), takes(time.Minute),
+			)))
+			next, err := p.pass()
+			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
+			w.want("the function is not waited for", 3*time.Second, time.Since(w.started))
+			w.wantWrites("all", "main 504")
+			w.want("reads", 1, w.reads)
+		}},
 		"ThenRefused": {"what is refused after its cause was closed is nobody's failure any more, but it is logged",
 			func(w *world) {
 				w.losing(1)

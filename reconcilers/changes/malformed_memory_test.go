@@ -59,3 +59,45 @@ func TestMalformed(t *testing.T) {
 		})
 	}
 }
+
+// TestMalformedTold is about what is logged of such a deletion, which may take any number of passes.
+func TestMalformedTold(t *testing.T) {
+	cases := map[string]scenario{}
+	for name, c := range map[string]struct {
+		reason string
+		n      int
+		again  bool
+	}{
+		"Some": {"each is told once", 3, false},
+		"Most": {"so it is with as many as there is memory for", 16, false},
+		"Many": {"whoever makes more of them has them told again, rather than to take our memory", 17, true},
+	} {
+		cases[name] = scenario{c.reason, func(w *world) {
+			registered := []*handlers.Handler{onDelete("d", fails(9, temporaryError{time.Hour}))}
+			for i := range c.n {
+				registered = append(registered, onCreate(part(i), ok))
+			}
+			p := w.start(registered...)
+			_, _ = p.pass()
+			for i := range c.n {
+				w.set("{", "metadata", "annotations", prefix+"/"+part(i))
+			}
+			w.delete()
+			for range 2 {
+				_, _ = p.pass()
+			}
+			for i := range c.n {
+				told := 0
+				for _, line := range w.logged {
+					if strings.Contains(line, "Ignoring malformed progress") && strings.Contains(line, part(i)) {
+						told++
+					}
+				}
+				if told == 0 || told > 1 != c.again {
+					w.t.Errorf("%s is told of %d times", part(i), told)
+				}
+			}
+		}}
+	}
+	run(t, cases)
+}

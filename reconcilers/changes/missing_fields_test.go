@@ -44,6 +44,12 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantClean("all")
 			w.want("errors", []error(nil), p.errs)
 		}},
+		"Told": {"it is told which they are", func(w *world) {
+			w.start(
+				w.onField("f", "spec", "field", "c"), onCreate("a", ok), w.onField("g", "spec", "field"),
+			).settle()
+			w.want("told", true, w.hasLogged("cannot have the field of a handler", `"handlers"=["f"]`))
+		}},
 		"Becomes": {"once there is a mapping, the field is a new one; and is gone when there is none", func(w *world) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onUpdate("u", ok))
 			p.settle()

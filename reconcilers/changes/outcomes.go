@@ -46,7 +46,7 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 		return nil, goOn, nil
 	}
 	if overtaken, err := p.overtaken(ctx, kept, seen); err != nil || overtaken {
-		return nil, goOn, err
+		return nil, startOver, err // what was dropped may leave a resume to be done
 	}
 	observed := p.object
 	p.outcomes = kept

@@ -1,0 +1,105 @@
+package changes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// altered changes the JSON of an annotation.
+func (w *world) altered(name string, change func(memory map[string]any)) {
+	memory := w.annotation(name).(map[string]any)
+	change(memory)
+	w.set(string(encoded(memory)), "metadata", "annotations", name)
+}
+
+// wantBeside compares what the interim memory is valid beside.
+func (w *world) wantBeside(when, value string, want any, key string) {
+	w.t.Helper()
+	memory := w.annotation(interim)
+	w.want(when+": interim", value, at(memory, "spec", "field"))
+	w.want(when+": beside."+key, want, at(memory, "$beside", key))
+}
+
+// TestInterimMemory is about what the first successful handler of a cause has seen, as it is written.
+func TestInterimMemory(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	failing := fails(9, later)
+	run(t, map[string]scenario{
+		"AfterAnother": {"that of another cause is replaced", func(w *world) {
+			began(w).ends("three")
+			w.set("four", "spec", "field")
+			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
+			w.wantBeside("open", "four", "u", "success")
+		}},
+		"AfterClosed": {"the same may have been seen by some only: from the first success on, a cause is open for it",
+			func(w *world) {
+				closed(w)
+				w.wantBeside("closed", "three", nil, "success")
+				_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
+				w.wantBeside("open", "three", "u", "success")
+			}},
+		"Unbound": {"that of former times goes on, as it is, until the cause ends", func(w *world) {
+			began(w)
+			w.altered(interim, func(memory map[string]any) { delete(memory, "$beside") })
+			after(time.Minute)
+			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
+			_, err := p.pass()
+			w.want("error", nil, err)
+			w.wantBeside("open", "two", nil, "success")
+			p.settle()
+			w.wantHandled("all", "two")
+			w.wantClean("all")
+		}},
+		"PartSince": {"a part may succeed again, under another operator: its handler starts anew", func(w *world) {
+			_, _ = w.compact(onCreate("a", runs(sub("s", ok), sub("t", failing)))).pass()
+			w.wantBeside("open", "one", "a", "success")
+			w.wantBeside("open", "one", w.record("a", "started"), "since")
+		}},
+		"PartBehind": {"the success of one part is found behind another that was not called yet", func(w *world) {
+			_, _ = w.start(onCreate("a", runs(
+				sub("last", ok, afterSuccess("bad")), sub("good", ok), sub("bad", failing),
+			))).pass()
+			w.wantBeside("open", "one", "a/good", "success")
+		}},
+	})
+}
+
+// TestFormerSuccesses is about records of successes that this process has not written: beside them, an edit follows as
+// an update.
+func TestFormerSuccesses(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	follows := func(w *world, first []*handlers.Handler, forge func()) {
+		_, _ = w.start(first...).pass()
+		w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
+		w.calls()
+		forge()
+		w.set("two", "spec", "field")
+		p := w.start(append(first[:len(first)-1:len(first)-1], onCreate("a", ok), onUpdate("u", ok))...)
+		p.settle()
+		w.want("errors", []error(nil), p.errs)
+		w.wantCalls("all", "10s create a", "10s update u")
+		w.wantHandled("all", "two")
+	}
+	parts := func() []*handlers.Handler {
+		return []*handlers.Handler{onCreate("a", runs(sub("s", fails(1, later)), sub("t", ok)))}
+	}
+	anyCause := func(record map[string]any) { delete(record, "purpose") }
+	run(t, map[string]scenario{
+		"OfAnyCause": {"one without a purpose is of the present cause", func(w *world) {
+			both := []*handlers.Handler{onCreate("b", ok), onCreate("a", fails(1, later))}
+			follows(w, both, func() { w.altered(prefix+"/b", anyCause) })
+		}},
+		"PartOfAnyCause": {"so is that of a part", func(w *world) {
+			follows(w, parts(), func() { w.altered(prefix+"/a.t", anyCause) })
+		}},
+		"PartInSpellings": {"one that is listed behind two spellings of another is found", func(w *world) {
+			follows(w, parts(), func() {
+				w.altered(prefix+"/a", func(record map[string]any) {
+					record["subrefs"] = []any{"a/s", "a/s.x", "a/s/x", "a/t"}
+				})
+			})
+		}},
+	})
+}

@@ -1,0 +1,146 @@
+package changes_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// resumed is the same operator after a pause, a minute later: what it knows of the object is kept.
+func (p *process) resumed(registered ...*handlers.Handler) *process {
+	time.Sleep(time.Minute)
+	q := p.start(registered...)
+	q.memory = p.memory
+	return q
+}
+
+// TestPauses is about what could not be written before a pause, in which another operator may have handled the object.
+func TestPauses(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	marks := patches("x", "status", "id")
+	run(t, map[string]scenario{
+		"Nobody": {"nobody else was there: it is the same write, only later", func(w *world) {
+			w.forbidden(30 * time.Second)
+			p := w.start(onCreate("a", marks))
+			_, _ = p.pass()
+			w.wantCalls("before", "0s create a")
+			q := p.resumed(onCreate("a", marks), onUpdate("u", ok))
+			q.settle()
+			w.wantCalls("after")
+			w.wantAt("after", "x", "status", "id")
+			w.wantHandled("after", "one")
+		}},
+		"Paused": {"in the pause itself, nothing is begun", func(w *world) {
+			p, open := w.start(onCreate("a", ok), onDelete("d", ok)), false
+			p.handling.Open = func() bool { return open }
+			next, err := p.pass()
+			if err != nil || next.After != nil {
+				w.t.Errorf("the pass in the pause: %v, error %v", next.After, err)
+			}
+			w.wantCalls("paused")
+			w.wantWrites("paused: no finalizer either")
+			open = true
+			p.settle()
+			w.wantCalls("open again", "0s create a")
+		}},
+		"Ended": {"another one has ended the cause: its word stands, and ours is not added to it", func(w *world) {
+			w.forbidden(30 * time.Second)
+			p := w.start(onCreate("a", marks))
+			_, _ = p.pass()
+			w.calls()
+			other{w}.ends("one")
+			q := p.resumed(onCreate("a", marks))
+			q.settle()
+			w.wantCalls("after")
+			w.wantAt("after", nil, "status", "id")
+			w.want("told", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
+			w.want("memory", true, q.memory.Idle())
+		}},
+		"Begun": {"another one has begun the same: it goes on from the progress of that one", func(w *world) {
+			w.forbidden(30 * time.Second)
+			p := w.start(onCreate("a", all(marks, fails(1, later))))
+			_, _ = p.pass()
+			time.Sleep(time.Minute)
+			_, _ = w.start(onCreate("a", fails(1, temporaryError{delay: time.Hour}))).pass()
+			w.wantCalls("before", "0s create a", "1m0s create a")
+			p.resumed(onCreate("a", ok)).settle()
+			w.wantCalls("after", "1h1m0s create a")
+			w.wantAt("after", nil, "status", "id")
+		}},
+		"MalformedPart": {"if nobody can tell whose progress it is, the object waits for its repair", func(w *world) {
+			registered := onCreate("a", runs(sub("s", fails(1, later))))
+			w.forbidden(30 * time.Second)
+			p := w.start(registered)
+			_, _ = p.pass()
+			w.wantCalls("before", "0s create a")
+			w.drainWrites()
+			w.set("{", "metadata", "annotations", prefix+"/a.s")
+			q := p.resumed(registered)
+			_, err := q.pass()
+			var blocked *changes.BlockedError
+			if !errors.As(err, &blocked) || !strings.Contains(err.Error(), prefix+"/a.s") {
+				w.t.Errorf("want a BlockedError that names the place, got %v", err)
+			}
+			w.wantWrites("malformed")
+			w.set(nil, "metadata", "annotations", prefix+"/a.s")
+			q.settle()
+			w.wantCalls("after", "1m0s create a")
+			w.wantClean("after")
+		}},
+	})
+}
+
+// TestResumingPauses is about the handlers of a restart, which are called until they are through, once.
+func TestResumingPauses(t *testing.T) {
+	run(t, map[string]scenario{
+		"Creation": {"what was dropped of a creation is no reason to call them", func(w *world) {
+			w.forbidden(30 * time.Second)
+			p := w.start(onCreate("a", fails(9, temporaryError{time.Second})))
+			_, _ = p.pass()
+			w.calls()
+			other{w}.ends("two")
+			q := p.resumed(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
+			q.settle()
+			w.set("yes", "metadata", "labels", "on")
+			q.settle()
+			w.wantCalls("after", "1m0s update u")
+		}},
+		"Unfinished": {"one that was refused, without our being able to note that, is called again", func(w *world) {
+			w.start(onCreate("a", ok)).settle()
+			w.calls()
+			p := w.start(onResume("r", patches("big", "spec", "size")))
+			p.memory.Initial = true
+			w.schema = onlyNumbers
+			n := 0
+			w.before = func(write) error {
+				if n++; n == 1 || n == 4 { // the resume; its failure, after two refusals
+					return memapi.Refusal(403)
+				}
+				return nil
+			}
+			_, _ = p.pass()
+			_, _ = p.pass()
+			w.wantWrites("before", "main 200", "main 403", "main 422", "main 422", "main 403")
+			w.wantCalls("before", "0s resume r")
+			other{w}.ends("two")
+			q := p.resumed(onResume("r", ok))
+			q.settle()
+			w.wantCalls("after", "1m0s resume r")
+		}},
+		"Refused": {"so is one whose refusal came late, without a pause", func(w *world) {
+			w.start(onCreate("a", ok)).settle()
+			w.calls()
+			p := w.start(onResume("r", patches("big", "spec", "size"), retries(2)))
+			p.memory.Initial = true
+			w.schema = onlyNumbers
+			w.forbidden(time.Second)
+			p.settle()
+			w.wantCalls("all", "0s resume r", "1m1s resume r")
+		}},
+	})
+}

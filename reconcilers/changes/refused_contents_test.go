@@ -1,0 +1,190 @@
+package changes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// refusing answers those writes of a world, by their numbers from now on, with the code.
+func (w *world) refusing(code int, numbers ...int) {
+	n := 0
+	w.before = func(write) error {
+		n++
+		for _, number := range numbers {
+			if n == number {
+				return memapi.Refusal(code)
+			}
+		}
+		return nil
+	}
+}
+
+// TestRefusedContents is about how it is found out whose content the API server does not take.
+func TestRefusedContents(t *testing.T) {
+	bad := patches("big", "spec", "size")
+	cases := map[string]scenario{
+		"FirstIsSilent": {"who has nothing to write is not asked", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", ok), onCreate("b", bad, retries(2)))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create b")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"WrittenAlone": {"what was written to find that out is not written once more", func(w *world) {
+			w.schema = onlyNumbers
+			counts := func(_ context.Context, c *handlers.Call) error {
+				return c.Writes.Remember(func(body map[string]any) error {
+					count, _ := at(body, "status", "count").(int64)
+					put(body, count+1, "status", "count")
+					return nil
+				})
+			}
+			w.start(onCreate("a", counts), onCreate("b", bad, retries(2))).settle()
+			w.wantAt("all", int64(1), "status", "count")
+		}},
+		"OutOfOrder": {"what fails otherwise is no judgement: it is found out later", func(w *world) {
+			w.schema = onlyNumbers
+			w.refusing(403, 2)
+			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", bad, retries(2)))
+			if _, err := p.pass(); !apierrors.IsForbidden(err) {
+				w.t.Errorf("the error: %v", err)
+			}
+			w.wantWrites("of all, of the first", "main 422", "main 403")
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a", "1m0s create b")
+		}},
+		"Gone": {"nobody is to blame if there is no object any more", func(w *world) {
+			w.schema = onlyNumbers
+			n := 0
+			w.before = func(write) error {
+				if n++; n == 2 {
+					w.delete()
+				}
+				return nil
+			}
+			next, err := w.start(onCreate("a", bad), onCreate("b", bad)).pass()
+			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
+			w.wantWrites("of all, of the first", "main 422", "main 404")
+		}},
+		"NobodyOnce": {"a write that nobody is to blame for is not repeated at once", func(w *world) {
+			w.schema = func(map[string]any) error { return memapi.Refusal(422, "spec.field") }
+			if _, err := w.start(onCreate("a", ok)).pass(); err == nil {
+				w.t.Error("the pass has succeeded")
+			}
+			w.wantWrites("all", "main 422")
+		}},
+		"AnotherCause": {"a deletion does not answer for what was left of a creation by the same handler",
+			func(w *world) {
+				p := w.start(onCreate("x", bad), onDelete("x", ok))
+				w.refusing(403, 2, 3)
+				_, _ = p.pass()
+				w.delete()
+				time.Sleep(time.Second)
+				w.schema = onlyNumbers
+				p.settle()
+				w.wantWrites(
+					"finalizer, creation, the same again, with the deletion, whose fault it is, the rest",
+					"main 200", "main 403", "main 403", "main 422", "main 422", "main 200",
+				)
+				w.wantCalls("all", "0s create x", "1s delete x")
+				w.want("stored", map[string]any(nil), w.stored())
+			}},
+		"ConditionsAlone": {"conditions are tried without what handlers have set, at once", func(w *world) {
+			w.withStatus()
+			w.schema = func(body map[string]any) error {
+				if at(body, "status", "conditions") != nil {
+					return memapi.Refusal(422, "status.conditions")
+				}
+				return nil
+			}
+			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			_, _ = p.pass()
+			w.wantAt("after one pass", "x", "status", "own")
+			p.wantRefusals("after one pass", false, "Unprocessable")
+		}},
+		"ConditionsInVain": {"conditions that are taken do not hide that something else was not", func(w *world) {
+			w.withStatus()
+			p := w.tell(nil, onUpdate("u", fails(1, temporaryError{delay: time.Hour})))
+			p.settle()
+			w.set("two", "spec", "field")
+			_, _ = p.pass()
+			w.set("one", "spec", "field")
+			w.before = func(one write) error {
+				if !one.status {
+					return memapi.Refusal(403)
+				}
+				return nil
+			}
+			if _, err := p.pass(); !apierrors.IsForbidden(err) {
+				w.t.Errorf("the error: %v", err)
+			}
+		}},
+	}
+	for name, code := range map[string]int{"BadRequest": 400, "TooLarge": 413, "Invalid": 422} {
+		cases[name] = scenario{"the same write would fail again, so it is the handler that has failed", func(w *world) {
+			w.before = func(one write) error {
+				if at(one.patch, "spec", "size") != nil {
+					return memapi.Refusal(code)
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
+			w.want("errors", []error(nil), p.errs)
+		}}
+	}
+	run(t, cases)
+}
+
+// TestSuccessesLeft is about what the first successful handler has seen, after successes that were refused.
+func TestSuccessesLeft(t *testing.T) {
+	bad := patches("big", "spec", "size")
+	run(t, map[string]scenario{
+		"Another": {"another one has succeeded: an edit follows as an update", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", ok), onUpdate("u", ok))
+			_, _ = p.pass()
+			w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a", "1m0s update u")
+			w.wantHandled("all", "two")
+		}},
+		"Unknown": {"nobody can tell for a while: when it shows that nobody has, there is nothing to be kept",
+			func(w *world) {
+				later, part := temporaryError{delay: 10 * time.Second}, prefix+"/a.t"
+				_, _ = w.start(onCreate("a", runs(sub("t", fails(1, later))))).pass()
+				after(10 * time.Second)
+				w.schema = onlyNumbers
+				breaks := does(func() { w.set("{", "metadata", "annotations", part) })
+				p := w.start(
+					onCreate("b", all(patches("x", "status", "b"), fails(9, later))), onCreate("a", all(breaks, bad)),
+				)
+				if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), part) {
+					w.t.Errorf("want an error that names what is malformed, got %v", err)
+				}
+				w.wantAt("written alone", "x", "status", "b")
+				w.set(nil, "metadata", "annotations", part)
+				_, _ = p.pass()
+				w.want("attempts", int64(2), w.record("a", "retries"))
+				w.want("interim", nil, w.annotation(interim))
+			}},
+		"None": {"nobody has: what there was of another cause goes, as with any failure", func(w *world) {
+			began(w).ends("three")
+			w.want("interim", "two", at(w.annotation(interim), "spec", "field"))
+			w.set("four", "spec", "field")
+			w.schema = onlyNumbers
+			_, _ = w.start(onUpdate("u", bad), onUpdate("v", fails(9, errOrdinary))).pass()
+			w.want("attempts", int64(1), w.record("u", "retries"))
+			w.want("interim", nil, w.annotation(interim))
+		}},
+	})
+}

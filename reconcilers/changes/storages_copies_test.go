@@ -1,0 +1,186 @@
+package changes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// full and fullProgress are storages that have no room for anything any more.
+type full struct{ diffbase.Annotations }
+
+func (full) Store(map[string]any, map[string]any, diffbase.Essence) error { return errOrdinary }
+
+type fullProgress struct{ progress.Annotations }
+
+func (fullProgress) Store(map[string]any, map[string]any, string, progress.Record) error {
+	return errOrdinary
+}
+
+var third = stores{
+	diffbase.Annotations{Prefix: "third.example.org"}, progress.Annotations{Prefix: "third.example.org"},
+}
+
+// keeps tells which of the annotations the object has.
+func (w *world) keeps(names ...string) (held []string) {
+	for _, name := range names {
+		if w.at("metadata", "annotations", name) != nil {
+			held = append(held, name)
+		}
+	}
+	return held
+}
+
+// TestCopiesInAllStorages is about what some of several storages lack, and how it comes there.
+func TestCopiesInAllStorages(t *testing.T) {
+	const essence, another = "else.example.org/" + inStatus, "third.example.org/" + inStatus
+	hour := temporaryError{delay: time.Hour}
+	run(t, map[string]scenario{
+		"Behind": {"the new one may come behind the old one", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.startWith(both(annotated, elsewhere), onCreate("a", ok)).settle()
+			w.want("kept", []string{essence}, w.keeps(essence))
+		}},
+		"RecordsBehind": {"so with records", func(w *world) {
+			_, _ = w.startWith(annotated, onCreate("a", ok), onCreate("b", fails(1, hour))).pass()
+			_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok), onCreate("b", ok)).pass()
+			names := []string{"else.example.org/a", "else.example.org/b"}
+			w.want("kept", names, w.keeps(names...))
+		}},
+		"Resumed": {"essence and records go in one write", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			for _, s := range []stores{annotated, both(elsewhere, annotated)} {
+				w.drainWrites()
+				p := w.startWith(s, onResume("r", fails(1, hour)))
+				p.memory.Initial = true
+				_, _ = p.pass()
+			}
+			w.wantWrites("moved", "main 200")
+			w.want("kept", []string{essence, "else.example.org/r"}, w.keeps(essence, "else.example.org/r"))
+		}},
+		"Nested": {"several may be one of several", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			p := w.startWith(annotated, onCreate("a", ok))
+			p.handling.Lens.Diffbase = diffbase.Multi{
+				annotated.diffbase, diffbase.Multi{elsewhere.diffbase}, third.diffbase,
+			}
+			p.settle()
+			w.want("kept", []string{essence, another}, w.keeps(essence, another))
+		}},
+		"Malformed": {"one that is not read may have what nobody can read: the others are written", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.set("{", "metadata", "annotations", essence)
+			p := w.startWith(annotated, onCreate("a", ok))
+			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, elsewhere.diffbase, third.diffbase}
+			p.settle()
+			w.want("kept", []string{another}, w.keeps(another))
+			w.wantAt("repaired with the next change only", "{", "metadata", "annotations", essence)
+		}},
+		"Updated": {"an open change writes all of them anyway: there is no write for that alone", func(w *world) {
+			registered := onUpdate("u", ok)
+			w.startWith(annotated, registered).settle()
+			w.set("two", "spec", "field")
+			w.drainWrites()
+			w.startWith(both(elsewhere, annotated), registered).settle()
+			w.wantWrites("updated", "main 200")
+			w.want("kept", []string{essence}, w.keeps(essence))
+		}},
+		"Deleted": {"what is going away is not moved any more", func(w *world) {
+			p := w.startWith(annotated, onDelete("d", fails(1, hour)))
+			p.settle()
+			w.delete()
+			_, _ = p.pass()
+			w.drainWrites()
+			_, _ = w.startWith(both(elsewhere, annotated), onDelete("d", ok)).pass()
+			w.wantWrites("moved")
+		}},
+		"Unwanted": {"neither is what no handler wants", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.drainWrites()
+			w.startWith(both(elsewhere, annotated), onCreate("a", ok, labelled)).settle()
+			w.wantWrites("moved")
+		}},
+		"Subrefs": {"the records of sub-handlers go along: some have none, some are listed in two spellings",
+			func(w *world) {
+				record := map[string]any{"purpose": "create", "delayed": "9999-01-01T00:00:00Z", "retries": int64(1)}
+				for _, name := range []string{"a.s.x", "a.z", "a"} {
+					if name == "a" {
+						record["subrefs"] = []any{"a/none", "a/s.x", "a/s/x", "a/z"}
+					}
+					w.set(string(encoded(record)), "metadata", "annotations", prefix+"/"+name)
+				}
+				_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok)).pass()
+				names := []string{"else.example.org/a", "else.example.org/a.s.x", "else.example.org/a.z"}
+				w.want("kept", names, w.keeps(names...))
+			}},
+	})
+}
+
+// TestCopiesThatFail is about moves that do not work: that is visible, nothing is lost, and nobody is called for it.
+func TestCopiesThatFail(t *testing.T) {
+	const kept = "did not keep"
+	waits := fails(1, temporaryError{delay: time.Hour})
+	failing := func(w *world, p *process, is func(error) bool, writes ...string) {
+		w.calls()
+		w.drainWrites()
+		if _, err := p.pass(); !is(err) {
+			w.t.Errorf("the error: %v", err)
+		}
+		w.wantWrites("failed", writes...)
+		w.wantCalls("failed")
+		w.wantHandled("failed", "one")
+	}
+	ordinary := func(err error) bool { return err != nil && strings.Contains(err.Error(), errOrdinary.Error()) }
+	run(t, map[string]scenario{
+		"Forbidden": {"the answer is what is wrong", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.forbidden(time.Second)
+			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
+			failing(w, p, func(err error) bool {
+				return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), kept)
+			}, "main 403")
+		}},
+		"Dropped": {"what is not kept is not written again and again in one pass", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.webhook = func(body map[string]any) { put(body, nil, "status") }
+			p := w.startWith(both(statuses, annotated), onCreate("a", ok))
+			failing(w, p, func(err error) bool { return err != nil && strings.Contains(err.Error(), kept) }, "main 200")
+		}},
+		"Full": {"a storage may have its reasons", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			p := w.startWith(annotated, onCreate("a", ok))
+			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, diffbase.Multi{full{}}}
+			failing(w, p, ordinary)
+		}},
+		"FullOfRecords": {"so with records", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			p := w.startWith(annotated, onResume("r", waits))
+			p.memory.Initial = true
+			_, _ = p.pass()
+			own := progress.Multi{annotated.progress, fullProgress{}}
+			p = w.startWith(stores{annotated.diffbase, own}, onResume("r", ok))
+			p.memory.Initial = true
+			failing(w, p, ordinary)
+		}},
+		"Gone": {"an object that is gone by then needs no copies", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.before = func(write) error { w.delete(); return nil }
+			next, err := w.startWith(both(elsewhere, annotated), onCreate("a", ok)).pass()
+			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
+		}},
+		"TakenAway": {"whoever takes all memory away in that very moment makes the object a new one", func(w *world) {
+			w.startWith(annotated, onCreate("a", ok)).settle()
+			w.calls()
+			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations"); w.webhook = nil }
+			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
+			p.settle()
+			w.wantCalls("all", "0s create a")
+			w.want("errors", []error(nil), p.errs)
+		}},
+	})
+}
