@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
@@ -92,7 +93,7 @@ func (op *Operator) activity(name string) activities.Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
-	measured, err := adapters.NewMetrics(op.name, op.registry())
+	measured, err := metrics.New(op.name, op.registry())
 	if err != nil {
 		measured = nil // the engine has the same ones, and tells
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
@@ -61,7 +61,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 		options.Open = op.indexed.wait()
 	}
 	var err error
-	if options.Metrics, err = adapters.NewMetrics(op.name, op.registry()); err != nil {
+	if options.Metrics, err = metrics.New(op.name, op.registry()); err != nil {
 		return err
 	}
 	certified, err := op.reachAdmission(m, &options)

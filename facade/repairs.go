@@ -1,24 +1,13 @@
 package facade
 
-import (
-	"errors"
+import "github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 
-	"github.com/prometheus/client_golang/prometheus"
-)
-
-// repairs registers, or finds, the metric kopf_children_repaired_total{operator,kind,child}, and gives what counts in
-// it. Without the metric, nothing is counted.
+// repairs gives what counts children that are back. Without the metric, nothing is counted: the engine has the same
+// ones, and tells why.
 func (op *Operator) repairs() func(parent, child string) {
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kopf_children_repaired_total", Help: "Declared children that were changed or deleted, and are back.",
-	}, []string{"operator", "kind", "child"})
-	var already prometheus.AlreadyRegisteredError
-	if err := op.registry().Register(counter); errors.As(err, &already) {
-		existing, ok := already.ExistingCollector.(*prometheus.CounterVec)
-		if !ok {
-			return nil
-		}
-		counter = existing
+	measured, err := metrics.New(op.name, op.registry())
+	if err != nil {
+		return nil
 	}
-	return func(parent, child string) { counter.WithLabelValues(op.name, parent, child).Inc() }
+	return measured.Repaired
 }

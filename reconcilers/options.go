@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -22,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
@@ -212,10 +212,10 @@ func (o Options) pauseTimeout() time.Duration {
 func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }
 
 // newPoster is what posts Kubernetes events.
-func (o Options) newPoster(client posting.Client, metrics *adapters.Metrics) *posting.Poster {
+func (o Options) newPoster(client posting.Client, measured *metrics.Operator) *posting.Poster {
 	how := o.Posting
 	how.Component = cmp.Or(how.Component, o.Name)
-	how.Count = func(outcome posting.Outcome) { metrics.Posted(string(outcome)) }
+	how.Count = func(outcome posting.Outcome) { measured.Posted(string(outcome)) }
 	return posting.New(client, how)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -54,7 +55,16 @@ func SetupWithManager(m manager.Manager, o Options) error {
 }
 
 func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fence) (*operator, error) {
-	config, connection := m.GetConfig(), through(o.timed(m.GetHTTPClient()), f.Around)
+	var measured *metrics.Operator
+	if o.Metrics != nil {
+		made, err := metrics.New(o.Name, o.Metrics)
+		if err != nil {
+			return nil, err
+		}
+		measured = made
+	}
+	config := m.GetConfig()
+	connection := through(o.timed(through(m.GetHTTPClient(), measured.Around)), f.Around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -75,21 +85,15 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q for namespaces: %w", o.Name, err)
 	}
-	var metrics *adapters.Metrics
-	if o.Metrics != nil {
-		if metrics, err = adapters.NewMetrics(o.Name, o.Metrics); err != nil {
-			return nil, err
-		}
-	}
 	own := &operator{
-		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, metrics),
+		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
 		health: state, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
-	own.orchestrator = o.orchestrator(lister.RESTClient(), own, metrics)
+	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
-		Metrics: metrics,
+		Metrics: measured,
 		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
 		Events:  o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
@@ -106,10 +110,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 
 // orchestrator has the runner run what the selectors mean.
 func (o Options) orchestrator(
-	server rest.Interface, runner orchestration.Runner, metrics *adapters.Metrics,
+	server rest.Interface, runner orchestration.Runner, measured *metrics.Operator,
 ) *orchestration.Orchestrator {
 	api := o.documents(server)
-	registrations := reconcilersOf(o.Registrations, metrics)
+	registrations := reconcilersOf(o.Registrations, measured)
 	if o.ScanOnce {
 		return orchestration.NewOnce(registrations, api, runner)
 	}
@@ -126,11 +130,11 @@ func (o Options) documents(server rest.Interface) discovery.Getter {
 }
 
 // reconcilersOf makes a Reconciler of every registered handler.
-func reconcilersOf(all []Registration, metrics *adapters.Metrics) []orchestration.Registration {
+func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestration.Registration {
 	made := make([]orchestration.Registration, 0, len(all))
 	for _, r := range all {
 		made = append(made, orchestration.Registration{
-			Selector: r.Selector, Handler: adapters.New(r.Handler, metrics),
+			Selector: r.Selector, Handler: adapters.New(r.Handler, measured),
 		})
 	}
 	return made

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -123,11 +124,11 @@ func TestChains(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var metrics *adapters.Metrics
+			var measured *metrics.Operator
 			if tc.measured {
-				metrics = newMetrics(t, "op", prometheus.NewRegistry())
+				measured = newMetrics(t, "op", prometheus.NewRegistry())
 			}
-			if d := cmp.Diff(tc.want, adapters.New(&tc.handler, metrics).Adapters()); d != "" {
+			if d := cmp.Diff(tc.want, adapters.New(&tc.handler, measured).Adapters()); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // Reconciler makes one attempt. What came of it is in the attempt's outcome.
@@ -24,7 +25,7 @@ type Handler struct {
 	// Description is the handler as it was registered.
 	Description *handlers.Handler
 
-	metrics *Metrics
+	metrics *metrics.Operator
 	names   []string // of the adapters, outermost first
 	chain   Reconciler
 }
@@ -38,9 +39,9 @@ type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning,
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // New makes the Reconciler of a handler, out of the chain of its family. The description must not change afterwards.
-// Nil metrics measure nothing.
-func New(description *handlers.Handler, metrics *Metrics) *Handler {
-	h := &Handler{Description: description, metrics: metrics}
+// A nil operator measures nothing.
+func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
+	h := &Handler{Description: description, metrics: measured}
 	family := chains[description.Family]
 	var needed []Adapter
 	for _, one := range family.adapters {

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 type object = map[string]any
@@ -115,17 +116,17 @@ func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
 
 // whole is the chain of the attempt's own handler. What the attempt says of limits, and of the attempts before it, is
 // taken for what its handler is set up with, and has done.
-func whole(metrics *adapters.Metrics) adapters.Reconciler {
+func whole(measured *metrics.Operator) adapters.Reconciler {
 	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		return setUp(a, metrics).Reconcile(ctx, a)
+		return setUp(a, measured).Reconcile(ctx, a)
 	})
 }
 
-func setUp(a *execution.Attempt, metrics *adapters.Metrics) *adapters.Handler {
+func setUp(a *execution.Attempt, measured *metrics.Operator) *adapters.Handler {
 	a.Selected, a.Account.Retries = true, max(a.Limits.Retries, a.Call.Retry)
 	if a.Limits.Runtime > 0 {
 		a.Account.Started = a.Now().Add(-a.Limits.Runtime)
 	}
 	a.Call.Handler.Policy = a.Limits.Policy
-	return adapters.New(a.Call.Handler, metrics)
+	return adapters.New(a.Call.Handler, measured)
 }

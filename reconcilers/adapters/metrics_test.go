@@ -2,7 +2,6 @@ package adapters_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -16,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // gathered is what a registry has: the counters, and the sums and counts of histograms, by name and labels.
@@ -44,39 +44,13 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
-func newMetrics(t *testing.T, operator string, registry prometheus.Registerer) *adapters.Metrics {
+func newMetrics(t *testing.T, operator string, registry prometheus.Registerer) *metrics.Operator {
 	t.Helper()
-	metrics, err := adapters.NewMetrics(operator, registry)
+	measured, err := metrics.New(operator, registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return metrics
-}
-
-// refusing is a registry that takes nothing.
-type refusing struct{ prometheus.Registerer }
-
-func (refusing) Register(prometheus.Collector) error { return errBoo }
-
-func TestNewMetricsFails(t *testing.T) {
-	occupied := prometheus.NewRegistry()
-	occupied.MustRegister(
-		prometheus.NewGauge(prometheus.GaugeOpts{Name: "kopf_handler_duration_seconds", Help: "Somebody else's."}),
-	)
-	tests := map[string]struct {
-		reason   string
-		registry prometheus.Registerer
-	}{
-		"Refused":  {reason: "what the registry says is told", registry: refusing{}},
-		"Occupied": {reason: "a foreign metric of the same name is not taken for ours", registry: occupied},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := adapters.NewMetrics("op", tc.registry); err == nil || errors.Unwrap(err) == nil {
-				t.Errorf("%s: got error %v", tc.reason, err)
-			}
-		})
-	}
+	return measured
 }
 
 func TestMetricsCountOutcomes(t *testing.T) {
@@ -112,7 +86,7 @@ func TestMetricsCountOutcomes(t *testing.T) {
 					a.Outcome = tc.outcome
 					return nil
 				}
-				attempt(t.Context(), t, adapters.Chain(calling(), newMetrics(t, "op", registry).Adapter), a)
+				attempt(t.Context(), t, adapters.Chain(calling(), adapters.Measuring(newMetrics(t, "op", registry))), a)
 				want := map[string]float64{
 					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want +
 						" reason=create": 1,
@@ -185,7 +159,7 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 // An object may ask for any number of sub-handlers; the series of metrics stay for ever.
 func TestMetricsAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	metrics := newMetrics(t, "op", registry)
+	measured := newMetrics(t, "op", registry)
 	parent := &handlers.Handler{ID: "fn"}
 	for i := range 100 {
 		sub := (&handlers.Handler{ID: fmt.Sprint("disk", i)}).Sub(parent)
@@ -193,7 +167,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		for _, h := range []*handlers.Handler{parent, sub, deeper} {
 			a := attemptOf(returning(nil))
 			h.Call, a.Call.Handler = a.Call.Handler.Call, h
-			attempt(t.Context(), t, whole(metrics), a)
+			attempt(t.Context(), t, whole(measured), a)
 		}
 	}
 	got := gathered(t, registry)
@@ -204,10 +178,10 @@ func TestMetricsAreBounded(t *testing.T) {
 }
 
 func TestNoMetrics(t *testing.T) {
-	for name, metrics := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
+	for name, measured := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
 		t.Run(name, func(t *testing.T) {
 			if got := attempt(
-				t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, metrics.Adapter),
+				t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, adapters.Measuring(measured)),
 				attemptOf(returning(nil)),
 			); !got.Final {
 				t.Errorf("who measures nothing is in nobody's way: %+v", got)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -68,52 +67,5 @@ func TestHoldersWithoutAGauge(t *testing.T) {
 	}
 	if o.Leave(a); o.Holders() != nil {
 		t.Error("it has left")
-	}
-}
-
-// What is counted beside the calls has its own series.
-func TestMetricsBesideCalls(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	metrics := newMetrics(t, "op", registry)
-	metrics.Dropped("Pod")()
-	metrics.Posted("posted")
-	metrics.Occupied("Pod")("fn", 2)
-	metrics.Waiting("Pod")(3)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			got[family.GetName()] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-		}
-	}
-	want := map[string]float64{
-		"kopf_events_dropped_total": 1, "kopf_posted_events_total": 1, "kopf_active_workers": 2,
-		"kopf_workqueue_depth": 3,
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
-	}
-	for name, none := range map[string]*adapters.Metrics{"Nil": nil, "Zero": {}} {
-		none.Dropped("Pod")()
-		none.Posted("posted")
-		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
-			t.Errorf("%s: what measures nothing has no gauges", name)
-		}
-	}
-}
-
-func TestEveryMetricMayBeOccupied(t *testing.T) {
-	for _, name := range []string{
-		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_events_dropped_total",
-		"kopf_active_workers", "kopf_workqueue_depth", "kopf_posted_events_total",
-	} {
-		registry := prometheus.NewRegistry()
-		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Somebody else's."}))
-		if _, err := adapters.NewMetrics("op", registry); err == nil {
-			t.Errorf("%s is somebody else's, and that is not told", name)
-		}
 	}
 }

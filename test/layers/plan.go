@@ -83,6 +83,7 @@ var House = Plan{
 	{Dir: "reconcilers/requirements", Layer: 2},
 	{Dir: "reconcilers/source", Layer: 2},
 	{Dir: "reconcilers/health", Layer: 2, Only: pure()},
+	{Dir: "reconcilers/metrics", Layer: 2, Only: pure("github.com/prometheus/client_golang/prometheus")},
 	{Dir: "reconcilers/storages", Layer: 2},
 
 	{Dir: "storage/diffbase/diffbasetest", Layer: 3, Kit: true},

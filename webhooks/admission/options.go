@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	// ScanOnce finds out once which resources there are.
 	ScanOnce bool
 	// Metrics are those of the handlers; nil measures nothing.
-	Metrics *adapters.Metrics
+	Metrics *metrics.Operator
 	// Log gets what happens here.
 	Log logr.Logger
 	// Path is what the paths of all handlers begin with, with a slash; empty is the root. "/" with the name of the

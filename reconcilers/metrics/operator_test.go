@@ -1,0 +1,187 @@
+package metrics_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+)
+
+var errBoo = errors.New("boo")
+
+// refusing is a registry that takes nothing.
+type refusing struct{ prometheus.Registerer }
+
+func (refusing) Register(prometheus.Collector) error { return errBoo }
+
+func TestNewFails(t *testing.T) {
+	if _, err := metrics.New("op", refusing{}); !errors.Is(err, errBoo) {
+		t.Errorf("what the registry says is not told: %v", err)
+	}
+	for _, name := range []string{
+		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_change_latency_seconds",
+		"kopf_events_dropped_total", "kopf_posted_events_total", "kopf_children_repaired_total",
+		"kopf_api_requests_total", "kopf_active_workers", "kopf_workqueue_depth", "kopf_paused", "kopf_watch_age_seconds",
+	} {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Somebody else's."}))
+		if _, err := metrics.New("op", registry); err == nil {
+			t.Errorf("%s is somebody else's, and that is not told", name)
+		}
+	}
+}
+
+func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.Operator {
+	t.Helper()
+	o, err := metrics.New(name, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// gathered is what the registry has, by names and values of labels; histograms by their sums.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "kopf_")
+			for _, label := range metric.GetLabel() {
+				name += fmt.Sprintf(" %s=%s", label.GetName(), label.GetValue())
+			}
+			got[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				metric.GetHistogram().GetSampleSum()
+		}
+	}
+	return got
+}
+
+// fill uses every family once.
+func fill(o *metrics.Operator) {
+	o.Attempted("Pod", "fn", "create", "retry", time.Second)
+	o.Handled("Pod", "create", time.Minute)
+	o.Dropped("Pod")()
+	o.Posted("posted")
+	o.Repaired("Pod", "Secret")
+	if occupied, waiting := o.Occupied("Pod"), o.Waiting("Pod"); occupied != nil {
+		occupied("fn", 2)
+		waiting(3)
+	}
+	o.Show(func(emit metrics.Emit) {
+		emit(metrics.Paused, 1)
+		emit(metrics.Unhandled, 2, "Pod")
+		emit(metrics.Unhandled, 3, "Pod")
+		emit(metrics.OldestUnhandled, 7, "Pod")
+		emit(metrics.OldestUnhandled, 5, "Pod")
+		emit(metrics.Daemons, 1, "Pod", "d", "running")
+	})
+}
+
+var counted = map[string]float64{
+	"handler_attempts_total handler=fn kind=Pod operator=op outcome=retry reason=create": 1,
+	"handler_duration_seconds handler=fn kind=Pod operator=op reason=create":             1,
+	"change_latency_seconds kind=Pod operator=op reason=create":                          60,
+	"events_dropped_total kind=Pod operator=op":                                          1,
+	"posted_events_total operator=op outcome=posted":                                     1,
+	"children_repaired_total child=Secret kind=Pod operator=op":                          1,
+}
+
+// Scopes of one kind are one; states end with the operator, and what was counted goes on in the next of its name.
+func TestOneOperatorAfterAnother(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for round := 1; round <= 2; round++ {
+		o := made(t, "op", registry)
+		fill(o)
+		want := map[string]float64{
+			"active_workers handler=fn kind=Pod operator=op": 2, "workqueue_depth kind=Pod operator=op": 3,
+			"paused operator=op": 1, "unhandled_changes kind=Pod operator=op": 5,
+			"oldest_unhandled_change_age_seconds kind=Pod operator=op": 7,
+			"daemons handler=d kind=Pod operator=op state=running":     1,
+		}
+		after := map[string]float64{}
+		for name, value := range counted {
+			want[name], after[name] = value*float64(round), value*float64(round)
+		}
+		if d := cmp.Diff(want, gathered(t, registry)); d != "" {
+			t.Errorf("round %d: -want, +got:\n%s", round, d)
+		}
+		leaving := o.Occupied("Pod")
+		o.End()
+		o.End()
+		leaving("fn", -1)
+		if d := cmp.Diff(after, gathered(t, registry)); d != "" {
+			t.Errorf("round %d: after the end, -want, +got:\n%s", round, d)
+		}
+	}
+}
+
+// Operators of one process share the families, and end for themselves.
+func TestTwoOperators(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	first, second := made(t, "first", registry), made(t, "second", registry)
+	fill(first)
+	fill(second)
+	first.End()
+	got := gathered(t, registry)
+	for name, want := range map[string]bool{
+		"paused operator=first": false, "paused operator=second": true,
+		"workqueue_depth kind=Pod operator=first": false, "workqueue_depth kind=Pod operator=second": true,
+	} {
+		if _, found := got[name]; found != want {
+			t.Errorf("%s is there: %t, want %t", name, found, want)
+		}
+	}
+}
+
+func TestNothingIsMeasured(t *testing.T) {
+	for name, none := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
+		fill(none)
+		none.End()
+		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
+			t.Errorf("%s: what measures nothing has no gauges", name)
+		}
+		if next := sending(200); none.Around(next) == nil {
+			t.Errorf("%s: requests go nowhere", name)
+		}
+	}
+}
+
+// Names, units and help are as Prometheus wants them.
+func TestNames(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	o := made(t, "op", registry)
+	fill(o)
+	o.Show(func(emit metrics.Emit) {
+		labels := map[metrics.State][]string{
+			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
+			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},
+			metrics.IndexedObjects: {"a"}, metrics.Remembered: {"a"}, metrics.WatchAge: {"a"},
+		}
+		for state, values := range labels {
+			emit(state, 1, values...)
+		}
+	})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(families) != 18 {
+		t.Errorf("%d families are looked at, want all that have no request", len(families))
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("error %v, problems %v", err, problems)
+	}
+}
