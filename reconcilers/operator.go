@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
@@ -30,6 +31,8 @@ type operator struct {
 	claim        *claim
 	poster       *posting.Poster
 	health       *health.Health
+	metrics      *metrics.Operator
+	assigned     sync.Map // the last assignments, by their resources
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
 	scopes       *scopes
@@ -69,6 +72,8 @@ func (o *operator) Start(ctx context.Context) error {
 		return err
 	}
 	defer own.claim.end()
+	own.metrics.Show(own.states)
+	defer own.metrics.End()
 	own.run(ctx)
 	return own.end(ctx)
 }
@@ -167,6 +172,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		o.refuse(a.Resource)
 		return
 	}
+	o.assigned.Store(a.Resource.GroupResource(), a)
 	namespaces := o.namespacesOf(a.Resource)
 	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)

@@ -87,7 +87,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	}
 	own := &operator{
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
-		health: state, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
+		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)

@@ -2,6 +2,9 @@ package adapters
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -10,6 +13,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
+
+// Occupation knows which handlers of a kind are running in places for requests, and since when.
+type Occupation struct {
+	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; it may be nil.
+	Gauge func(handler string, more float64)
+
+	mu      sync.Mutex
+	running map[*execution.Attempt]occupied
+}
+
+var _ execution.Place = (*Occupation)(nil)
+
+// occupied is since when a place is, and until when it may be; zero is without a limit.
+type occupied struct{ since, until time.Time }
+
+// Holder is a handler that holds places.
+type Holder struct {
+	Handler string
+	// Objects are how many of them it holds: one for each object.
+	Objects int
+	// Longest is for how long it has held one of them.
+	Longest time.Duration
+	// Overdue is for how long it has gone on after its timeout, at most; zero if it has none, or time left.
+	Overdue time.Duration
+}
 
 // measured is for operators that measure anything.
 func measured(h *Handler) Adapter {
@@ -61,4 +89,72 @@ func outcomeLabel(o execution.Outcome) string {
 	default:
 		return "retry"
 	}
+}
+
+// occupation notes the attempts that run in a place. Sub-handlers run in those of their parents.
+func occupation(h *Handler) Adapter {
+	if h.Description.Root != "" {
+		return nil
+	}
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			if a.Place == nil {
+				return next.Reconcile(ctx, a)
+			}
+			a.Place.Enter(a)
+			defer a.Place.Leave(a)
+			return next.Reconcile(ctx, a)
+		})
+	}
+}
+
+// Enter notes that the attempt runs.
+func (o *Occupation) Enter(a *execution.Attempt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.running == nil {
+		o.running = map[*execution.Attempt]occupied{}
+	}
+	now := occupied{since: time.Now()}
+	if timeout := a.Limits.Policy.Timeout; timeout != nil {
+		now.until = now.since.Add(max(0, *timeout-a.Limits.Runtime))
+	}
+	o.running[a] = now
+	if o.Gauge != nil {
+		o.Gauge(a.Call.Handler.ID, 1)
+	}
+}
+
+// Leave notes that it has ended.
+func (o *Occupation) Leave(a *execution.Attempt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.running, a)
+	if o.Gauge != nil {
+		o.Gauge(a.Call.Handler.ID, -1)
+	}
+}
+
+// Holders gives the handlers that hold places now, those with the most places first.
+func (o *Occupation) Holders() (all []Holder) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for a, now := range o.running {
+		at := slices.IndexFunc(all, func(h Holder) bool { return h.Handler == a.Call.Handler.ID })
+		if at < 0 {
+			at, all = len(all), append(all, Holder{Handler: a.Call.Handler.ID})
+		}
+		all[at].Objects++
+		all[at].Longest = max(all[at].Longest, time.Since(now.since))
+		if !now.until.IsZero() {
+			all[at].Overdue = max(all[at].Overdue, time.Since(now.until))
+		}
+	}
+	slices.SortFunc(all, func(a, b Holder) int {
+		if a.Objects != b.Objects {
+			return b.Objects - a.Objects
+		}
+		return strings.Compare(a.Handler, b.Handler)
+	})
+	return all
 }

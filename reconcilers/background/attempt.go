@@ -23,6 +23,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 	settings, _ := t.object.supervisor.current()
 	t.object.mu.Lock()
 	body := t.object.latest()
+	t.calling = body != nil
 	t.object.mu.Unlock()
 	if body == nil {
 		delay := goneDelay
@@ -34,6 +35,9 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 	a.Call.Resource = settings.Resource
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
 	t.handler.Run(ctx, a)
+	t.object.mu.Lock()
+	t.calling = false
+	t.object.mu.Unlock()
 	t.deliver(ctx, a)
 	return a.Outcome
 }

@@ -47,6 +47,7 @@ type task struct {
 
 	writing   chan struct{} // has room for one write at a time
 	running   bool
+	calling   bool // the function is being called
 	gate      Gate // that counts the run; nil does not
 	reason    Reason
 	stopping  chan struct{}

@@ -125,6 +125,19 @@ type Next struct {
 	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is
 	// nil if there were none, or if the answer is the last word on the object.
 	Written map[string]any
+	// Open is true if a change is not handled to its end; Since is when the first of its handlers was selected, zero if
+	// none is known, and Waiting are those of its handlers whose next attempt is to come.
+	Open    bool
+	Since   time.Time
+	Waiting []Waiting
+	// Closed is the reason of a change whose handlers are all finished now; empty if there is none.
+	Closed cause.Reason
+}
+
+// Waiting is a handler that waits for its next attempt.
+type Waiting struct {
+	Handler string
+	Until   time.Time
 }
 
 // Memory is what is known of one object between its passes, beyond what is persisted on it. It belongs to a uid.

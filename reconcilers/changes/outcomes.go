@@ -53,6 +53,9 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	err := p.writeAgain(ctx, kept, seen, busy)
 	if err == nil {
 		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
+		if kept.done() {
+			p.closed = kept.cause.Reason
+		}
 		return nil, startOver, nil
 	}
 	if !seen.cause.Deleting || kept.cause.Deleting {

@@ -10,6 +10,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -24,8 +25,9 @@ type pass struct {
 	handling *Handling
 	memory   *Memory
 	object   object
-	outcomes *outcomes // of the cause whose handlers are called or written; nil before
-	exiting  bool      // the operator is exiting, or paused: nothing is begun any more
+	outcomes *outcomes    // of the cause whose handlers are called or written; nil before
+	closed   cause.Reason // of a change that a former pass could not write the end of
+	exiting  bool         // the operator is exiting, or paused: nothing is begun any more
 }
 
 // verdict is what a step says about those after it.
@@ -116,7 +118,12 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
-	if p.object.gone || p.outcomes == nil || p.exiting {
+	next.Closed = p.closed
+	if p.object.gone || p.outcomes == nil {
+		return next
+	}
+	p.tellProgress(&next)
+	if p.exiting {
 		return next
 	}
 	for _, delay := range p.outcomes.state.Delays(p.handling.now()) {
@@ -125,6 +132,32 @@ func (p *pass) next() Next {
 		}
 	}
 	return next
+}
+
+// tellProgress says how far the change is that the pass has come to know.
+func (p *pass) tellProgress(next *Next) {
+	handled := p.outcomes
+	next.Open = !handled.done()
+	called := false
+	for _, h := range handled.state.Handlers() {
+		if !h.Counts() {
+			continue
+		}
+		called = true
+		if !next.Open {
+			break
+		}
+		if next.Since.IsZero() || h.Started.Before(next.Since) {
+			next.Since = h.Started
+		}
+		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.now()) {
+			continue
+		}
+		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
+	}
+	if called && !next.Open {
+		next.Closed = handled.cause.Reason
+	}
 }
 
 // logLongDelays logs once which handlers are delayed for longer than the longest sleep: by a record, nobody else may

@@ -60,9 +60,10 @@ type Controller struct {
 	changes    *changes.Handling
 	objects    *memory.Objects
 	background *background.Supervisor
-	indexer    *indexes.Indexer // nil if there is nothing to be indexed
-	feed       *indexes.Feed    // of one run
-	owned      *owning          // nil if the kind has to do with children of others, or of its own
+	indexer    *indexes.Indexer  // nil if there is nothing to be indexed
+	feed       *indexes.Feed     // of one run
+	unhandled  *memory.Unhandled // nil if nobody asks for it
+	owned      *owning           // nil if the kind has to do with children of others, or of its own
 
 	store     store
 	hasSynced func() bool   // whether the store is complete
@@ -96,6 +97,9 @@ func newController(
 	c.owned = c.newOwning(families)
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
+	}
+	if len(families.Changing) > 0 && deps.Metrics != nil {
+		c.unhandled = kept.Unhandled
 	}
 	return c
 }

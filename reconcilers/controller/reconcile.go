@@ -117,12 +117,15 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
 	o := c.objects.Take(uid)
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
+		c.unhandled.Forget(uid)
 		return reconcile.Result{}, false
 	}
 	if wait := o.Throttle.Wait(time.Now()); wait > 0 {
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
+	c.unhandled.Begin(uid)
 	next, err := c.changes.Reconcile(ctx, o.Newest(cached), &o.Changes)
+	c.tellProgress(uid, next, err)
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {
@@ -133,9 +136,30 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
 		c.objects.Forget(uid)
 		c.background.Forget(uid)
+		c.unhandled.Forget(uid)
 		left = false
 	}
 	return result, left
+}
+
+// tellProgress notes for the metrics how far a pass has brought its object.
+func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
+	switch {
+	case c.unhandled == nil:
+		return
+	case next.Gone:
+		c.unhandled.Forget(uid)
+		return
+	case err != nil:
+		c.unhandled.Leave(uid, time.Time{}, nil)
+		return
+	case next.Open:
+		c.unhandled.Leave(uid, next.Since, next.Waiting)
+		return
+	}
+	if took := c.unhandled.End(uid); next.Closed != "" {
+		c.deps.Metrics.Handled(c.resource.Kind, string(next.Closed), took)
+	}
 }
 
 // deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.

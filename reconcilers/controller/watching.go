@@ -20,6 +20,9 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 // Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
 // children are looked after.
 func (c *Controller) Seen(eventType string, obj source.Object) {
+	if eventType != "DELETED" {
+		c.unhandled.Seen(obj.GetUID())
+	}
 	if c.feed != nil {
 		c.feed.Seen(eventType, obj)
 	}
@@ -36,6 +39,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) {
 func (c *Controller) Deleted(obj source.Object) {
 	c.objects.Delete(obj)
 	c.background.Forget(obj.GetUID())
+	c.unhandled.Forget(obj.GetUID())
 }
 
 // notifyDeleted calls Settings.Forget for the deleted objects of a name, after their event handlers were called.
@@ -110,6 +114,7 @@ func (c *Controller) endRun(ctx context.Context) {
 	if c.hasSynced() {
 		c.objects.Leave(c.store.List())
 	}
+	c.unhandled.Clear()
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return
 	}

@@ -18,21 +18,37 @@ type Scope struct {
 	open    int       // watches
 	lost    time.Time // when the last of them ended
 	problem error     // that of the last list or watch
+	running bool      // its controller
+	heard   time.Time // when it was listed, or a watch has told anything
 }
 
 // Begin notes that its controller starts, and lists it anew.
 func (s *Scope) Begin() {
-	s.change(func() { s.refused, s.synced, s.problem, s.lost = false, false, nil, time.Now() })
+	s.change(func() {
+		s.refused, s.synced, s.problem, s.lost = false, false, nil, time.Now()
+		s.running, s.heard = true, s.lost
+	})
 }
 
 // End notes that its controller has ended: what it has listed does not count any more.
-func (s *Scope) End() { s.change(func() { s.synced, s.problem = false, nil }) }
+func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false, nil, false }) }
 
 // Refuse notes that it is not served, though it was announced: the log says why.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
 
 // Synced notes that it is listed.
-func (s *Scope) Synced() { s.change(func() { s.synced, s.problem = true, nil }) }
+func (s *Scope) Synced() { s.change(func() { s.synced, s.problem, s.heard = true, nil, time.Now() }) }
+
+// Silence is for how long nothing was heard of it: no list, no event, no bookmark. That a new watch is granted does not
+// count, as nothing may come by it. It is false while no controller wants to hear anything.
+func (s *Scope) Silence() (time.Duration, bool) {
+	if s == nil {
+		return 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.heard), s.running && !s.refused
+}
 
 // Failed notes why it cannot be listed or watched now.
 func (s *Scope) Failed(err error) { s.change(func() { s.problem = err }) }
@@ -111,6 +127,15 @@ type watch struct {
 
 	scope *Scope
 	once  sync.Once
+}
+
+// Read is that of the body.
+func (w *watch) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if n > 0 {
+		w.scope.change(func() { w.scope.heard = time.Now() })
+	}
+	return n, err
 }
 
 // Close ends the watch.

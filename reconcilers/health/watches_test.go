@@ -127,3 +127,57 @@ func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 		want(t, "one is listed anew, and one is refused", h.Ready(), "caches: a: not listed yet")
 	})
 }
+
+// What is heard counts, not what is granted; nobody listens in a pause.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var none *health.Scope
+		if _, watched := none.Silence(); watched {
+			t.Error("nobody is silent")
+		}
+		s := serving(t.Context(), "a").Scope("a")
+		silent := func(reason string, want time.Duration, watched bool) {
+			t.Helper()
+			if got, is := s.Silence(); is != watched || is && got != want {
+				t.Errorf("%s: silent for %s, watched: %t", reason, got, is)
+			}
+		}
+		silent("its controller has not begun", 0, false)
+		s.Begin()
+		time.Sleep(minute)
+		silent("no list has come", minute, true)
+		s.Synced()
+		time.Sleep(minute)
+		in, out := io.Pipe()
+		way := s.Client(&http.Client{Transport: telling{in}})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/pods?watch=true", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := way.Transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent("a watch is granted", minute, true)
+		go func() { _, _ = io.WriteString(out, "x"); _ = out.Close() }()
+		if _, err := io.ReadAll(response.Body); err != nil {
+			t.Error(err)
+		}
+		silent("it has told something", 0, true)
+		_ = response.Body.Close()
+		time.Sleep(minute)
+		silent("it has ended", minute, true)
+		s.Refuse()
+		silent("it is not served", 0, false)
+		s.Begin()
+		s.End()
+		silent("its controller has ended", 0, false)
+	})
+}
+
+// telling has this body for everybody.
+type telling struct{ body io.ReadCloser }
+
+func (a telling) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: a.body}, nil
+}

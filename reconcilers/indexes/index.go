@@ -74,6 +74,13 @@ func (i *Index) Len() int {
 	return len(i.byKey)
 }
 
+// Objects is the number of objects with values.
+func (i *Index) Objects() int {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return len(i.byOrigin)
+}
+
 // Keys gives all keys, in no order.
 func (i *Index) Keys() []any {
 	i.mu.RLock()

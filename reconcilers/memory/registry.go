@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +32,8 @@ type Scoped struct {
 	Background *background.Supervisor
 	// Indexer knows what the objects have in the indices.
 	Indexer *indexes.Indexer
+	// Unhandled knows since when objects wait for the end of a change.
+	Unhandled *Unhandled
 }
 
 // Registry has the memory of every scope of one operator.
@@ -52,6 +55,7 @@ func (r *Registry) Of(s Scope) Scoped {
 			Objects:    NewObjects(),
 			Background: &background.Supervisor{Ticks: &r.Ticks, Daemons: &r.Daemons},
 			Indexer:    &indexes.Indexer{},
+			Unhandled:  &Unhandled{},
 		}
 		if r.scopes == nil {
 			r.scopes = map[Scope]Scoped{}
@@ -71,6 +75,13 @@ func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
 		}
 	}
 	return names
+}
+
+// All is the memory of all scopes as it is now.
+func (r *Registry) All() map[Scope]Scoped {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.scopes)
 }
 
 // Drop forgets a scope of which no controller runs. Whoever has its memory may go on with that.

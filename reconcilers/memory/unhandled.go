@@ -1,0 +1,177 @@
+package memory
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+)
+
+// Unhandled knows since when objects of a scope wait for the end of a change. What the informer brings may be a change
+// until a pass has looked at it. The zero value knows of none; nil takes all reports, and keeps none.
+type Unhandled struct {
+	mu    sync.Mutex
+	byUID map[types.UID]unhandled
+	most  int // that there were since the map was made
+}
+
+// unhandled is the change of one object. The times are nanoseconds since 1970: they take little room, and compare with
+// those of records.
+type unhandled struct {
+	since   int64
+	news    int64 // when something came while a pass was looking at the object; zero if nothing did
+	passing bool
+	waiting []changes.Waiting
+}
+
+// plenty is how many objects a map without any may have room for: it never gives room back, and there are very many
+// when an operator starts.
+const plenty = 1024
+
+// Seen notes that the informer has brought a state of the object: a pass will follow.
+func (u *Unhandled) Seen(uid types.UID) {
+	if u == nil {
+		return
+	}
+	now := time.Now().UnixNano()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, is := u.byUID[uid]
+	switch {
+	case !is:
+		u.keep(uid, unhandled{since: now})
+	case known.passing && known.news == 0:
+		known.news = now
+		u.byUID[uid] = known
+	}
+}
+
+// Begin notes that a pass looks at the object now.
+func (u *Unhandled) Begin(uid types.UID) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, is := u.byUID[uid]
+	if !is {
+		known.since = time.Now().UnixNano()
+	}
+	known.passing, known.news = true, 0
+	u.keep(uid, known)
+}
+
+// Leave notes that a pass has ended with a change that is to be gone on with: after the error of a former one, or with
+// handlers that are not finished. Those of them that wait are given, and when the first of the handlers was selected,
+// zero if that is not known: a former process may have seen the change.
+func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Waiting) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, is := u.byUID[uid]
+	if !is {
+		return
+	}
+	if !started.IsZero() {
+		known.since = min(known.since, started.UnixNano())
+	}
+	known.passing, known.waiting = false, waiting
+	u.byUID[uid] = known
+}
+
+// End notes that a pass has ended with nothing left to be done, and tells how long that has taken from the first word
+// of it.
+func (u *Unhandled) End(uid types.UID) (took time.Duration) {
+	if u == nil {
+		return 0
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known, is := u.byUID[uid]
+	if !is {
+		return 0
+	}
+	if known.news != 0 { // it may be our own write
+		u.byUID[uid] = unhandled{since: known.news}
+	} else {
+		u.drop(uid)
+	}
+	return age(time.Now(), known.since)
+}
+
+// Forget is for an object that is gone.
+func (u *Unhandled) Forget(uid types.UID) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.drop(uid)
+}
+
+// Clear forgets all: nobody handles the objects, so nobody is late.
+func (u *Unhandled) Clear() {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.byUID, u.most = nil, 0
+}
+
+func (u *Unhandled) keep(uid types.UID, one unhandled) {
+	if u.byUID == nil {
+		u.byUID = map[types.UID]unhandled{}
+	}
+	u.byUID[uid] = one
+	u.most = max(u.most, len(u.byUID))
+}
+
+func (u *Unhandled) drop(uid types.UID) {
+	delete(u.byUID, uid)
+	if len(u.byUID) == 0 && u.most > plenty {
+		u.byUID, u.most = nil, 0
+	}
+}
+
+// age is never negative: clocks are corrected.
+func age(now time.Time, since int64) time.Duration {
+	return max(0, time.Duration(now.UnixNano()-since))
+}
+
+// Late is what waits in one scope.
+type Late struct {
+	// Changes are the objects with a change that is not handled yet, Oldest the age of the oldest of these.
+	Changes int
+	Oldest  time.Duration
+	// Waiting are the handlers that wait for their next attempt, by their ids.
+	Waiting map[string]int
+}
+
+// Late is what waits now.
+func (u *Unhandled) Late() (late Late) {
+	if u == nil {
+		return late
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	for _, one := range u.byUID {
+		late.Changes++
+		late.Oldest = max(late.Oldest, age(now, one.since))
+		for _, w := range one.waiting {
+			if one.passing && !w.Until.After(now) {
+				continue // it is called
+			}
+			if late.Waiting == nil {
+				late.Waiting = map[string]int{}
+			}
+			late.Waiting[w.Handler]++
+		}
+	}
+	return late
+}

@@ -1,0 +1,85 @@
+package reconcilers
+
+import (
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+)
+
+// sized is an index that tells how much is in it.
+type sized interface {
+	Len() int
+	Objects() int
+}
+
+// states tells the metrics how the operator is now, whenever they are collected.
+func (o *operator) states(emit metrics.Emit) {
+	paused := 0.0
+	if !o.options.Gate.Open() {
+		paused = 1
+	}
+	emit(metrics.Paused, paused)
+	for scope, kept := range o.controllers.Memory.All() {
+		found, _ := o.assigned.Load(scope.Resource)
+		if a, known := found.(orchestration.Assignment); known {
+			o.statesOf(emit, scope, kept, a)
+		}
+	}
+	for _, r := range o.options.Registrations {
+		if r.Handler.Index == nil {
+			continue
+		}
+		if index, ok := r.Handler.Index.Into.(sized); ok {
+			emit(metrics.IndexKeys, float64(index.Len()), r.Handler.ID)
+			emit(metrics.IndexedObjects, float64(index.Objects()), r.Handler.ID)
+		}
+	}
+}
+
+// statesOf tells of one scope. Handlers that do nothing now are told, too: a series that comes and goes is of no use in
+// an alert.
+func (o *operator) statesOf(
+	emit metrics.Emit, scope memory.Scope, kept memory.Scoped, a orchestration.Assignment,
+) {
+	kind, families := a.Resource.Kind, adapters.ByFamily(a.Handlers)
+	emit(metrics.Remembered, float64(kept.Objects.Len()), kind)
+	tellBackground(emit, kind, families.Spawning, kept.Background.Census())
+	silence, watched := o.health.Scope(scope.String()).Silence()
+	if !watched {
+		return
+	}
+	emit(metrics.WatchAge, silence.Seconds(), kind)
+	if len(families.Changing) == 0 {
+		return
+	}
+	late := kept.Unhandled.Late()
+	emit(metrics.Unhandled, float64(late.Changes), kind)
+	emit(metrics.OldestUnhandled, late.Oldest.Seconds(), kind)
+	for n, h := range families.Changing {
+		id := h.Description.ID
+		same := func(other *adapters.Handler) bool { return other.Description.ID == id }
+		if !slices.ContainsFunc(families.Changing[:n], same) { // one id may be there for several reasons
+			emit(metrics.Retries, float64(late.Waiting[id]), kind, id)
+		}
+	}
+}
+
+// tellBackground tells what daemons and timers do.
+func tellBackground(
+	emit metrics.Emit, kind string, own []*adapters.Handler, counts map[background.Census]int,
+) {
+	for _, h := range own {
+		id, daemon, state := h.Description.ID, h.Description.Background.Daemon, metrics.Timers
+		if daemon {
+			state = metrics.Daemons
+		}
+		for _, doing := range []background.Doing{background.Calling, background.Resting, background.Stopping} {
+			count := counts[background.Census{Handler: id, Daemon: daemon, Doing: doing}]
+			emit(state, float64(count), kind, id, string(doing))
+		}
+	}
+}

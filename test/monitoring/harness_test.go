@@ -1,0 +1,166 @@
+package monitoring_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var shops = memapi.Resource{
+	Group: "example.org", Version: "v1", Kind: "Shop", Plural: "shops", Namespaced: true, StatusSubresource: true,
+}
+
+type (
+	change = kopf.Change[kopf.Dynamic]
+	run    = kopf.Run[kopf.Dynamic]
+)
+
+var errNotYet = errors.New("not yet")
+
+// world is a cluster with an operator. It is made in a bubble.
+type world struct {
+	t        *testing.T
+	server   *memapi.Server
+	registry *prometheus.Registry
+	way      http.RoundTripper
+	runner   *facadetest.Runner
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server := memapi.New()
+	server.Install(shops)
+	return &world{t: t, server: server, registry: prometheus.NewRegistry(), way: server}
+}
+
+// open puts a shop into the cluster.
+func (w *world) open(name string, size int64) {
+	w.server.Put(shops, map[string]any{
+		"metadata": map[string]any{"namespace": "default", "name": name, "uid": "uid-of-" + name},
+		"spec":     map[string]any{"size": size},
+	})
+}
+
+func (w *world) resize(name string, size int64) {
+	w.server.Edit(shops, "default", name, func(shop map[string]any) { shop["spec"] = map[string]any{"size": size} })
+}
+
+// start runs the operator, whose handlers are registered by the function, until it is at work.
+func (w *world) start(register func(all kopf.Selection[kopf.Dynamic]), settings ...kopf.Settings) {
+	w.t.Helper()
+	op := kopf.New("shops.example.org", settings...)
+	register(kopf.ForResource(op, "shops"))
+	w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.way)),
+		facadetest.Settings(kopf.RunSettings{Metrics: w.registry}))
+	w.runner.Ready()
+}
+
+func (w *world) stop() {
+	w.t.Helper()
+	if err := w.runner.Stop(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// values are what the registry has of our operator's shops: by the name without "kopf_", and the values of the labels
+// that tell series apart, in the order of their names. Histograms are their counts.
+func (w *world) values() map[string]float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "kopf_")
+			for _, label := range metric.GetLabel() {
+				if label.GetName() != "operator" && label.GetName() != "kind" {
+					name += " " + label.GetValue()
+				}
+			}
+			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return values
+}
+
+// want compares some of the values; those of ages may be a second older. A series that is missing is -1.
+func (w *world) want(when string, wanted map[string]float64) {
+	w.t.Helper()
+	got := w.values()
+	for name, want := range wanted {
+		value, found := got[name]
+		if !found {
+			value = -1
+		}
+		if off := value - want; off < 0 || off > 1 || off > 0 && !strings.Contains(name, "age_seconds") {
+			w.t.Errorf("%s: %s is %v, want %v", when, name, value, want)
+		}
+	}
+}
+
+// muting is a way to the server by which watches tell nothing while it is mute, though they are granted.
+type muting struct {
+	next http.RoundTripper
+	mute atomic.Bool
+}
+
+func (m *muting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := m.next.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("watch") == "true" {
+		response.Body = muted{response.Body, m, r.Context()}
+	}
+	return response, err
+}
+
+type muted struct {
+	io.ReadCloser
+	by  *muting
+	ctx context.Context //nolint:containedctx // of the request
+}
+
+func (m muted) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	if m.by.mute.Load() {
+		<-m.ctx.Done()
+		return 0, fmt.Errorf("reading a watch: %w", m.ctx.Err())
+	}
+	return n, err
+}
+
+// failing refuses patches while it is told to.
+type failing struct {
+	next http.RoundTripper
+	fail atomic.Bool
+}
+
+func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.fail.Load() && r.Method == http.MethodPatch {
+		return nil, errors.New("the connection is broken")
+	}
+	return f.next.RoundTrip(r)
+}
+
+// after fails until the attempt of that number, with pauses between them.
+func after(attempts int, pause time.Duration) func(context.Context, *change) error {
+	return func(_ context.Context, c *change) error {
+		if c.Retry < attempts {
+			return kopf.Temporary(errNotYet, pause)
+		}
+		return nil
+	}
+}
