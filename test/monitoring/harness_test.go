@@ -130,7 +130,7 @@ func (m *muting) RoundTrip(r *http.Request) (*http.Response, error) {
 type muted struct {
 	io.ReadCloser
 	by  *muting
-	ctx context.Context //nolint:containedctx // of the request
+	ctx context.Context
 }
 
 func (m muted) Read(p []byte) (int, error) {
