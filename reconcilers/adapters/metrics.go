@@ -60,11 +60,7 @@ func Measuring(by *metrics.Operator) Adapter {
 }
 
 func measure(by *metrics.Operator, a *execution.Attempt, took time.Duration) {
-	kind, _ := a.Call.Cause.Body["kind"].(string)
-	if a.Call.Admission != nil { // whoever sends a request may name any kind in it
-		kind = a.Call.Resource.Kind
-	}
-	by.Attempted(kind, handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason), outcomeLabel(a.Outcome), took)
+	by.Attempted(kindOf(a), handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason), outcomeLabel(a.Outcome), took)
 }
 
 // handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which
