@@ -1,0 +1,162 @@
+package changes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+var (
+	inAnnotations = progress.Annotations{Prefix: "op.example.org"}
+	inStatus      = progress.Status{Name: "kopf"}
+)
+
+// newBudget is one for the handler "a" with three sub-handlers: one that has succeeded and needs no record, one with a
+// record, which is to be called again, and one that is to be called for the first time.
+func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fresh *execution.HandlerState) {
+	t.Helper()
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	records := map[string]*progress.Record{
+		"a": {Started: &now, Subrefs: []string{"a/tried"}, Succeeded: []string{"done"}},
+		"a/tried": {
+			Started: &now, Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(false),
+		},
+	}
+	read := func(id string) (*progress.Record, error) { return records[id], nil }
+	state, err := execution.Restore(read, []string{"a"}, []string{"a"}, "create", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var subs []*execution.HandlerState
+	for _, id := range []string{"a/done", "a/tried", "a/fresh"} {
+		sub, err := state.Sub(read, &handlers.Handler{ID: id}, []string{"a"}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub.Postponed = false
+		subs = append(subs, sub)
+	}
+	handling := &Handling{Progress: store, Now: func() time.Time { return now }}
+	b = &budget{
+		handling: handling, object: &object{handling: handling, body: map[string]any{"spec": "something"}},
+		state: state, reserved: map[string]size{}, running: map[string]bool{},
+	}
+	if err := b.countCopies(); err != nil {
+		t.Fatal(err)
+	}
+	return b, subs[0], subs[1], subs[2]
+}
+
+// What is there is there for whoever needs all of it, with what it has already, and for nobody who needs more.
+func TestBudgetFits(t *testing.T) {
+	b := budget{left: size{10, 10}, reserved: map[string]size{"a": {2, 2}}}
+	for wanted, want := range map[size]bool{
+		{12, 12}: true, {13, 12}: false, {12, 13}: false, {0, 0}: true, {13, 0}: false, {0, 13}: false,
+	} {
+		if got := b.fits("a", wanted); got != want {
+			t.Errorf("%v: it fits: %v, want %v", wanted, got, want)
+		}
+	}
+	if b.fits("b", size{11, 0}) || !b.fits("b", size{10, 10}) {
+		t.Error("who has nothing yet can have what is left, and no more")
+	}
+}
+
+// A success without a record is a name in that of the handler; who was not called has nothing.
+func TestBudgetSizeOf(t *testing.T) {
+	b, done, tried, fresh := newBudget(t, inAnnotations)
+	fresh.Postponed = true
+	got := []size{}
+	for _, h := range []*execution.HandlerState{done, fresh} {
+		taken, err := b.sizeOf(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, taken)
+	}
+	want := []size{size{}.plus(len(`"done",`), b.copies), {}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(size{})); d != "" || b.copies.annotations == 0 {
+		t.Errorf("in %v places, -want, +got:\n%s", b.copies, d)
+	}
+	if taken, err := b.sizeOf(tried); err != nil || taken.annotations < 100 {
+		t.Errorf("a record takes %v; error %v", taken, err)
+	}
+}
+
+// A success takes the time of its end, which is reserved before the first call. After that, a record stays as it is
+// until the next call.
+func TestBudgetExpected(t *testing.T) {
+	b, _, tried, fresh := newBudget(t, inAnnotations)
+	for h, first := range map[*execution.HandlerState]bool{tried: false, fresh: true} {
+		now, err := b.sizeOf(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := b.expected(h)
+		if err != nil || wanted.annotations > now.annotations != first || wanted.annotations < now.annotations {
+			t.Errorf("%s: it takes %v, and %v is reserved; error %v", h.ID, now, wanted, err)
+		}
+	}
+}
+
+// Room is reserved for those that are to be called: not for the handler itself, nor for those that are finished.
+func TestBudgetReserveForUnfinished(t *testing.T) {
+	b, _, tried, fresh := newBudget(t, inAnnotations)
+	if err := b.reserveForUnfinished(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]size{}
+	for _, h := range []*execution.HandlerState{tried, fresh} {
+		var err error
+		if want[h.ID], err = b.expected(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, b.reserved, cmp.AllowUnexported(size{})); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// Records have a half of what is left beside them: the stored ones count as records, and not as a part of the object.
+func TestBudgetRestLeft(t *testing.T) {
+	b, _, tried, fresh := newBudget(t, inStatus)
+	message := "an error that makes it longer than the other one"
+	tried.Message = &message
+	text, err := asciijson.Marshal(b.object.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := b.sizeOf(tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.sizeOf(fresh)
+	if err != nil || stored.rest <= other.rest || other.rest < 100 {
+		t.Fatalf("the records take %v and %v; error %v", stored, other, err)
+	}
+	want := (1400*1024-(len(text)-stored.rest))/2 - stored.rest - other.rest
+	if got, err := b.restLeft(); got != want || err != nil {
+		t.Errorf("got %d, want %d; error %v", got, want, err)
+	}
+}
+
+// The metadata count by their annotations alone, whatever the order is in which the places are met.
+func TestSizeOfPatch(t *testing.T) {
+	patch := map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"key": "text"}},
+		"status":   map[string]any{"a": "b"}, "spec": map[string]any{},
+	}
+	want := size{len("key") + len("text"), len(`{"a":"b"}`) + len(`{}`)}
+	for range 64 {
+		if got := sizeOfPatch(patch); got != want {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}

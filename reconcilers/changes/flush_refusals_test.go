@@ -1,0 +1,167 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// flushing remembers a value for spec.id, and notes what came of a flush, and whether the object had the value then.
+func (w *world) flushing(told *error, stored *any) handlers.Func {
+	return func(ctx context.Context, c *handlers.Call) error {
+		_ = patches("y", "spec", "id")(ctx, c)
+		*told = c.Writes.Flush(ctx)
+		*stored = w.at("spec", "id")
+		return nil
+	}
+}
+
+// TestRefusedFlush is about a flush that fails for what the function itself or another one before it did.
+func TestRefusedFlush(t *testing.T) {
+	run(t, map[string]scenario{
+		"Alone": {"where there is nobody else to blame, nothing else is tried", func(w *world) {
+			w.schema = onlyNumbers
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				_ = patches("big", "spec", "size")(ctx, c)
+				if c.Writes.Flush(ctx) == nil {
+					w.t.Error("the flush has succeeded")
+				}
+				w.wantWrites("flush", "main 422")
+				return patches(int64(1), "spec", "size")(ctx, c)
+			}))
+			p.settle()
+			w.wantAt("all", int64(1), "spec", "size")
+		}},
+		"Broken": {"what may work later says nothing of what the others did", func(w *world) {
+			w.before = func(write) error { return memapi.Refusal(500, "broken") }
+			var told error
+			p := w.start(onCreate("a", patches("x", "spec", "other")),
+				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+					told = c.Writes.Flush(ctx)
+					w.wantWrites("flush", "main 500")
+					w.before = nil
+					return nil
+				}))
+			p.settle()
+			if told == nil {
+				w.t.Error("the flush has succeeded")
+			}
+			w.wantAt("all", "x", "spec", "other")
+		}},
+		"OfAnother": {"when Flush returns without an error, the object has it", func(w *world) {
+			w.schema = onlyNumbers
+			told, stored := errors.New("not called"), any(nil)
+			w.start(
+				onCreate("a", patches("big", "spec", "size"), retries(1)), onCreate("b", w.flushing(&told, &stored)),
+			).settle()
+			w.want("what was told, and what is stored", []any{nil, "y"}, []any{told, stored})
+		}},
+		"BrokenMeanwhile": {"nor of who is to blame: that is found out later", func(w *world) {
+			w.schema = onlyNumbers
+			broken := true
+			w.before = func(one write) error {
+				if broken && one.number > 1 {
+					return memapi.Refusal(500, "broken")
+				}
+				return nil
+			}
+			told, stored := error(nil), any(nil)
+			flush := w.flushing(&told, &stored)
+			w.start(
+				onCreate("a", patches("big", "spec", "size"), retries(1)),
+				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+					err := flush(ctx, c)
+					w.wantWrites("flush", "main 422", "main 500")
+					broken = false
+					return err
+				}),
+			).settle()
+			if told == nil || stored != nil {
+				w.t.Errorf("Flush says %v; stored: %v", told, stored)
+			}
+			w.wantAt("all", "y", "spec", "id")
+		}},
+		"GoneMeanwhile": {"nothing more is asked for an object that ends while it is found out whom to blame",
+			func(w *world) {
+				w.schema = onlyNumbers
+				w.before = func(one write) error {
+					if one.number > 1 {
+						w.delete()
+					}
+					return nil
+				}
+				told, stored := errors.New("not called"), any(nil)
+				a := onCreate("a", patches("big", "spec", "size"), retries(1))
+				w.start(a, onCreate("b", w.flushing(&told, &stored))).settle()
+				if !errors.Is(told, changes.ErrDeleted) {
+					w.t.Errorf("want %v, got %v", changes.ErrDeleted, told)
+				}
+				w.wantWrites("all", "main 422", "main 404")
+			}},
+	})
+}
+
+// TestChangesOfSubHandlers is about what a function sees of what its sub-handlers did.
+func TestChangesOfSubHandlers(t *testing.T) {
+	sees := func(to *any) handlers.Func {
+		return func(_ context.Context, c *handlers.Call) error {
+			*to = at(c.Object, "spec", "id")
+			return nil
+		}
+	}
+	run(t, map[string]scenario{
+		"Seen": {"those after it see it, and so does their parent", func(w *world) {
+			var next, parent any
+			w.start(onCreate("a", all(
+				runs(sub("s", patches("x", "spec", "id")), sub("t", sees(&next))), sees(&parent),
+			))).settle()
+			w.want("seen", []any{"x", "x"}, []any{next, parent})
+		}},
+		"Exit": {"the parent hears of the exit that has interrupted its last one", func(w *world) {
+			var p *process
+			var told error
+			p = w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				told = runs(sub("s", func(ctx context.Context, _ *handlers.Call) error {
+					p.exit()
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}))(ctx, c)
+				if want := context.Cause(ctx); want == nil || !errors.Is(told, want) {
+					w.t.Errorf("want %v, got %v", want, told)
+				}
+				return told
+			}))
+			p.settle()
+		}},
+	})
+}
+
+// TestShortPauses is about pauses that are over before anybody could have noticed them otherwise.
+func TestShortPauses(t *testing.T) {
+	run(t, map[string]scenario{
+		"Over": {"a pass that a pause has met ends; what is left is the next one's", func(w *world) {
+			open := make(chan bool, 1) // what is said once, after which the operator is not paused
+			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+				open <- false
+				return nil
+			}), onCreate("b", takes(time.Second)))
+			p.handling.Open = func() bool {
+				select {
+				case answer := <-open:
+					return answer
+				default:
+					return true
+				}
+			}
+			_, _ = p.pass()
+			w.wantCalls("met by the pause", "0s create a")
+			p.settle()
+			w.wantCalls("after it", "0s create b")
+		}},
+	})
+}
