@@ -1,0 +1,65 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// roomFor leaves so many bytes of annotations to the operator: others have the rest.
+func (w *world) roomFor(bytes int) {
+	const others = "others.example.org/blob"
+	w.set(nil, "metadata", "annotations", others)
+	w.set(strings.Repeat("x", annotationsLimit-w.size()-len(others)-bytes), "metadata", "annotations", others)
+}
+
+// TestFewPlaces is about objects with room for the progress of a few sub-handlers only, almost 4 KiB of it stay free.
+func TestFewPlaces(t *testing.T) {
+	later := temporaryError{delay: 10 * time.Second}
+	run(t, map[string]scenario{
+		"AllFail": {"those that fail take the places of the last ones, which have their turn later", func(w *world) {
+			w.roomFor(8000)
+			const many = 30
+			calls, largest := tally{}, 0
+			p := w.compact(onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
+				return func(context.Context, *handlers.Call) error {
+					if calls[i] < 2 {
+						return errors.Join(later, errLong)
+					}
+					return nil
+				}
+			}))))
+			w.after = func(write) error { largest = max(largest, w.size()); return nil }
+			p.step()
+			if first := len(calls); first < 5 || first > 9 || calls[0] != 1 || calls[first-1] != 1 {
+				w.t.Errorf("the first ones are called in the first pass, as many as have room: %v", calls)
+			}
+			p.settle()
+			most, all := calls.most()
+			w.want("calls", []int{2, 2 * many}, []int{most, all})
+			w.wantNoRefusals(p)
+			if used := largest - (annotationsLimit - 8000); used < 3000 || used > 4400 {
+				w.t.Errorf("%d bytes were used at most", used)
+			}
+		}},
+		"OneByOne": {"who has no place does not keep others from their turn", func(w *world) {
+			lifecycle := handlers.OneByOne
+			slow, next := sub("s", fails(1, errors.Join(later, errLong))), sub("first", ok)
+			w.roomFor(5100)
+			p := w.compact(onCreate("a", w.steps(&lifecycle, slow)))
+			p.step()
+			w.wantCalls("the only one", "0s create a", "0s create s")
+			w.roomFor(4400)
+			time.Sleep(10 * time.Second)
+			p = w.compact(onCreate("a", w.steps(&lifecycle, next, slow)))
+			p.step()
+			w.wantCalls("there is no room for the first one", "10s create a", "10s create s")
+			p.settle()
+			w.wantCalls("there is now", "10s create a", "10s create first")
+		}},
+	})
+}
