@@ -129,6 +129,11 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 			"these are among them", within(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
 			`cannot handle example.org/v1 Gadget`,
 		},
+		"OtherInAllNamespaces": {
+			"so they are the other way around", operator("one", shared, "Gadget"), within(
+				operator("two", shared, "Gadget"), "a",
+			), `cannot handle example.org/v1 Gadget`,
+		},
 		"OtherNamespacesSamePlace": {
 			"kinds without namespaces would meet there", within(
 				storing(operator("one", "one", "Gadget"), diffbase.Status{}), "a",

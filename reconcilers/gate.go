@@ -48,7 +48,7 @@ func (g *Gate) AllowWritesUntil(t time.Time) {
 			g.lapse.Stop()
 			g.lapse = nil
 		}
-		if !t.IsZero() && !g.lapsed {
+		if !t.IsZero() {
 			g.lapse = time.AfterFunc(time.Until(t), func() { g.change(g.expire) })
 		}
 	})

@@ -33,6 +33,37 @@ func TestPermissionAfterItsEnd(t *testing.T) {
 		want("one of two has ended", false)
 		g.Leave()
 		want("both have", true)
+		permission := g.Permission()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want("after that, too", false)
+		if _, open, _ := g.state(); open || permission.Err() == nil {
+			t.Errorf("nobody is told of the second end: open: %v, its permission: %v", open, permission.Err())
+		}
+	})
+}
+
+// The last end of what was running opens nothing as long as there is no permission.
+func TestIdleWithoutPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &Gate{}
+		g.AllowWritesUntil(time.Now().Add(time.Minute))
+		g.Enter()
+		time.Sleep(time.Hour)
+		_, _, changed := g.state()
+		g.Leave()
+		select {
+		case <-changed:
+			t.Error("it is told that the gate opens")
+		default:
+		}
+		if _, open, _ := g.state(); open {
+			t.Error("the gate is open")
+		}
+		g.AllowWritesUntil(time.Now().Add(time.Minute))
+		if _, open, _ := g.state(); !open {
+			t.Error("with a permission, and nothing running, the gate is closed")
+		}
 	})
 }
 

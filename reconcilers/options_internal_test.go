@@ -1,13 +1,43 @@
 package reconcilers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
+
+// All that is written on an object has its place, also without a configuration that was handled last.
+func TestPlaces(t *testing.T) {
+	const at = "/metadata/annotations/op.example.org~1"
+	bound := Options{Prefix: "op.example.org", BoundTo: "op.example.org/handled-uid"}
+	full := bound
+	full.Diffbase = diffbase.Annotations{Prefix: "op.example.org"}
+	for want, o := range map[string]Options{
+		"handling-configuration":                                        {Prefix: "op.example.org"},
+		"handled-uid handling-configuration":                            bound,
+		"handled-uid handling-configuration last-handled-configuration": full,
+	} {
+		places, err := o.Places()
+		for i := range places {
+			places[i] = strings.TrimPrefix(places[i], at)
+		}
+		if got := strings.Join(places, " "); got != want || err != nil {
+			t.Errorf("the places are %s, want %s; error %v", got, want, err)
+		}
+	}
+}
+
+// Every replica fills its indices, and begins, whoever leads.
+func TestReplicasNeedNoElection(t *testing.T) {
+	if (replica{}).NeedLeaderElection() {
+		t.Error("a replica waits until it leads")
+	}
+}
 
 func TestDefaultSettings(t *testing.T) {
 	defaults := Options{}.settings()
