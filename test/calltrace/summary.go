@@ -54,7 +54,9 @@ func Summarize(calls []record.Call) Summary {
 
 // transports carry bytes below the clients: they are on the way of requests, not of objects, and how often they are
 // called depends on the pieces in which the bytes come. So they are left out.
-var transports = []string{"reconcilers/health", "reconcilers/internal/fence", "reconcilers/internal/timing"}
+var transports = []string{
+	"reconcilers/health", "reconcilers/internal/fence", "reconcilers/internal/timing", "reconcilers/requests",
+}
 
 // Files is how many files under the folder have a function that was called.
 func (s Summary) Files(under string) (files int) {

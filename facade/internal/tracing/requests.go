@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requests"
 )
 
 // Requests gives a transport that makes a span of each request that an attempt sends: one with its context. Others pass
@@ -36,9 +38,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Value(attempt{}) == nil || ctx.Value(traced{}) != nil {
 		return t.next.RoundTrip(r)
 	}
-	what := meaning(r)
+	what := requests.Of(r)
 	ctx, span := t.tracer.Start(ctx, what.String(), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(what.attributes(r.Method)...))
+		trace.WithAttributes(attributes(r.Method, what)...))
 	defer span.End()
 	sent := r.WithContext(context.WithValue(ctx, traced{}, true))
 	sent.Header = r.Header.Clone()
@@ -56,6 +58,20 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return response, err
+}
+
+// attributes are of a request, which may have no resource.
+func attributes(method string, what requests.Meaning) []attribute.KeyValue {
+	all := []attribute.KeyValue{
+		attribute.String("http.request.method", method), attribute.String("kopf.verb", what.Verb),
+	}
+	if what.Resource != "" {
+		all = append(all, attribute.String("kopf.resource", what.Kind()))
+	}
+	if what.Subresource != "" {
+		all = append(all, attribute.String("kopf.subresource", what.Subresource))
+	}
+	return all
 }
 
 // WrappedRoundTripper lets client-go find the transport below, to close its idle connections.

@@ -1,0 +1,91 @@
+package requests
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Meaning is what a request asks for. Resource, Group and Subresource are empty if there is none in its path.
+type Meaning struct {
+	// Verb is that of RBAC, such as list or deletecollection; the method in small letters without a resource.
+	Verb string
+	// Group is that of the API, empty for the core.
+	Group string
+	// Resource is the plural, such as pods.
+	Resource string
+	// Subresource is such as status.
+	Subresource string
+}
+
+// Of reads the path, /api/v1/… or /apis/<group>/<version>/…, behind whatever a proxy has in front of it.
+func Of(r *http.Request) Meaning {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	found := Meaning{Verb: strings.ToLower(r.Method)}
+	at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
+	if at < 0 {
+		return found
+	}
+	root, rest := parts[at], parts[at+1:]
+	if root == "apis" && len(rest) > 0 {
+		found.Group, rest = rest[0], rest[1:]
+	}
+	if len(rest) < 2 { // the version, and nothing more
+		return Meaning{Verb: found.Verb}
+	}
+	rest = rest[1:]
+	if namespaced(rest) {
+		rest = rest[2:]
+	}
+	found.Resource = rest[0]
+	if len(rest) > 2 {
+		found.Subresource = rest[2]
+	}
+	found.Verb = verb(r, len(rest) > 1)
+	return found
+}
+
+// namespaced tells whether the first two parts are those of a namespace that something is in.
+func namespaced(parts []string) bool {
+	return len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize"
+}
+
+// verb is what RBAC calls it.
+func verb(r *http.Request, named bool) string {
+	switch {
+	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
+		return "watch"
+	case r.Method == http.MethodGet && !named:
+		return "list"
+	case r.Method == http.MethodDelete && !named:
+		return "deletecollection"
+	}
+	switch r.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	default:
+		return strings.ToLower(r.Method)
+	}
+}
+
+// Kind is the resource with its group, such as pods or widgets.example.org.
+func (m Meaning) Kind() string {
+	if m.Group == "" {
+		return m.Resource
+	}
+	return m.Resource + "." + m.Group
+}
+
+// String is all of it, such as "patch widgets.example.org/status".
+func (m Meaning) String() string {
+	text := m.Verb
+	if m.Resource != "" {
+		text += " " + m.Kind()
+	}
+	if m.Subresource != "" {
+		text += "/" + m.Subresource
+	}
+	return text
+}
