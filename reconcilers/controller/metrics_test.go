@@ -1,0 +1,164 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+)
+
+// later is an error after which a handler is called again.
+type later time.Duration
+
+func (l later) Error() string             { return "not yet" }
+func (l later) RetryAfter() time.Duration { return time.Duration(l) }
+
+// measure has the site measured, and gives how many changes were handled, and after how long in sum.
+func (s *site) measure() (handled func() string) {
+	registry := prometheus.NewRegistry()
+	var err error
+	if s.deps.Metrics, err = metrics.New(prefix, registry); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() string {
+		families, err := registry.Gather()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var all []string
+		for _, family := range families {
+			if family.GetName() != "kopf_change_latency_seconds" {
+				continue
+			}
+			for _, one := range family.GetMetric() {
+				h := one.GetHistogram()
+				all = append(all, fmt.Sprintf("%d in %.0fs", h.GetSampleCount(), h.GetSampleSum()))
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+}
+
+// late is what waits in all scopes.
+func (s *site) late() string {
+	changes, oldest, waiting := 0, time.Duration(0), 0
+	for _, kept := range s.deps.Memory.All() {
+		late := kept.Unhandled.Late()
+		changes, oldest = changes+late.Changes, max(oldest, late.Oldest)
+		for _, n := range late.Waiting {
+			waiting += n
+		}
+	}
+	return fmt.Sprintf("%d changes since %.0fs, %d waiting", changes, oldest.Seconds(), waiting)
+}
+
+// What waits for the end of a change is told until it has come, and then how long it took.
+func TestMeasuredChanges(t *testing.T) {
+	const none = "0 changes since 0s, 0 waiting"
+	creating := func() *handlers.Handler {
+		return &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
+	}
+	twice := func() func(*handlers.Call) error {
+		return func(c *handlers.Call) error {
+			if c.Retry == 0 {
+				return later(time.Minute)
+			}
+			return nil
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		play   func(s *site, handled func() string)
+	}{
+		"Success": {"what is handled at once waits for nothing", func(s *site, handled func() string) {
+			s.handle(creating(), succeeding)
+			s.run()
+			s.create("a", "x")
+			if got := handled(); got != "1 in 0s" || s.late() != none {
+				s.t.Errorf("handled: %s; %s", got, s.late())
+			}
+			s.edit("a", "x", `{"metadata":{"labels":{"l":"1"}}}`)
+			s.remove("a", "x")
+			if got := handled(); got != "1 in 0s" || s.late() != none {
+				s.t.Errorf("after what concerns no handler: handled: %s; %s", got, s.late())
+			}
+		}},
+		"Retry": {"a retry is waited for", func(s *site, handled func() string) {
+			s.handle(creating(), twice())
+			s.run()
+			s.create("a", "x")
+			if got := handled(); got != "" || s.late() != "1 changes since 1s, 1 waiting" {
+				s.t.Errorf("before it: handled: %s; %s", got, s.late())
+			}
+			time.Sleep(time.Minute)
+			if got := handled(); got != "1 in 60s" || s.late() != none {
+				s.t.Errorf("after it: handled: %s; %s", got, s.late())
+			}
+		}},
+		"Gone": {"an object that goes waits no more", func(s *site, handled func() string) {
+			s.handle(creating(), twice())
+			s.run()
+			s.create("a", "x")
+			s.remove("a", "x")
+			if got := handled(); got != "" || s.late() != none {
+				s.t.Errorf("handled: %s; %s", got, s.late())
+			}
+		}},
+		"Refused": {"what cannot be written is not handled", func(s *site, handled func() string) {
+			var mended atomic.Bool
+			s.connection.Before = func(_ context.Context, r memapi.Request) error {
+				if !mended.Load() && r.Verb == "patch" {
+					return memapi.Refusal(http.StatusForbidden)
+				}
+				return nil
+			}
+			s.handle(creating(), succeeding)
+			s.run()
+			s.create("a", "x")
+			if got := handled(); got != "" || s.late() != "1 changes since 1s, 0 waiting" {
+				s.t.Errorf("while it is refused: handled: %s; %s", got, s.late())
+			}
+			mended.Store(true)
+			time.Sleep(time.Hour)
+			if got := handled(); !strings.HasPrefix(got, "1 in ") || s.late() != none {
+				s.t.Errorf("in the end: handled: %s; %s", got, s.late())
+			}
+		}},
+		"EventsOnly": {"raw events are no changes", func(s *site, handled func() string) {
+			s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, succeeding)
+			s.run()
+			s.create("a", "x")
+			if got := handled(); got != "" || s.late() != none {
+				s.t.Errorf("handled: %s; %s", got, s.late())
+			}
+		}},
+		"Unmeasured": {"nothing is kept for nobody", func(s *site, _ func() string) {
+			s.deps.Metrics = nil
+			s.handle(creating(), twice())
+			s.run()
+			s.create("a", "x")
+			if s.late() != none {
+				s.t.Errorf("there are %s", s.late())
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				tc.play(s, s.measure())
+				explain(t, tc.reason)
+			})
+		})
+	}
+}
