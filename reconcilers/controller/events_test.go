@@ -43,6 +43,39 @@ func TestWritesOfEventHandlers(t *testing.T) {
 	})
 }
 
+// What handlers of events do to an object that had gone before they were called is no write, and no error.
+func TestEventsOfAShortLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.deps.Settings.Workers = 1
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Call) error {
+			if name(c) == "busy" {
+				time.Sleep(10 * time.Second)
+				return nil
+			}
+			return c.Writes.Remember(func(body map[string]any) error {
+				body["data"] = map[string]any{"seen": "yes"}
+				return nil
+			})
+		})
+		s.run()
+		s.create("a", "busy")
+		s.create("a", "x")
+		s.remove("a", "x")
+		s.want("the only worker is busy", "e busy")
+		time.Sleep(20 * time.Second)
+		s.want("it is free again", "e x", "e x")
+		if lines := s.lines(`"error"=`); len(lines) > 0 {
+			t.Errorf("there are errors: %v", lines)
+		}
+		for _, r := range s.connection.Drain() {
+			if r.Verb == "patch" {
+				t.Errorf("an object that is gone is written to: %s", r.Body)
+			}
+		}
+	})
+}
+
 // Nobody is called for all the events of an object that changes faster than its handlers: that is told.
 func TestTooManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

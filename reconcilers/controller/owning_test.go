@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
@@ -220,4 +221,24 @@ func TestOwnersThatGo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A kind is handled and indexed as any other, though it is watched for the owners of its objects, too.
+func TestIndexedChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
+		watched.Owned = watched
+		f.handlers = append(f.handlers, adapters.New(watched, nil), adapters.New(&handlers.Handler{
+			ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Call: func(
+				context.Context, *handlers.Call,
+			) (map[any]any, bool, error) {
+				return nil, false, nil
+			}, Into: indexes.New()},
+		}, nil))
+		f.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		f.run()
+		f.create("a", "p")
+		f.want("a creation", "c p")
+	})
 }
