@@ -25,6 +25,7 @@ import (
 type family struct {
 	*site
 	repairs, forgotten []string
+	ended              int // children whose end was told
 }
 
 func newFamily(t *testing.T) *family {
@@ -37,7 +38,7 @@ func newFamily(t *testing.T) *family {
 
 func (*family) Wrote(types.UID, string) bool                                   { return false }
 func (*family) Outdated(types.UID, *unstructured.Unstructured) bool            { return false }
-func (*family) Gone(types.UID)                                                 {}
+func (f *family) Gone(types.UID)                                               { f.change(func() { f.ended++ }) }
 func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _ bool) bool { return false }
 
 func (f *family) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
@@ -240,5 +241,26 @@ func TestIndexedChildren(t *testing.T) {
 		f.run()
 		f.create("a", "p")
 		f.want("a creation", "c p")
+	})
+}
+
+// Objects of a kind that is no child of any are not taken for children, whoever owns them.
+func TestOwnersThatAreOwned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		elsewhere := &handlers.Handler{ID: "o", Family: handlers.Owning}
+		h := &handlers.Handler{ID: "t", Family: handlers.Tending, Owned: elsewhere}
+		h.Call = func(context.Context, *handlers.Call) error { f.note("t"); return nil }
+		f.handlers = append(f.handlers, adapters.New(h, nil))
+		f.run()
+		f.create("a", "p")
+		f.bear("p", "k")
+		f.remove("a", "k")
+		f.want("all that has happened")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.ended != 0 {
+			t.Errorf("told of the end of %d children", f.ended)
+		}
 	})
 }
