@@ -131,14 +131,14 @@ func TestBackgroundAndIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(func(all kopf.Selection[kopf.Dynamic]) {
-			kopf.NewIndex(all, "by-size", func(_ context.Context, shop kopf.Dynamic) (map[int64]string, error) {
-				return map[int64]string{kopf.AtOr(shop, "spec.size", int64(0)): shop.GetName()}, nil
-			})
 			all.Daemon("watch", func(_ context.Context, r *run) error {
 				<-r.Stopping()
 				time.Sleep(20 * time.Second)
 				return nil
 			}, kopf.CancelTimeout(time.Minute))
+			kopf.NewIndex(all, "by-size", func(_ context.Context, shop kopf.Dynamic) (map[int64]string, error) {
+				return map[int64]string{kopf.AtOr(shop, "spec.size", int64(0)): shop.GetName()}, nil
+			})
 			all.Daemon("try", func(context.Context, *run) error { return kopf.Temporary(errNotYet, time.Hour) })
 			all.Timer("count", time.Minute, func(context.Context, *run) error {
 				time.Sleep(20 * time.Second)

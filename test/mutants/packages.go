@@ -92,8 +92,8 @@ func (m module) testing(ctx context.Context, path, which string) ([]string, erro
 	}
 	all = slices.DeleteFunc(all, func(p listedPackage) bool {
 		dir := m.relative(p.Dir)
-		return !strings.HasSuffix(p.ImportPath, ".test") || strings.HasPrefix(dir, "test/") ||
-			strings.HasPrefix(dir, "examples/") || needsServer(p.Dir) ||
+		apart := strings.HasPrefix(dir, "test/") || strings.HasPrefix(dir, "examples/")
+		return !strings.HasSuffix(p.ImportPath, ".test") || apart && which == "all" || needsServer(p.Dir) ||
 			!slices.ContainsFunc(p.Deps, func(dep string) bool { return strings.Split(dep, " ")[0] == path })
 	})
 	slices.SortStableFunc(all, func(a, b listedPackage) int { return len(a.Deps) - len(b.Deps) })
