@@ -264,3 +264,23 @@ func TestOwnersThatAreOwned(t *testing.T) {
 		}
 	})
 }
+
+// The children of an object that goes while its handlers run are nobody's any more.
+func TestOwnersThatGoMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		f.tends(succeeding, handlers.Policy{})
+		creating := &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
+		f.handle(creating, func(*handlers.Call) error {
+			f.server.Discard(stored, "a", "p")
+			time.Sleep(100 * time.Millisecond) // the cache knows
+			return nil
+		})
+		f.run()
+		f.create("a", "p")
+		f.want("all that has happened", "c p")
+		if lines := f.lines(`"error"=`); len(lines) > 0 {
+			t.Errorf("there are errors: %v", lines)
+		}
+	})
+}
