@@ -271,3 +271,32 @@ func (w *writing) written(name string) bool {
 	}
 	return o.GetAnnotations()[prefix+"/last-handled-configuration"] != ""
 }
+
+// Of an object that is gone, nothing is left to be written: it does not count.
+func TestGoneObjectsHoldNoGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := newSite(t), &gate{}
+		s.turn.Gate = g
+		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		s.run()
+		s.create("a", "x")
+		s.want("it is handled", "c x")
+		g.want(t, "afterwards", 0)
+		s.remove("a", "x")
+		g.want(t, "when it is gone", 0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s, g := newSite(t), &gate{}
+		s.turn.Gate = g
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Call) error {
+			s.server.Discard(stored, "a", "x")
+			time.Sleep(100 * time.Millisecond) // the cache knows
+			return nil
+		})
+		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		s.run()
+		s.create("a", "x")
+		s.want("it goes before its change is looked at", "e x", "e x")
+		g.want(t, "when it is gone", 0)
+	})
+}
