@@ -161,11 +161,17 @@ type Memory struct {
 // mostLogged bounds these texts: users who can edit the object can cause any number of them.
 const mostLogged = 16
 
-func (m *Memory) noteLogged(text string) {
+// isNew tells whether the error was not logged yet; it is to be logged now.
+func (m *Memory) isNew(err error) bool {
+	text := err.Error()
+	if m.logged[text] {
+		return false
+	}
 	if m.logged == nil || len(m.logged) >= mostLogged {
 		m.logged = map[string]bool{}
 	}
 	m.logged[text] = true
+	return true
 }
 
 // BlockedError says that an object cannot be handled until it is changed: its memory is malformed, or it cannot

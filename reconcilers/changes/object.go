@@ -97,10 +97,9 @@ func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
 	switch {
 	case err != nil:
-		if text := err.Error(); !o.memory.logged[text] {
+		if o.memory.isNew(err) {
 			stack := panics.Stack(err)
 			logf.FromContext(ctx).Error(err, "Failed to remove what Kopf has touched the object with", stack...)
-			o.memory.noteLogged(text)
 		}
 	case len(merge) > 0:
 		if patch.Merge == nil {
@@ -182,11 +181,10 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 	if err == nil || !patching.BeingDeleted(o.body) {
 		return err
 	}
-	if text := err.Error(); !o.memory.logged[text] {
+	if o.memory.isNew(err) {
 		logf.FromContext(ctx).Error(
 			err, "Ignoring malformed progress of an object that is being deleted", panics.Stack(err)...,
 		)
-		o.memory.noteLogged(text)
 	}
 	return nil
 }
