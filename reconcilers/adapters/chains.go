@@ -8,8 +8,8 @@ import (
 // came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
 // is called; those after it surround the call.
 //
-// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Labels,
-// Logging and Request. Progress and Answer are in selection.go, Occupation and Metrics in metrics.go, the rest in
+// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Logging and
+// Request. Progress and Answer are in selection.go, Occupation, Metrics and Labels in metrics.go, the rest in
 // outcome.go. A new adapter gets its lines here. A new family gets a chain.
 var chains = map[handlers.Family]chain{
 	handlers.Changing: {

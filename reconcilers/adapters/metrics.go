@@ -2,15 +2,16 @@ package adapters
 
 import (
 	"context"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
@@ -60,16 +61,8 @@ func Measuring(by *metrics.Operator) Adapter {
 }
 
 func measure(by *metrics.Operator, a *execution.Attempt, took time.Duration) {
-	by.Attempted(kindOf(a), handlerLabel(a.Call.Handler), string(a.Call.Cause.Reason), outcomeLabel(a.Outcome), took)
-}
-
-// handlerLabel has as many values as there are registrations, twice: how many sub-handlers there are, and under which
-// ids, may be up to the object, and a series stays until the end of the process.
-func handlerLabel(h *handlers.Handler) string {
-	if h.Root != "" {
-		return handlers.SubID(h.Root, "*")
-	}
-	return h.ID
+	c := &a.Call
+	by.Attempted(c.Kind(), c.Handler.Label(), string(c.Cause.Reason), outcomeLabel(a.Outcome), took)
 }
 
 func outcomeLabel(o execution.Outcome) string {
@@ -153,4 +146,31 @@ func (o *Occupation) Holders() (all []Holder) {
 		return strings.Compare(a.Handler, b.Handler)
 	})
 	return all
+}
+
+// The labels of a goroutine while it runs the function of a handler, as a profile shows them.
+const labelOfKind, labelOfHandler = "kind", "handler"
+
+// kindLabels are the labels of a handler for one kind.
+type kindLabels struct {
+	kind   string
+	labels pprof.LabelSet
+}
+
+// labels has the goroutine carry labels while the function runs, and those that the function starts: so a profile of
+// the process tells which handler costs what.
+func labels(h *Handler) Adapter {
+	id := h.Description.Label()
+	var last atomic.Pointer[kindLabels] // most handlers have one kind: it is not made anew for each attempt
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
+			known, kind := last.Load(), a.Call.Kind()
+			if known == nil || known.kind != kind {
+				known = &kindLabels{kind, pprof.Labels(labelOfKind, kind, labelOfHandler, id)}
+				last.Store(known)
+			}
+			pprof.Do(ctx, known.labels, func(ctx context.Context) { result, err = next.Reconcile(ctx, a) })
+			return result, err
+		})
+	}
 }

@@ -99,7 +99,7 @@ func (t Attempts) describe(call *handlers.Call) []attribute.KeyValue {
 			all = append(all, attribute.String(key, value))
 		}
 	}
-	add("kopf.kind", kind(call))
+	add("kopf.kind", call.Kind())
 	add("kopf.reason", reason(call))
 	object := unstructured.Unstructured{}
 	if call.Cause != nil {
@@ -115,32 +115,16 @@ func (t Attempts) describe(call *handlers.Call) []attribute.KeyValue {
 	return all
 }
 
-// name has as many values as there are registrations, twice, as the labels of metrics have: sub-handlers may have any
-// number of ids.
+// name is that of the span, which has the ids of no sub-handlers, as there may be any number of them.
 func name(call *handlers.Call) string {
-	id := call.Handler.ID
-	if root := call.Handler.Root; root != "" {
-		id = handlers.SubID(root, "*")
-	}
-	if kind := kind(call); kind != "" {
+	id := call.Handler.Label()
+	if kind := call.Kind(); kind != "" {
 		return kind + " " + id
 	}
 	if call.Handler.Activity != "" {
 		return call.Handler.Activity + " " + id
 	}
 	return id
-}
-
-// kind is that of the object. It is not read from requests for admission, which may have anything for it.
-func kind(call *handlers.Call) string {
-	switch {
-	case call.Resource != nil:
-		return call.Resource.Kind
-	case call.Admission != nil || call.Cause == nil:
-		return ""
-	}
-	kind, _ := call.Cause.Body["kind"].(string)
-	return kind
 }
 
 // reason is what the handler is called for; empty for daemons and timers.
