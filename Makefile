@@ -21,6 +21,7 @@ export GOWORK = off
 
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
+BROWSER      = $(GO) -C test/browser run ./cmd/browser
 # go test with a line every now and then about what is running, and a limit for each package that a slow machine does not reach.
 TEST         = '$(CURDIR)/bin/gotest' -go '$(GO)'
 LIMIT        = -timeout '$(TIMEOUT)'
@@ -36,7 +37,7 @@ SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/i
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
-APART = $(wildcard test/weight)
+APART = $(wildcard test/weight test/browser)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
@@ -70,7 +71,7 @@ demo: ## The same, then update and delete its object; fails if a handler did not
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-newest weight test-envtest ## Run all tests: unit tests of every module, then the suites against a real API server.
+test: test-unit test-newest weight test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
 
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
@@ -110,6 +111,21 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 	for suite in $(NESTED_SUITES); do \
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
+
+.PHONY: test-browser
+# The browser is no input that the test cache knows of.
+test-browser: gotest ## Run the tests in headless Chromium; without one they are skipped, with CI=true they fail.
+	$(call say,tests in headless Chromium)
+	@set -e; if ! $(BROWSER) find; then \
+		[ "$$CI" != true ]; \
+		echo 'skipped, there is no Chromium: what opens a page in ./test/browser'; \
+	fi; \
+	$(TEST) -C test/browser -- -count 1 $(LIMIT) $(RACE) ./...
+
+.PHONY: browser
+browser: ## Get Chromium for test-browser, as root by apt-get if there is none, and axe-core by npm.
+	$(call say,what tests in a browser need)
+	@$(BROWSER)
 
 .PHONY: gotest
 gotest:

@@ -1,0 +1,50 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/browser"
+)
+
+func TestCheckAccessibility(t *testing.T) {
+	const fine = `<main><h1>Databases</h1><label>Filter <input></label></main>`
+	cases := map[string]struct {
+		reason, body string
+		view         browser.View
+		want         []string
+	}{
+		"NoName": {
+			reason: "a field without a name says nothing to whoever cannot see it",
+			body:   `<main><h1>Databases</h1><input id="filter"></main>`,
+			want:   []string{"label (critical)", `["#filter"]`, "Fix any of the following"},
+		},
+		"ContrastInTheDark": {
+			reason: "each view has colours of its own",
+			body:   fine + `<main><p id="pale" style="color: #444">by now</p></main>`,
+			view:   browser.View{Dark: true},
+			want:   []string{"color-contrast (serious)", `["#pale"]`},
+		},
+		"Fine": {
+			reason: "there is nothing to say about it",
+			body:   fine,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, tc.body)
+			got := play(t, func(t testing.TB) { browser.Open(t, url, tc.view).CheckAccessibility() })
+			if len(got.skipped) > 0 {
+				t.Skip(got.skipped)
+			}
+			if len(tc.want) == 0 && len(got.failed) > 0 {
+				t.Errorf("%s, but the failures are %q", tc.reason, got.failed)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(strings.Join(got.failed, "\n"), part) {
+					t.Errorf("%s: no failure has %q: %q", tc.reason, part, got.failed)
+				}
+			}
+		})
+	}
+}

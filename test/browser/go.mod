@@ -1,0 +1,14 @@
+module github.com/kopf-runtime/kopf-runtime/test/browser
+
+go 1.26.0
+
+replace github.com/kopf-runtime/kopf-runtime => ../..
+
+require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
+	github.com/go-fonts/dejavu v0.3.2
+	github.com/google/go-cmp v0.7.0
+)
+
+require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect

@@ -1,0 +1,137 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/browser/programs"
+)
+
+// Limits that only what hangs reaches, also on a machine that does a lot else.
+const (
+	startLimit = 2 * time.Minute
+	stepLimit  = time.Minute
+)
+
+// session is the browser of this process. It starts with the first page.
+type session struct {
+	mu     sync.Mutex
+	opened bool
+	tab    func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc)
+	err    error
+	ends   []func()
+}
+
+var shared session
+
+// Main runs the tests of a package, and ends their browser. It is all that TestMain has to do:
+//
+//	func TestMain(m *testing.M) { browser.Main(m) }
+func Main(m *testing.M) {
+	shared.mu.Lock()
+	shared.opened = true
+	shared.mu.Unlock()
+	defer shared.end()
+	m.Run() // the generated main exits with its result
+}
+
+// newTab gives what makes tabs, once there is a browser.
+func (s *session) newTab() (func(...chromedp.ContextOption) (context.Context, context.CancelFunc), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.opened {
+		return nil, errors.New("there is no browser: TestMain has to call browser.Main")
+	}
+	if s.tab == nil && s.err == nil {
+		s.err = s.start()
+	}
+	return s.tab, s.err
+}
+
+func (s *session) start() error {
+	program, err := programs.Chromium()
+	if err != nil {
+		return err
+	}
+	home, err := os.MkdirTemp("", "kopf-runtime-browser-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the browser: %w", err)
+	}
+	s.ends = append(s.ends, func() { _ = os.RemoveAll(home) })
+	fonts, err := installFonts(home)
+	if err != nil {
+		return err
+	}
+	env := append(fonts, "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home, "LC_ALL=C.UTF-8")
+	options := append(flags(), chromedp.ExecPath(program), chromedp.Env(env...))
+	allocator, free := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, kill := chromedp.NewContext(allocator)
+	s.ends = append(s.ends, free, func() {
+		closing, cancel := context.WithTimeout(ctx, stepLimit)
+		defer cancel()
+		_ = chromedp.Cancel(closing) // whatever does not close is killed
+		kill()
+	})
+	// A context with a deadline would end the browser with the deadline.
+	late := time.AfterFunc(startLimit, kill)
+	defer late.Stop()
+	if err := chromedp.Do(ctx); err != nil {
+		return fmt.Errorf("starting %s: %w", program, err)
+	}
+	s.tab = func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc) {
+		return chromedp.NewContext(ctx, append(options, chromedp.WithNewBrowserContext())...)
+	}
+	return nil
+}
+
+// end undoes what start has done, the last thing first.
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		s.ends[i]()
+	}
+	s.opened, s.tab, s.ends = false, nil, nil
+}
+
+// flags are those of a browser that asks nobody anything, and paints the same everywhere.
+func flags() []chromedp.ExecAllocatorOption {
+	options := append([]chromedp.ExecAllocatorOption(nil), chromedp.DefaultExecAllocatorOptions[:]...)
+	for name, value := range map[string]any{
+		"no-sandbox":                true, // the pages are our own, and containers often have no sandbox
+		"disable-gpu":               true,
+		"disable-quic":              true,
+		"disable-component-update":  true,
+		"disable-lcd-text":          true,
+		"disable-skia-runtime-opts": true, // what only some processors have may round differently
+		"font-render-hinting":       "none",
+		"force-color-profile":       "srgb",
+		"hide-scrollbars":           true,
+		"lang":                      "en-US",
+		"no-proxy-server":           true, // the pages are on this machine
+	} {
+		options = append(options, chromedp.Flag(name, value))
+	}
+	return options
+}
+
+// lacking skips a test, or fails it where everything has to be there.
+func lacking(t testing.TB, what string, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s: %v", what, err)
+	}
+	t.Skipf("skipped: %s: %v", what, err)
+}
+
+// paintsAlike tells whether pictures from this system can be compared with the stored ones: fonts are painted by the
+// system elsewhere.
+func paintsAlike() bool { return runtime.GOOS == "linux" }
