@@ -10,11 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+const othersAnnotation = "others.example.org/blob"
+
 // roomFor leaves so many bytes of annotations to the operator: others have the rest.
 func (w *world) roomFor(bytes int) {
-	const others = "others.example.org/blob"
-	w.set(nil, "metadata", "annotations", others)
-	w.set(strings.Repeat("x", annotationsLimit-w.size()-len(others)-bytes), "metadata", "annotations", others)
+	w.set(nil, "metadata", "annotations", othersAnnotation)
+	text := strings.Repeat("x", annotationsLimit-w.size()-len(othersAnnotation)-bytes)
+	w.set(text, "metadata", "annotations", othersAnnotation)
 }
 
 // TestFewPlaces is about objects with room for the progress of a few sub-handlers only, almost 4 KiB of it stay free.

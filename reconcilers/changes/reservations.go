@@ -108,7 +108,7 @@ func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	for len(s.waiting) > 0 && !budget.fits(h.ID, enough) {
 		last := s.waiting[len(s.waiting)-1]
 		s.waiting = s.waiting[:len(s.waiting)-1]
-		if last != h && !last.Tried() && !budget.running[last.ID] {
+		if last != h && !last.Tried() {
 			last.Postponed = true
 			budget.reserve(last.ID, size{})
 		}
