@@ -112,9 +112,12 @@ func TestTakeovers(t *testing.T) {
 		"TouchedForGood": {"a storage that cannot remove the mark keeps nothing from being written", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
 			p.handling.Progress = untouchable{p.handling.Progress}
+			p.step()
+			w.want("told", true, w.hasLogged("Failed to remove what Kopf has touched the object with", "no touching"))
+			w.logged = nil
 			p.settle()
 			w.wantHandled("in the end", w.at("spec", "field"))
-			w.want("told", true, w.hasLogged("Failed to remove what Kopf has touched the object with", "no touching"))
+			w.want("told again", false, w.hasLogged("no touching"))
 		}},
 		"EndedCreation": {"so it is with a creation", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, temporaryError{time.Second}))).pass()

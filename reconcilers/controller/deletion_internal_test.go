@@ -150,3 +150,24 @@ func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 	w.pass()
 	w.wantCalls("the cache does not have it any more", "e")
 }
+
+// The informer removes an object from the cache before it tells of the deletion, so a pass may deliver the last change
+// of an object without knowing its end: what is to be written then is for nobody.
+func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
+	watch := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
+		_ context.Context, c *handlers.Call,
+	) error {
+		return c.Writes.Remember(func(body map[string]any) error { body["spec"] = "seen"; return nil })
+	}}
+	w := newWorld(t, watch)
+	cached := w.controller.cached(request.NamespacedName)
+	w.controller.Seen("MODIFIED", cached)
+	if err := w.cache.Delete(cached); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	w.wantCalls("the event has happened", "e")
+	if w.writes > 0 {
+		t.Errorf("%d writes to an object that is gone", w.writes)
+	}
+}

@@ -201,13 +201,25 @@ func TestOwnersThatGo(t *testing.T) {
 	}{
 		"Stays": {"its children are looked after", func(*family) {}, []string{"p"}},
 		"Gone":  {"there is nobody to own them", func(f *family) { f.server.Discard(stored, "a", "p") }, nil},
+		"Replaced": {
+			"the children of the next one are looked after when it is handled", func(f *family) {
+				f.server.Discard(stored, "a", "p")
+				f.create("a", "p")
+			}, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
 			synctest.Test(t, func(t *testing.T) {
 				f := newFamily(t)
 				f.tends(succeeding, handlers.Policy{})
+				first := true
 				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+					if !first { // nobody looks after the children of the next one yet
+						time.Sleep(time.Hour)
+						return nil
+					}
+					first = false
 					c.does(f)
 					time.Sleep(time.Second)
 					return nil

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -74,7 +75,12 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	}
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)
-		if !left || err != nil || result.RequeueAfter <= 0 {
+		if err != nil {
+			logging.OfObject(c.log, request.NamespacedName, c.known(request.NamespacedName)).Error(
+				err, "Failed to write in a pause what handlers did to the object; they may be called for it again",
+			)
+		}
+		if !left || result.RequeueAfter <= 0 {
 			return
 		}
 		select {

@@ -70,6 +70,42 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 	})
 }
 
+// A mistake of the framework ends the attempts to write in a pause, and is told, as nobody tries again before its end.
+func TestPanicsInAPauseAreTold(t *testing.T) {
+	w := newWorld(t, creating("c"))
+	w.controller.turn.Gate = closed{}
+	w.controller.store = moving{w.cache, func() { panic("a mistake of the framework") }, nothing}
+	w.controller.insist(t.Context(), request)
+	if len(w.logged) != 1 || !strings.Contains(w.logged[0], "a mistake of the framework") ||
+		!strings.Contains(w.logged[0], `"name"="a"`) {
+		t.Errorf("want one line, with the object: %q", w.logged)
+	}
+}
+
+// closed is the gate of an operator that pauses.
+type closed struct{}
+
+func (closed) Open() bool  { return false }
+func (closed) Enter() bool { return false }
+func (closed) Leave()      {}
+
+// A controller that fails ends what runs in the background, though its context goes on: it is tried again.
+func TestBackgroundOfAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ended := make(chan struct{})
+		go func() {
+			w.controller.beginBackground(t.Context())()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Hour):
+			t.Error("the controller waits for the end of its context")
+		}
+	})
+}
+
 // Handlers are held back until indices are complete; an exit meanwhile waits for nobody.
 func TestExitBeforeHandlersMayBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,69 @@
+package background_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// wantCensus compares who is counted for what he does now.
+func (w *world) wantCensus(when string, want map[background.Census]int) {
+	w.t.Helper()
+	synctest.Wait()
+	if d := cmp.Diff(want, w.Census()); d != "" {
+		w.t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
+
+// Each handler is counted once, for what it does now: who is called for an object that has gone is not, and who was
+// told to stop is stopping, be it called or not, until it has ended.
+func TestCensus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		stubborn := make(chan struct{})
+		own := []*handlers.Handler{
+			spawning(&w, handlers.Background{Daemon: true, CancelTimeout: time.Minute},
+				func(context.Context, *handlers.Call) error { <-stubborn; return nil }),
+			spawning(&w, handlers.Background{Interval: time.Hour}, succeed),
+			spawning(&w, handlers.Background{
+				Daemon: true, InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil },
+			}, succeed),
+		}
+		for i, id := range []string{"stubborn", "tick", "late"} {
+			own[i].ID = id
+		}
+		w = newWorld(t, own...)
+		w.wantCensus("nothing was seen", map[background.Census]int{})
+		w.attend()
+		w.wantCensus("at work", map[background.Census]int{
+			{Handler: "stubborn", Daemon: true, Doing: background.Calling}: 1,
+			{Handler: "tick", Doing: background.Resting}:                   1,
+			{Handler: "late", Daemon: true, Doing: background.Resting}:     1,
+		})
+		w.mu.Lock()
+		w.body = nil
+		w.mu.Unlock()
+		time.Sleep(time.Hour)
+		w.wantCensus("the object has gone", map[background.Census]int{
+			{Handler: "stubborn", Daemon: true, Doing: background.Calling}: 1,
+			{Handler: "tick", Doing: background.Resting}:                   1,
+			{Handler: "late", Daemon: true, Doing: background.Resting}:     1,
+		})
+		w.Forget("u")
+		w.wantCensus("that was told", map[background.Census]int{
+			{Handler: "stubborn", Daemon: true, Doing: background.Stopping}: 1,
+		})
+		time.Sleep(time.Hour)
+		w.wantCensus("nobody waits for it any more", map[background.Census]int{
+			{Handler: "stubborn", Daemon: true, Doing: background.Stopping}: 1,
+		})
+		close(stubborn)
+		w.wantCensus("it has ended", map[background.Census]int{})
+	})
+}
