@@ -76,9 +76,8 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)
 		if err != nil {
-			logging.OfObject(c.log, request.NamespacedName, c.known(request.NamespacedName)).Error(
-				err, "Failed to write in a pause what handlers did to the object; they may be called for it again",
-			)
+			log := logging.OfObject(c.log, request.NamespacedName, c.known(request.NamespacedName))
+			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again")
 		}
 		if !left || result.RequeueAfter <= 0 {
 			return

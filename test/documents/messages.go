@@ -130,9 +130,10 @@ func isLogger(of ast.Expr) bool {
 	case *ast.CallExpr:
 		name = called(of)
 	}
-	return slices.Contains(
-		[]string{"log", "Log", "logger", "Logger", "FromContext", "V", "WithValues", "WithName", "GetLogger"}, name,
-	)
+	return slices.Contains([]string{
+		"log", "Log", "logger", "Logger", "FromContext", "V", "WithValues", "WithName", "GetLogger",
+		"OfKind", "OfObject", "OfKindAndObject", "OfIncarnation",
+	}, name)
 }
 
 func called(call *ast.CallExpr) string {
