@@ -1,0 +1,80 @@
+package reconcilers_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+// A kind that goes is not waited for any more, even while it is not known yet what other selectors mean; if it comes
+// back meanwhile, it is waited for as any other.
+func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, began := memapi.New(), time.Now()
+		things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true}
+		server.Install(things)
+		server.Install(memapi.Resource{Group: "y.io", Version: "v1", Kind: "Other", Plural: "others", Namespaced: true})
+		listable := began.Add(3 * time.Hour)
+		way := dark{
+			server: disturbing(server, func(_ context.Context, r memapi.Request) int {
+				if r.Resource.Plural == "things" && time.Now().Before(listable) {
+					return 500
+				}
+				return 0
+			}),
+			paths: func(path string) bool { return strings.Contains(path, "y.io") }, until: began.Add(2 * time.Hour),
+		}
+		var reminder atomic.Value
+		log := funcr.New(func(_, line string) {
+			if strings.Contains(line, "Handlers wait until") {
+				reminder.Store(line)
+			}
+		}, funcr.Options{})
+		var filled atomic.Int64
+		gate := &reconcilers.Gate{}
+		gate.Set(true)
+		_, ofThings := byName()
+		_, ofOthers := byName()
+		defer operateLogged(t, way, log, reconcilers.Options{
+			Gate: gate, EveryReplica: true, Filled: func() { filled.Add(1) },
+		}, to(t, "things.v1.x.io", ofThings), to(t, "others.v1.y.io", ofOthers))()
+		want := func(at time.Duration, when string, waits bool, fills int64) {
+			t.Helper()
+			time.Sleep(time.Until(began.Add(at)))
+			line, _ := reminder.Load().(string)
+			if strings.Contains(line, "things") != waits || filled.Load() != fills {
+				t.Errorf("%s: %d times filled, the last reminder is %q", when, filled.Load(), line)
+			}
+		}
+		want(2*time.Minute, "one kind cannot be listed", true, 0)
+		server.Remove("x.io", "things")
+		want(time.Hour, "it has gone", false, 0)
+		server.Install(things)
+		want(150*time.Minute, "it is back, and all kinds are known", true, 0)
+		want(4*time.Hour, "it can be listed", true, 1)
+	})
+}
+
+// A process without anything to be indexed has nothing to wait for, nor to look at.
+func TestReplicaWithNothingToIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, filled := time.Now(), make(chan time.Duration, 1)
+		gate := &reconcilers.Gate{}
+		gate.Set(true)
+		defer operateAll(t, memapi.New(), reconcilers.Options{
+			Gate: gate, EveryReplica: true, Filled: func() { filled <- time.Since(began) },
+		}, to(t, "configmaps", counting("h", "", &atomic.Int64{})))()
+		time.Sleep(time.Minute)
+		if len(filled) != 1 || <-filled > 0 {
+			t.Error("it has waited")
+		}
+	})
+}
