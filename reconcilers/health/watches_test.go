@@ -159,14 +159,18 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		silent("a watch is granted", minute, true)
-		go func() { _, _ = io.WriteString(out, "x"); _ = out.Close() }()
-		if _, err := io.ReadAll(response.Body); err != nil {
+		go func() { _, _ = io.WriteString(out, "x") }()
+		if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil {
 			t.Error(err)
 		}
 		silent("it has told something", 0, true)
-		_ = response.Body.Close()
 		time.Sleep(minute)
-		silent("it has ended", minute, true)
+		_ = out.Close()
+		if rest, err := io.ReadAll(response.Body); len(rest) > 0 || err != nil {
+			t.Errorf("the rest is %q, error %v", rest, err)
+		}
+		_ = response.Body.Close()
+		silent("it has ended, which tells nothing", minute, true)
 		s.Refuse()
 		silent("it is not served", 0, false)
 		s.Begin()
