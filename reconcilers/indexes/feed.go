@@ -56,10 +56,10 @@ func (x *Indexer) BeginAlone(
 	for ctx.Err() == nil {
 		other := x.latest.Load() // without the lock: that is held as long as an index function runs
 		if other == nil {
-			if f := x.beginFirst(own, backoff, log); f != nil {
+			var f *Feed
+			if f, other = x.beginFirst(own, backoff, log); f != nil {
 				return f
 			}
-			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -77,14 +77,14 @@ func (x *Indexer) BeginAlone(
 	return nil
 }
 
-// beginFirst gives nil if there is another feed.
-func (x *Indexer) beginFirst(own []*adapters.Handler, backoff time.Duration, log logr.Logger) *Feed {
+// beginFirst begins a feed, or gives the one that has begun meanwhile.
+func (x *Indexer) beginFirst(own []*adapters.Handler, backoff time.Duration, log logr.Logger) (f, other *Feed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.feeds) > 0 {
-		return nil
+	if other = x.latest.Load(); other != nil {
+		return nil, other
 	}
-	return x.begin(own, backoff, log)
+	return x.begin(own, backoff, log), nil
 }
 
 // Over is closed when the feed does not count any more: it has ended, or a later one has listed all.
