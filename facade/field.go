@@ -27,28 +27,36 @@ func InField(path string) FilterOption {
 // [Absent], a function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in
 // JSON: int64, float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
 func Value(pattern any) FilterOption {
-	return patternOption[FilterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern) { h.Value = p })
+	return patternOption[FilterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
+		h.Value, h.Words.Value = p, text
+	})
 }
 
 // OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
 // [Value]. Kopf: old=.
 func OldValue(pattern any) UpdateOption {
 	return patternOption[UpdateOption](
-		"OldValue", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.From = p },
+		"OldValue", pattern,
+		func(h *handlers.Handler, p handlers.Pattern, text string) { h.From, h.Words.From = p, text },
 	)
 }
 
 // NewValue demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
 func NewValue(pattern any) UpdateOption {
-	return patternOption[UpdateOption]("NewValue", pattern, func(h *handlers.Handler, p handlers.Pattern) { h.To = p })
+	return patternOption[UpdateOption](
+		"NewValue", pattern,
+		func(h *handlers.Handler, p handlers.Pattern, text string) { h.To, h.Words.To = p, text },
+	)
 }
 
 // patternOption demands something of the value of the handler's field.
-func patternOption[O Option](name string, pattern any, set func(*handlers.Handler, handlers.Pattern)) O {
+func patternOption[O Option](
+	name string, pattern any, set func(h *handlers.Handler, p handlers.Pattern, text string),
+) O {
 	matches, equals, err := patternOf(pattern)
 	return inFamily[O](option{
 		name: name, err: named(name, err), given: pattern, equals: equals,
-		set: func(h *handlers.Handler) { set(h, matches) },
+		set: func(h *handlers.Handler) { set(h, matches, patternText(pattern, equals)) },
 	})
 }
 

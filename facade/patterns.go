@@ -1,8 +1,10 @@
 package facade
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -66,6 +68,24 @@ func (p Presence) pattern() (handlers.Pattern, error) {
 	default:
 		return nil, fmt.Errorf("kopf.Presence(%d) is no pattern: give kopf.Present or kopf.Absent", int(p))
 	}
+}
+
+// patternText is a pattern as people have written it, or how it is called; equals is its JSON form, if it has one.
+func patternText(pattern, equals any) string {
+	switch pattern {
+	case Present:
+		return "kopf.Present"
+	case Absent:
+		return "kopf.Absent"
+	}
+	if reflect.ValueOf(pattern).Kind() == reflect.Func {
+		return "a function"
+	}
+	text, err := json.Marshal(equals)
+	if err != nil {
+		return fmt.Sprintf("%T", pattern) // patternOf has told of it
+	}
+	return string(text)
 }
 
 // textPatternOf is patternOf for labels and annotations, which are strings.
@@ -149,7 +169,11 @@ func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) Ch
 		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
-	return s.narrowed(handlers.Metadata(name, key, matches))
+	words := requirements.Criterion{
+		Text: fmt.Sprintf("%s(%q, %s)", method, key, patternText(pattern, pattern)),
+		Path: diff.Path{"metadata", name, key},
+	}
+	return s.narrowed(words, handlers.Metadata(name, key, matches))
 }
 
 // requirementOf is a pattern of a label as a selector can say it; nil if it cannot, or if it is a mistake.

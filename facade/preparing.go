@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -36,7 +37,8 @@ func registerField[T client.Object](
 	for _, reason := range reasons {
 		h := handlers.Handler{
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
-			Redacted: all.Redacted, Location: all.Location, Call: s.call(fn.call),
+			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, Location: all.Location,
+			Call: s.call(fn.call),
 			// All closures of one function literal have the same pointer, though they are different functions. The
 			// difference is nowhere to be seen: only handlers of one id are compared, and they share one record, so one
 			// of them is called.
@@ -72,6 +74,7 @@ func prepare[T client.Object](
 ) ([]option, bool) {
 	id := h.ID
 	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, location()
+	h.Words.Filters = s.words
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
 	given := h.Field

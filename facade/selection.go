@@ -35,7 +35,8 @@ type ChangeSelection[T client.Object] struct {
 	kind    *kind
 	codec   *codec.Codec[T]
 	filters []handlers.Filter
-	labels  []labels.Requirement // of the filters, what a selector can say
+	words   []requirements.Criterion // of the filters, one for each
+	labels  []labels.Requirement     // of the filters, what a selector can say
 
 	requires []requirements.Requirement // of the filters, what else can be said
 	redacted []diff.Path
@@ -90,14 +91,14 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 
 // MatchingLabels is [Selection.MatchingLabels].
 func (s ChangeSelection[T]) MatchingLabels(selector string) ChangeSelection[T] {
-	s, requirements := s.bySelector("MatchingLabels", selector, handlers.Labels)
-	s.labels = append(slices.Clip(s.labels), requirements...)
-	return s.requiring("labels", slices.DeleteFunc(slices.Clone(requirements), saidByObjectSelector))
+	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
+	s.labels = append(slices.Clip(s.labels), demanded...)
+	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
 }
 
 // MatchingAnnotations is [Selection.MatchingAnnotations].
 func (s ChangeSelection[T]) MatchingAnnotations(selector string) ChangeSelection[T] {
-	s, requirements := s.bySelector("MatchingAnnotations", selector, handlers.Annotations)
+	s, requirements := s.bySelector("MatchingAnnotations", "annotations", selector, handlers.Annotations)
 	return s.requiring("annotations", requirements)
 }
 
@@ -116,7 +117,7 @@ func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) Chan
 }
 
 func (s ChangeSelection[T]) bySelector(
-	method, text string, filter func(labels.Selector) handlers.Filter,
+	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (ChangeSelection[T], labels.Requirements) {
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -125,8 +126,9 @@ func (s ChangeSelection[T]) bySelector(
 		))
 		return s, nil
 	}
-	requirements, _ := selector.Requirements()
-	return s.narrowed(filter(selector)), requirements
+	demanded, _ := selector.Requirements()
+	words := requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
+	return s.narrowed(words, filter(selector)), demanded
 }
 
 // selector is what the filters demand of the labels, as far as a selector can say it; nil is nothing.
@@ -143,7 +145,7 @@ func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) boo
 		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
 		return s
 	}
-	return s.narrowed(func(ctx context.Context, c *cause.Cause) (bool, error) {
+	return s.narrowed(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
 		object, err := s.codec.DecodeForFilter(c)
 		if err != nil {
 			return false, err
@@ -160,17 +162,18 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		s.kind.addError(errors.New("WhenChange: the function is nil: without a condition, leave WhenChange out"))
 		return s
 	}
-	return s.narrowed(func(ctx context.Context, what *cause.Cause) (bool, error) {
+	filter := func(ctx context.Context, what *cause.Cause) (bool, error) {
 		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body}, nil)
 		if err != nil {
 			return false, err
 		}
 		return matches(ctx, c), c.end(nil)
-	})
+	}
+	return s.narrowed(requirements.Criterion{Text: "WhenChange"}, filter)
 }
 
 // narrowed clips before it appends: two selections derived from one must not write into the same array.
-func (s ChangeSelection[T]) narrowed(filter handlers.Filter) ChangeSelection[T] {
-	s.filters = append(slices.Clip(s.filters), filter)
+func (s ChangeSelection[T]) narrowed(words requirements.Criterion, filter handlers.Filter) ChangeSelection[T] {
+	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
 	return s
 }

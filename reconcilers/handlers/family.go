@@ -39,3 +39,40 @@ func (h *Handler) EssenceField() diff.Path {
 	}
 	return nil
 }
+
+// Follows tells whether the handler is called for what happens to objects of its kind: not those that are only asked,
+// those of requests for admission, and those of activities.
+func (h *Handler) Follows() bool {
+	switch h.Family {
+	case Owning, Reporting, Admitting, Acting:
+		return false
+	}
+	return true
+}
+
+// On is what the handler is called for, in a word of its registration.
+func (h *Handler) On() string {
+	switch h.Family {
+	case Watching:
+		return "event"
+	case Tending:
+		return "child"
+	case Indexing:
+		return "index"
+	case Spawning:
+		if h.Background != nil && h.Background.Daemon {
+			return "daemon"
+		}
+		return "timer"
+	}
+	switch {
+	case h.Root != "":
+		return "sub-handler"
+	case h.Initial:
+		return "resume"
+	case h.Reason == "":
+		return "field"
+	default:
+		return string(h.Reason)
+	}
+}

@@ -139,6 +139,8 @@ type Handler struct {
 	Often    bool
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
+	// Words say what the filters and the patterns of the field demand.
+	Words requirements.Words
 	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;
 	// AfterFinished are those that must be finished, in spite of failures.
 	After, AfterFinished []string
