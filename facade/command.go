@@ -95,6 +95,7 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 	}
 	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()
+	c.op.inspectAt(given.Inspection)
 	return c.op.around(ctx, serve, limit.Begin)
 }
 
@@ -112,7 +113,7 @@ func (op *Operator) around(ctx context.Context, serve func() error, returned fun
 // SetupWithManager adds the operator to the manager of the command line.
 func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
 	c.op.defaultNamespace = defaultNamespace
-	return c.op.setUp(m, true)
+	return errors.Join(c.op.setUp(m, true), c.op.addInspection(m))
 }
 
 // exitLimit is how long the exit may take by the settings as they are by now: a startup may have changed them.

@@ -115,7 +115,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		c := cause.Detect(
 			cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)},
 		)
-		found, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler, plan[1].Handler), c)
+		found, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler, plan[1].Handler), c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 		"spec.size":   {Old: spec(1, 1), New: spec(2, 1)},
 		"spec.weight": {Old: spec(1, 1), New: spec(1, 2)},
 	} {
-		selected, err := adapters.Select(t.Context(), reconcilersOf(sub), cause.Detect(o))
+		selected, err := adapters.Select(t.Context(), reconcilersOf(sub), cause.Detect(o), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
@@ -16,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -26,7 +28,10 @@ type Operator struct {
 	name     string
 	location string   // of New
 	given    Settings // as the user has them
-	settings settings // as of the last plan
+
+	journal    *journal.Journal // nil if nobody can ask
+	inspection commandline.Inspection
+	settings   settings // as of the last plan
 
 	changing *Settings // what handlers of the startup change
 	probing  *activities.Probing

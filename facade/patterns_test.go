@@ -36,7 +36,7 @@ func TestPatternsOfValues(t *testing.T) {
 			if tc.old != nil {
 				o.Old = map[string]any{"spec": tc.old}
 			}
-			selected, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler), cause.Detect(o))
+			selected, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler), cause.Detect(o), nil)
 			if err != nil || len(selected) == 1 != tc.want {
 				t.Errorf("%s: got %d handlers, error %v", tc.reason, len(selected), err)
 			}

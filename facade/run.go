@@ -11,6 +11,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
@@ -42,6 +43,10 @@ type RunSettings struct {
 	// tell what handlers work with, and a profile costs CPU: choose an address that only people you trust can reach.
 	// Default: they are not served.
 	PprofBindAddress string
+	// ExplainBindAddress tells why handlers were called, or not, such as "localhost:8082": see docs/explain.md. It has
+	// names and what handlers demand of objects, though no value that is redacted: choose an address that only people
+	// you trust can reach. Default: it is not served.
+	ExplainBindAddress string
 	// Liveness is a URL where the results of the probes are served, such as http://0.0.0.0:8080/healthz. Default: they
 	// are not served. Kopf: liveness_endpoint.
 	Liveness string
@@ -88,6 +93,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		}
 		options.Liveness = &endpoint
 	}
+	op.inspectAt(commandline.Inspection{Address: given.ExplainBindAddress})
 	return op.around(ctx, func() error {
 		now, err := program.Settings()
 		if err != nil {

@@ -72,6 +72,7 @@ type Settings struct {
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
 	Tracing     TracingSettings
+	Journal     JournalSettings
 }
 
 // AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
@@ -128,6 +129,8 @@ func (s *Settings) resolveNumbers() (problems []error) {
 		{"Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0},
 		{"Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond},
 		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, background.DefaultTicks},
+		{"Journal.Objects", &s.Journal.Objects, journal.DefaultObjects},
+		{"Journal.Entries", &s.Journal.Entries, journal.DefaultEntries},
 	} {
 		switch {
 		case *n.value < 0 && n.fallback == 0:

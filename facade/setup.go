@@ -187,7 +187,8 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	kept, limits := s.values.Persistence, s.values.Background
 	return reconcilers.Options{
 		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
-		Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
+		Journal: op.journal,
+		Prefix:  kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
 		KopfTexts: kept.KopfFormats,
 		Workers:   s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,

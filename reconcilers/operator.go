@@ -38,6 +38,7 @@ type operator struct {
 	scopes       *scopes
 	indexing     *indexing // nil if the indices are filled by the controllers alone
 
+	running   atomic.Bool // the controllers are
 	filling   sync.Once
 	beginning chan struct{} // full while somebody begins
 	beginner  *operator     // what begun gives
@@ -74,6 +75,9 @@ func (o *operator) Start(ctx context.Context) error {
 	defer own.claim.end()
 	own.metrics.Show(own.states)
 	defer own.metrics.End()
+	own.options.Journal.Watch(own)
+	own.running.Store(true)
+	defer own.running.Store(false)
 	own.run(ctx)
 	return own.end(ctx)
 }

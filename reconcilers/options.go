@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -172,6 +173,8 @@ type Options struct {
 	Health *health.Health
 	// Metrics is where the metrics are registered; nil measures nothing.
 	Metrics prometheus.Registerer
+	// Journal remembers what is decided; nil is none.
+	Journal *journal.Journal
 }
 
 // settings are those of the controllers, with the defaults filled in.

@@ -89,13 +89,14 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
+	o.Journal.Watch(own)
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
-		Metrics: measured,
-		Writer:  patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
-		Events:  o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
+		Metrics: measured, Journal: o.Journal,
+		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
+		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}
 	if o.Gate != nil {

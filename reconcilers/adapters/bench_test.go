@@ -36,10 +36,10 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 	made := made(all...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := adapters.InterestIn(b.Context(), made, c); err != nil {
+		if _, err := adapters.InterestIn(b.Context(), made, c, nil); err != nil {
 			b.Fatal(err)
 		}
-		if selected, err := adapters.Select(b.Context(), made, c); err != nil || len(selected) != 5 {
+		if selected, err := adapters.Select(b.Context(), made, c, nil); err != nil || len(selected) != 5 {
 			b.Fatalf("got %d handlers, error %v", len(selected), err)
 		}
 	}

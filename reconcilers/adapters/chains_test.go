@@ -171,7 +171,7 @@ func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 				want = append(want, h.ID)
 			}
 		}
-		selected, err := adapters.Select(t.Context(), made(list...), c)
+		selected, err := adapters.Select(t.Context(), made(list...), c, nil)
 		if d := cmp.Diff(want, ids(selected)); d != "" || err != nil {
 			t.Errorf("facts %06b, reason %s: error %v, -want, +got:\n%s", facts, c.Reason, err, d)
 		}

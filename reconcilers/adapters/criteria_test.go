@@ -73,7 +73,7 @@ func TestFieldCriteria(t *testing.T) {
 			if err != nil || present != tc.present {
 				t.Errorf("%s: present is %v, error %v", tc.reason, present, err)
 			}
-			selected, err := adapters.Select(t.Context(), made(h), c)
+			selected, err := adapters.Select(t.Context(), made(h), c, nil)
 			if err != nil || (len(selected) > 0) != tc.changed {
 				t.Errorf("%s: changed is %v, error %v", tc.reason, len(selected) > 0, err)
 			}
@@ -87,7 +87,7 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
 		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
 	}
-	matching, err := adapters.Matching(t.Context(), made(all...), &cause.Cause{Body: object{}})
+	matching, err := adapters.Matching(t.Context(), made(all...), &cause.Cause{Body: object{}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,8 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 	go func() {
 		defer close(ended)
 		defer a.End()
+		began := a.Now()
+		defer func() { a.Took = a.Now().Sub(began) }()
 		returned := false
 		defer func() {
 			if !returned {

@@ -71,7 +71,7 @@ func TestInterestIn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updated())
+			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updated(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

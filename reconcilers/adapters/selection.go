@@ -21,23 +21,29 @@ type Interest struct {
 	Finalizer bool
 }
 
+// told is told what the chains of handlers have said to the question whether their functions would be called. Nil is
+// nobody.
+type told func(h *handlers.Handler, stop execution.Stop)
+
 // questions are used again: there are some for each event of each object.
 var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 
 // Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
 // same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
 // only inform, too: callers of handlers ask [cause.Reason.Handled] first. An error is that of a filter.
-func Select(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
-	return choose(ctx, all, c, true)
+func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell told) ([]*Handler, error) {
+	return choose(ctx, all, c, true, tell)
 }
 
 // Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
 // changes, and of no reasons. The same function under the same id is taken once, at its first place.
-func Matching(ctx context.Context, all []*Handler, c *cause.Cause) ([]*Handler, error) {
-	return choose(ctx, all, c, false)
+func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell told) ([]*Handler, error) {
+	return choose(ctx, all, c, false, tell)
 }
 
-func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) (chosen []*Handler, err error) {
+func choose(
+	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell told,
+) (chosen []*Handler, err error) {
 	question := about(c)
 	defer answered(question)
 	for _, h := range all {
@@ -51,6 +57,9 @@ func choose(ctx context.Context, all []*Handler, c *cause.Cause, changing bool) 
 		if ok {
 			chosen = append(chosen, h)
 		}
+		if tell != nil {
+			tell(h.Description, question.Stopped)
+		}
 	}
 	return chosen, nil
 }
@@ -60,24 +69,37 @@ func (h *Handler) isAmong(chosen []*Handler) bool {
 }
 
 // Matches asks one handler for its Selection.
-func (h *Handler) Matches(ctx context.Context, c *cause.Cause) (bool, error) {
+func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell told) (bool, error) {
 	question := about(c)
 	defer answered(question)
-	return h.Ask(ctx, question, execution.Selection)
+	return h.answer(ctx, question, execution.Selection, tell)
 }
 
 // IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
-func (h *Handler) IsDue(ctx context.Context, account execution.Account, now func() time.Time) (bool, error) {
+func (h *Handler) IsDue(
+	ctx context.Context, account execution.Account, now func() time.Time, tell told,
+) (bool, error) {
 	question := about(nil)
 	defer answered(question)
 	question.Selected, question.Account, question.Now = true, account, now
-	return h.Ask(ctx, question, execution.Due)
+	return h.answer(ctx, question, execution.Due, tell)
+}
+
+// answer is Ask, and tells what was said.
+func (h *Handler) answer(
+	ctx context.Context, a *execution.Attempt, question execution.Question, tell told,
+) (bool, error) {
+	ok, err := h.Ask(ctx, a, question)
+	if tell != nil && err == nil {
+		tell(h.Description, a.Stopped)
+	}
+	return ok, err
 }
 
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
 // one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
-// is asked twice.
-func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, error) {
+// is asked twice. It tells of those that do not want it.
+func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell told) (Interest, error) {
 	var found Interest
 	question := about(c)
 	defer answered(question)
@@ -92,11 +114,13 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 		if holds {
 			return Interest{Changing: true, Finalizer: true}, nil
 		}
-		if found.Changing || question.Stopped.Why != execution.NotHeld {
-			continue // nothing more is to be known, or its filters have said no
+		if !found.Changing && question.Stopped.Why == execution.NotHeld { // its filters have not said no
+			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil {
+				return Interest{}, err
+			}
 		}
-		if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil {
-			return Interest{}, err
+		if tell != nil && !found.Changing { // otherwise, nothing more is to be known
+			tell(h.Description, question.Stopped)
 		}
 	}
 	return found, nil
@@ -105,11 +129,11 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause) (Interest, 
 // Holds tells whether an object that is there already, or is about to be, must be held on its deletion for any of the
 // handlers that was never called for it. An error is that of a filter.
 func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
-	found, err := InterestIn(ctx, all.Changing, c)
+	found, err := InterestIn(ctx, all.Changing, c, nil)
 	if err != nil || found.Finalizer {
 		return found.Finalizer, err
 	}
-	matching, err := Matching(ctx, all.Spawning, c)
+	matching, err := Matching(ctx, all.Spawning, c, nil)
 	return len(matching) > 0, err
 }
 

@@ -92,8 +92,8 @@ func TestFiltersThatFail(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			all := []*handlers.Handler{{ID: "other", Filters: []handlers.Filter{verdict(false)}}, &tc.handler}
-			interest, one := adapters.InterestIn(t.Context(), made(all...), updated())
-			selected, other := adapters.Select(t.Context(), made(all...), updated())
+			interest, one := adapters.InterestIn(t.Context(), made(all...), updated(), nil)
+			selected, other := adapters.Select(t.Context(), made(all...), updated(), nil)
 			for _, err := range []error{one, other} {
 				if tc.changeOnly && err == one { //nolint:errorlint // it is this one or that
 					continue
@@ -221,7 +221,7 @@ func TestSelect(t *testing.T) {
 			if tc.cause == nil {
 				tc.cause = updated()
 			}
-			selected, err := adapters.Select(t.Context(), made(tc.all...), tc.cause)
+			selected, err := adapters.Select(t.Context(), made(tc.all...), tc.cause, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

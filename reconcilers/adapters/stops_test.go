@@ -181,7 +181,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 		&handlers.Handler{ID: "last", Reason: cause.Delete, Filters: counting("last", true), Call: call},
 	)
 	c := updated()
-	selected, err := adapters.Select(t.Context(), all, c)
+	selected, err := adapters.Select(t.Context(), all, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 		t.Errorf("selection and call: -want, +got:\n%s", d)
 	}
 	clear(asked)
-	if _, err := adapters.InterestIn(t.Context(), all[1:], c); err != nil {
+	if _, err := adapters.InterestIn(t.Context(), all[1:], c, nil); err != nil {
 		t.Fatal(err)
 	}
 	want = map[string]int{"out": 1, "in": 1, "not held": 1, "held": 1}

@@ -87,7 +87,7 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 	if len(changes) == 0 {
 		return got, nil
 	}
-	interest, err := adapters.InterestIn(t.Context(), made(changes...), c)
+	interest, err := adapters.InterestIn(t.Context(), made(changes...), c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 		"prematch": interest.Changing, "handlers": nil,
 	}
 	if c.Reason.Handled() {
-		selected, err := adapters.Select(t.Context(), made(changes...), c)
+		selected, err := adapters.Select(t.Context(), made(changes...), c, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	}
 	switch h.Family {
 	case handlers.Changing:
-		chosen, err := adapters.Select(t.Context(), made(h), c)
+		chosen, err := adapters.Select(t.Context(), made(h), c, nil)
 		return prematch, match, len(chosen) == 1, err
 	case handlers.Admitting:
 		asked := review(input.Mapping("cause"))
@@ -127,18 +127,18 @@ func selection(
 	t.Helper()
 	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
-		matching, err := adapters.Matching(t.Context(), of(family, all), c)
+		matching, err := adapters.Matching(t.Context(), of(family, all), c, nil)
 		got := map[string]any{"handlers": ids(matching)}
 		if family == handlers.Spawning {
 			got["requires_finalizer"] = len(matching) > 0
 		}
 		return got, err
 	}
-	selected, err := adapters.Select(t.Context(), made(all...), c)
+	selected, err := adapters.Select(t.Context(), made(all...), c, nil)
 	if err != nil {
 		return nil, err
 	}
-	interest, err := adapters.InterestIn(t.Context(), made(all...), c)
+	interest, err := adapters.InterestIn(t.Context(), made(all...), c, nil)
 	if err != nil {
 		return nil, err
 	}

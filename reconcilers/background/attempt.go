@@ -35,6 +35,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 	a.Call.Resource = settings.Resource
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
 	t.handler.Run(ctx, a)
+	settings.Journal.Object(t.object.key, t.object.uid).Attempt(a)
 	t.object.mu.Lock()
 	t.calling = false
 	t.object.mu.Unlock()
@@ -102,6 +103,7 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	result, err := settings.Writer.ApplyRetrying(
 		ctx, patching.Target{Body: body, StatusSubresource: settings.StatusSubresource}, patch, nil,
 	)
+	settings.Journal.Of(body).Wrote(t.id(), patch, body, result, err)
 	if err == nil {
 		a.Written(len(remembered))
 		err = result.StatusRefused

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -63,6 +64,8 @@ type Settings struct {
 	StatusSubresource bool
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Journal is told what is decided; nil is not.
+	Journal *journal.Kind
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Polling is the interval of log lines about handlers that do not stop; zero is DefaultPolling.

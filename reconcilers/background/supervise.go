@@ -25,7 +25,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 		holds, busy = s.superviseDeletion(ctx, settings.Handlers, c)
 		return holds, busy, nil
 	}
-	matching, err := adapters.Matching(ctx, settings.Handlers, c)
+	matching, err := settings.matching(ctx, c)
 	if err != nil {
 		return false, false, err
 	}
@@ -43,6 +43,13 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	return holds, false, nil
 }
 
+// matching are the handlers that match the object. The journal is told which ones do not.
+func (s *Settings) matching(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
+	look := s.Journal.Of(c.Body).LookForBackground(c)
+	defer look.Note()
+	return adapters.Matching(ctx, s.Handlers, c, look.Teller())
+}
+
 // superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold
 // such an object.
 func (s *Supervisor) superviseDeletion(
@@ -54,7 +61,7 @@ func (s *Supervisor) superviseDeletion(
 		busy = o.anyRunning()
 	}
 	holds = busy || slices.ContainsFunc(own, func(h *adapters.Handler) bool {
-		matches, err := h.Matches(ctx, c)
+		matches, err := h.Matches(ctx, c, nil)
 		if err != nil {
 			logf.FromContext(ctx).Error(
 				err, "Filter of a background handler failed; not blocking the deletion of the object for it",

@@ -38,7 +38,7 @@ type Acceptance interface {
 // tells says whether the object of the cause is to tell of its handlers.
 func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
-		if matches, err := reporter.Matches(ctx, c); matches || err != nil {
+		if matches, err := reporter.Matches(ctx, c, nil); matches || err != nil {
 			return matches, filterError(err)
 		}
 	}

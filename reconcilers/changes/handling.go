@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -87,6 +88,8 @@ type Handling struct {
 	StatusSubresource bool
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Journal is told what is decided; nil is not.
+	Journal *journal.Kind
 	// Background runs daemons and timers; nil if there are none.
 	Background Background
 	// Dependents are what must be released before the finalizer is removed; nil if there are none.

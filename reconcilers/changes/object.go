@@ -81,6 +81,7 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	}
 	target := patching.Target{Body: seen, StatusSubresource: o.handling.StatusSubresource}
 	result, err := o.handling.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	o.handling.Journal.Of(seen).Wrote("", patch, seen, result, err)
 	o.memory.uncertain = uncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil

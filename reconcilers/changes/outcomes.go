@@ -206,7 +206,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.Handler, error) {
-	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause)
+	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.Teller())
 	if err != nil {
 		return nil, filterError(err)
 	}
@@ -230,7 +230,7 @@ func (p *pass) restoreProgress(
 	}
 	p.outcomes = restored
 	if state.Superseding() {
-		restored.purging = supersede(ctx, state, seen.cause.Reason)
+		restored.purging = p.supersede(ctx, state, seen.cause.Reason)
 	}
 	for _, handler := range selected {
 		if h := state.Handler(handler.Description.ID); h.Awaits() {
@@ -249,13 +249,14 @@ func (p *pass) restoreProgress(
 
 // supersede moves the handlers that both causes have to the new one; the rest of the former cause is dropped. It tells
 // whether there is such a rest.
-func supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
+func (p *pass) supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
 	present, extras := state.Counts()
 	log := logf.FromContext(ctx)
 	for former, counts := range extras {
 		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
+		p.look.Dropped(storage.Excerpt(former) + ", which this supersedes")
 	}
 	return state.Repurpose(string(reason))
 }

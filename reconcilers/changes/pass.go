@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -25,9 +26,10 @@ type pass struct {
 	handling *Handling
 	memory   *Memory
 	object   object
-	outcomes *outcomes    // of the cause whose handlers are called or written; nil before
-	closed   cause.Reason // of a change that a former pass could not write the end of
-	exiting  bool         // the operator is exiting, or paused: nothing is begun any more
+	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
+	closed   cause.Reason   // of a change that a former pass could not write the end of
+	exiting  bool           // the operator is exiting, or paused: nothing is begun any more
+	look     *journal.Draft // of this round; nil if nobody is told
 }
 
 // verdict is what a step says about those after it.
@@ -52,6 +54,7 @@ func (m *Memory) Unwritten() bool { return m.unwritten != nil }
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
 func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
+	defer func() { p.look.Note() }()
 	for range rounds {
 		verdict, err := p.containedRound(ctx)
 		if err != nil || verdict != startOver || p.object.gone {
@@ -82,6 +85,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	p.look = p.noted().Look(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return stop, err
@@ -114,6 +118,9 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	}
 	return stop, p.closeOrContinue(ctx)
 }
+
+// noted is the object as the journal knows it.
+func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.body) }
 
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {

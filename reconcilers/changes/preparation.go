@@ -37,7 +37,10 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 		p.exiting = true
 		return stop, nil
 	}
-	found, err := adapters.InterestIn(ctx, p.handling.Handlers, c)
+	found, err := adapters.InterestIn(ctx, p.handling.Handlers, c, p.look.Teller())
+	if found.Changing {
+		p.look.Forget() // they are selected yet
+	}
 	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
 	return goOn, filterError(err)
 }
@@ -246,6 +249,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
+	p.look.Dropped("a change that was taken back, or is of no interest any more")
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
 	if err := p.object.tolerate(ctx, err); err != nil {

@@ -58,7 +58,9 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	if err != nil {
 		return err
 	}
-	for _, state := range execution.Pick(p.handling.Lifecycle, due) {
+	picked := execution.Pick(p.handling.Lifecycle, due)
+	p.noteLook(selected, due, picked)
+	for _, state := range picked {
 		if p.interrupted(ctx) {
 			break
 		}
@@ -74,11 +76,25 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	return nil
 }
 
+// noteLook has the journal know what was decided before anybody is called, which may take long.
+func (p *pass) noteLook(selected []*adapters.Handler, due, picked []*execution.HandlerState) {
+	if p.look == nil {
+		return
+	}
+	for _, h := range selected {
+		is := func(state *execution.HandlerState) bool { return state.ID == h.Description.ID }
+		if slices.ContainsFunc(due, is) && !slices.ContainsFunc(picked, is) {
+			p.look.Verdict(h.Description, execution.Stop{By: "Lifecycle", Why: execution.NotPicked})
+		}
+	}
+	p.look.Note()
+}
+
 // due are the states of the handlers that may be called now, each once, in the order of registration.
 func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
 		state := r.outcomes.state.Handler(handler.Description.ID)
-		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.now)
+		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.now, r.pass.look.Teller())
 		if err != nil {
 			return nil, err
 		}
@@ -109,6 +125,7 @@ func (r *runner) attempt(
 
 // conclude takes the outcome of an attempt into account. The handlers after it see what it did.
 func (r *runner) conclude(a *execution.Attempt) error {
+	r.pass.noted().Attempt(a)
 	if r.pass.object.gone {
 		return nil
 	}

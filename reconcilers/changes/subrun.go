@@ -22,7 +22,7 @@ type subRun struct {
 func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) error {
 	outcomes, pass := r.subs.runner.outcomes, r.subs.runner.pass
 	for _, h := range declared {
-		ok, err := h.Matches(ctx, outcomes.cause)
+		ok, err := h.Matches(ctx, outcomes.cause, nil)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (r *subRun) isDue(ctx context.Context, place int) (bool, error) {
 	if sub.state.Postponed {
 		return false, nil
 	}
-	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.now)
+	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.now, nil)
 }
 
 // account is that of the sub-handler, with what it comes after.

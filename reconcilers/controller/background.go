@@ -22,6 +22,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	c.background.Begin(background.Settings{
 		Resource: &resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
 		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
+		Journal: c.journal,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
 		PauseTimeout: settings.PauseTimeout, Gate: c.turn.Gate, LeaveFinalizers: settings.LeaveFinalizers,
 		Permission: c.deps.permission(), Forgotten: settings.Forget, Log: c.log,

@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -51,6 +52,7 @@ type Controller struct {
 	resource discovery.Resource
 	scope    memory.Scope
 	health   *health.Scope
+	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
 
@@ -83,13 +85,15 @@ func newController(
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
+		journal: deps.journalOf(r, own),
 		workers: w, objects: kept.Objects, background: kept.Background,
 		events:  newEventHandling(deps, turn, r, families.Watching, w.occupation),
 		changes: newChanges(deps, turn, r, own, w.occupation),
 	}
-	c.changes.Resource, c.changes.Cache = &c.resource, c
+	c.changes.Resource, c.changes.Cache, c.changes.Journal = &c.resource, c, c.journal
 	if c.events != nil {
 		c.events.handling.Resource, c.events.handling.Cache = &c.resource, c
+		c.events.handling.Journal = c.journal
 	}
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background

@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
@@ -48,6 +49,8 @@ type Dependencies struct {
 	Writer patching.Writer
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Journal remembers what is decided; nil is not told.
+	Journal *journal.Journal
 	// Memory outlives the controllers.
 	Memory *memory.Registry
 	// Permission gives what ends when nothing may be written any more, as others may handle the objects: the contexts

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -83,6 +84,11 @@ func (d Digests) redaction(r discovery.Resource, own []*adapters.Handler) cause.
 		}
 	}
 	return redaction
+}
+
+// journalOf is for one kind: what is not to be remembered on the objects is not to be remembered in memory, either.
+func (d *Dependencies) journalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
+	return d.Journal.Kind(r.GroupKind(), d.Settings.Digests.redaction(r, own).Paths)
 }
 
 // eventHandling is that of the raw events of one kind, with those that wait for it.

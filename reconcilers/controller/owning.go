@@ -36,6 +36,7 @@ func (c *Controller) newOwning(families adapters.Families) *owning {
 			Children: known, Handlers: families.Tending, Place: c.workers.occupation, Resource: &c.resource, Cache: c,
 			Open: c.turn.open(), Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
 			WriteTimeout: c.deps.Settings.WriteTimeout, Backoff: c.deps.Settings.Backoff, Events: c.deps.Events,
+			Journal: c.journal,
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -131,7 +132,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	if c.owned != nil {
 		next.After = c.tend(ctx, o, latest, uid, next.After)
 	}
-	result, left = c.conclude(ctx, latest, o, next, err), o.Changes.Unwritten()
+	result, left = c.conclude(ctx, cached, latest, o, next, err), o.Changes.Unwritten()
 	c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
 		c.objects.Forget(uid)
@@ -218,11 +219,12 @@ func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool
 
 // conclude turns the end of a pass into what the queue must do.
 func (c *Controller) conclude(
-	ctx context.Context, latest *unstructured.Unstructured, o *memory.Object, next changes.Next, err error,
+	ctx context.Context, seen, latest *unstructured.Unstructured, o *memory.Object, next changes.Next, err error,
 ) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):
+		c.journal.Of(seen.Object).Hold(journal.HeldBlocked, err, time.Time{})
 		if o.Blocks(err.Error()) {
 			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
 				append(panics.Stack(err), "handlers", c.changes.IDs())...)
@@ -230,7 +232,7 @@ func (c *Controller) conclude(
 		o.Throttle.Succeed()
 		return reconcile.Result{}
 	case err != nil:
-		return c.postpone(ctx, latest, o, err)
+		return c.postpone(ctx, seen, latest, o, err)
 	}
 	o.Succeed()
 	if next.After != nil {
@@ -241,17 +243,20 @@ func (c *Controller) conclude(
 
 // postpone delays an object after an error of the framework.
 func (c *Controller) postpone(
-	ctx context.Context, latest *unstructured.Unstructured, o *memory.Object, err error,
+	ctx context.Context, seen, latest *unstructured.Unstructured, o *memory.Object, err error,
 ) reconcile.Result {
 	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.changes.IDs())...)
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}
 	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, time.Now())
+	held := c.journal.Of(seen.Object)
 	if !again {
+		held.Hold(journal.HeldError, err, time.Time{})
 		log.Error(err, "Cannot handle the object now; waiting for its next event")
 		return reconcile.Result{}
 	}
+	held.Hold(journal.HeldError, err, time.Now().Add(delay))
 	log.Error(err, "Cannot handle the object now; retrying", "after", delay.String())
 	return retry(latest, delay)
 }

@@ -23,6 +23,10 @@ func (c *Controller) Seen(eventType string, obj source.Object) {
 	if eventType != "DELETED" {
 		c.unhandled.Seen(obj.GetUID())
 	}
+	if c.journal != nil {
+		key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		c.journal.Object(key, obj.GetUID()).Event(eventType, obj.GetResourceVersion())
+	}
 	if c.feed != nil {
 		c.feed.Seen(eventType, obj)
 	}

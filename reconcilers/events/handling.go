@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -49,6 +50,8 @@ type Handling struct {
 	WriteTimeout time.Duration
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Journal is told what is decided; nil is not.
+	Journal *journal.Kind
 }
 
 // Deliver calls the handlers for each of the events, in order. An error of a handler is logged, and stops neither other
@@ -92,17 +95,22 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
 	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
+	noted := h.Journal.Of(c.Body)
+	look := noted.LookAtEvent(c)
+	defer look.Note()
 	for _, handler := range h.Handlers {
 		if ctx.Err() != nil || h.Open != nil && !h.Open() {
 			return attempts
 		}
 		// Matching one handler at a time keeps the error of one filter from the other handlers.
-		switch matches, err := handler.Matches(ctx, c); {
+		switch matches, err := handler.Matches(ctx, c, look.Teller()); {
 		case err != nil:
 			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
-			attempts = append(attempts, h.call(ctx, handler, c))
+			a := h.call(ctx, handler, c)
+			noted.Attempt(a)
+			attempts = append(attempts, a)
 		}
 	}
 	return attempts
@@ -128,6 +136,7 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	result, err := h.Writer.ApplyRetrying(
 		ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil,
 	)
+	h.Journal.Of(body).Wrote("event handlers", patch, body, result, err)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
 			err, "Failed to write the changes of event handlers; dropping them", "handlers", ids(h.Handlers),

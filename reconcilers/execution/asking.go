@@ -68,6 +68,8 @@ const (
 	Blocked Why = "blocked"
 	// Missed: others have failed for good that the handler needs to have succeeded. Expected are their ids.
 	Missed Why = "others have failed"
+	// NotPicked: the handler is due, but the lifecycle has picked others.
+	NotPicked Why = "not picked"
 	// Exceeded: the handler has reached a limit of time or retries. Expected is the limit, Found is what was used.
 	Exceeded Why = "limit exceeded"
 )

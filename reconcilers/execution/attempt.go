@@ -39,8 +39,9 @@ type Attempt struct {
 	Place Place
 	// Limits turn the error of the function into the outcome.
 	Limits Limits
-	// Outcome is the result of the attempt, as set by the adapters.
+	// Outcome is the result of the attempt, as set by the adapters; Took is how long it took.
 	Outcome Outcome
+	Took    time.Duration
 	// Entries are the result of an index function; Keep, that the object keeps its present entries.
 	Entries map[any]any
 	Keep    bool

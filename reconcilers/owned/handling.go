@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -56,6 +57,8 @@ type Handling struct {
 	Backoff time.Duration
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
+	// Journal is told of the calls; nil is not.
+	Journal *journal.Kind
 }
 
 // Result is what came of a look at the children of one owner.
@@ -120,7 +123,7 @@ func (r *Result) postpone(delay time.Duration) {
 
 // matches asks the filters of the handler about the owner.
 func (h *Handling) matches(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
-	ok, err := handler.Matches(ctx, &cause.Cause{Body: body, Deleting: patching.BeingDeleted(body)})
+	ok, err := handler.Matches(ctx, &cause.Cause{Body: body, Deleting: patching.BeingDeleted(body)}, nil)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not telling it of children",
 			append(panics.Stack(err), "handler", handler.Description.ID)...)
@@ -155,6 +158,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)
+	h.Journal.Of(body).Attempt(a)
 	if a.Outcome.Aborted && !a.Outcome.Blocked {
 		return
 	}

@@ -27,7 +27,7 @@ func Summarize(calls []record.Call) Summary {
 	s := Summary{Functions: map[string]map[string][]string{}, Entered: map[string]int{}, First: map[string]int{}}
 	for _, call := range calls {
 		folder, file := path.Dir(call.File), path.Base(call.File)
-		if slices.Contains(transports, folder) {
+		if slices.Contains(leftOut, folder) {
 			continue
 		}
 		if s.Functions[folder] == nil {
@@ -52,10 +52,12 @@ func Summarize(calls []record.Call) Summary {
 	return s
 }
 
-// transports carry bytes below the clients: they are on the way of requests, not of objects, and how often they are
-// called depends on the pieces in which the bytes come. So they are left out.
-var transports = []string{
+// leftOut are packages that carry bytes below the clients: they are on the way of requests, not of objects, and how
+// often they are called depends on the pieces in which the bytes come; and the journal, which listens if somebody wants
+// it to: nobody does here.
+var leftOut = []string{
 	"reconcilers/health", "reconcilers/internal/fence", "reconcilers/internal/timing", "reconcilers/requests",
+	"reconcilers/journal",
 }
 
 // Files is how many files under the folder have a function that was called.

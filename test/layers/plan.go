@@ -97,7 +97,8 @@ var House = Plan{
 
 	{Dir: "facade/hierarchies", Layer: 4},
 	{Dir: "facade/internal/inplace", Layer: 4},
-	{Dir: "facade/internal/commandline", Layer: 4},
+	{Dir: "facade/internal/commandline", Layer: 7},
+	{Dir: "facade/internal/inspection", Layer: 6},
 	{Dir: "facade/internal/observation", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},
@@ -111,6 +112,7 @@ var House = Plan{
 	{Dir: "facade/internal/children", Layer: 7},
 	{Dir: "facade/internal/rehearsal", Layer: 8},
 	{Dir: "reconcilers/adapters", Layer: 5},
+	{Dir: "reconcilers/journal", Layer: 5},
 	{Dir: "facade/internal/tracing", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 
@@ -129,7 +131,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 8},
 	{Dir: "reconcilers/orchestration", Layer: 9},
 	{Dir: "reconcilers", Layer: 10},
-	{Dir: "facade", Layer: 11, Exports: 146},
+	{Dir: "facade", Layer: 11, Exports: 147},
 	{Dir: "facade/facadetest", Layer: 12, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 13, Kit: true},
 

@@ -77,6 +77,7 @@ func New(p Program) *cobra.Command {
 	r.add(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
+		explainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	refineCommandsOfCobra(root)

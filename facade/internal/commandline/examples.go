@@ -43,3 +43,15 @@ func webhooksExamples(program string) string {
   # For one on this machine, with the CA that it has dumped:
   % webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt > webhooks.yaml`, "%", program)
 }
+
+// explainExamples are those of the command that asks why handlers were called or not.
+func explainExamples(program string) string {
+	return strings.ReplaceAll(`  # Of an operator on this machine:
+  % explain widget default/my-widget
+
+  # Of one in the cluster:
+  kubectl exec deploy/my-operator -- % explain widget default/my-widget
+
+  # For programs:
+  % explain widgets.example.org my-widget -n default --output json`, "%", program)
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
@@ -16,6 +17,7 @@ type runner struct {
 	metrics  string
 	health   string
 	pprof    string
+	explain  string
 	liveness string
 	endpoint *liveness.Address // nil without that URL
 	modules  []string          // Kopf's, of which there can be none
@@ -37,6 +39,10 @@ func (r *runner) add(cmd *cobra.Command) {
 	flags.StringVar(
 		&r.pprof, "pprof-bind-address", "0",
 		"serve profiles at this `address`, such as localhost:6060, below /debug/pprof; 0 is off",
+	)
+	flags.StringVar(
+		&r.explain, "explain-bind-address", inspection.DefaultAddress,
+		"tell why handlers were called or not at this `address`, for the command explain; 0 is off",
 	)
 	flags.StringVarP(
 		&r.liveness, "liveness", "L", "",
@@ -64,6 +70,11 @@ func (r *runner) check(cmd *cobra.Command) error {
 	}
 	r.endpoint = &endpoint
 	return nil
+}
+
+// inspection is where the operator tells what it knows.
+func (r *runner) inspection(cmd *cobra.Command) Inspection {
+	return Inspection{Address: r.explain, Optional: !cmd.Flags().Changed("explain-bind-address")}
 }
 
 // noFiles refuses the files that Kopf is given.

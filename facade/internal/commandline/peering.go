@@ -15,6 +15,16 @@ type Given struct {
 	Namespaces []string
 	Scoped     bool
 	Peering    Peering
+	// Inspection is where the operator tells what it knows.
+	Inspection Inspection
+}
+
+// Inspection is where an operator tells what it knows about itself and its objects.
+type Inspection struct {
+	// Address is such as localhost:8082; empty and "0" are nowhere.
+	Address string
+	// Optional is true if nobody has asked for it: an operator goes on without if the address cannot be had.
+	Optional bool
 }
 
 // Peering is what flags say of the peers.

@@ -21,7 +21,10 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	namespaces, said := r.base.scope.choose(settings.Namespaces)
-	given := Given{Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd)}
+	given := Given{
+		Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd),
+		Inspection: r.inspection(cmd),
+	}
 	return operator.Around(cmd.Context(), given, func() error {
 		// The startup may have changed anything.
 		settings, err := operator.Settings()

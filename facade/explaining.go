@@ -1,0 +1,96 @@
+package facade
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+// JournalSettings bound what the operator remembers of its decisions, in memory, to tell why a handler was called or
+// not: see docs/explain.md. Nothing is remembered if nobody can ask.
+type JournalSettings struct {
+	// Objects is of how many objects: those that nothing has happened to for the longest time are forgotten. One takes
+	// some kilobytes. Default: 10,000.
+	Objects int
+	// Entries is how much of one object: the oldest is forgotten. Default: 20.
+	Entries int
+}
+
+// ExplainHandler tells why handlers were called, or not: as [Main] does at --explain-bind-address, for a project that
+// serves it by itself. Requests are GET …/explain?kind=widgets&namespace=default&name=x, with output=text for people.
+//
+// It has names and what handlers demand of objects, though no value that is redacted, so it needs a server with
+// authentication: that of the metrics of a manager, if it has a FilterProvider, by its ExtraHandlers; or one that
+// listens on localhost. Call it before the operator is set up: what happens before is not remembered.
+func (op *Operator) ExplainHandler() http.Handler {
+	if !op.valid() {
+		return http.NotFoundHandler()
+	}
+	return inspection.Handler(op.keepJournal())
+}
+
+// keepJournal has the operator remember what it decides.
+func (op *Operator) keepJournal() *journal.Journal {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.journal == nil {
+		op.journal = journal.New(journal.Limits(op.given.Journal))
+	}
+	return op.journal
+}
+
+// inspectAt has the program tell what it knows, once it is served.
+func (op *Operator) inspectAt(at commandline.Inspection) {
+	if at.Address == "" || at.Address == "0" {
+		return
+	}
+	op.keepJournal()
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.inspection = at
+}
+
+// addInspection adds the server, if there is to be one.
+func (op *Operator) addInspection(m ctrl.Manager) error {
+	if op.inspection.Address == "" {
+		return nil
+	}
+	return m.Add(inspector{op.inspection, op.journal, op.logger()})
+}
+
+// inspector serves what the operator knows as long as the manager runs.
+type inspector struct {
+	at      commandline.Inspection
+	journal *journal.Journal
+	log     logr.Logger
+}
+
+var _ manager.LeaderElectionRunnable = inspector{}
+
+// NeedLeaderElection is false: each replica can be asked.
+func (inspector) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends.
+func (i inspector) Start(ctx context.Context) error {
+	server, err := inspection.Serve(i.at.Address, inspection.Handler(i.journal))
+	switch {
+	case err == nil:
+		defer server.Close()
+		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
+		<-ctx.Done()
+		return nil
+	case i.at.Optional:
+		i.log.Info("Not serving explanations, as the usual address is taken; for another one, say "+
+			"--explain-bind-address", "error", err.Error())
+		return nil
+	default:
+		return err
+	}
+}

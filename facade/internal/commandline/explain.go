@@ -1,0 +1,134 @@
+package commandline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+const (
+	// explainTimeout is how long the operator may take: it has all answers in memory.
+	explainTimeout = 30 * time.Second
+	// mostExplained is how many bytes an answer may have.
+	mostExplained = 16 << 20
+)
+
+// explainer is the command that asks a running operator about one object.
+type explainer struct {
+	program     Program
+	environment *environment
+	address     string
+	namespace   string
+	output      string
+}
+
+// explainCommand asks why handlers were called or not.
+func explainCommand(p Program, program string) *cobra.Command {
+	e := &explainer{program: p, environment: environmentOf("explain")}
+	cmd := &cobra.Command{
+		Use: "explain KIND [NAMESPACE/]NAME", Short: "Say why handlers were called for an object, or not",
+		Long: "Ask the running operator what has become of one object: what has happened to it, which handlers were " +
+			"called and what came of that, why others were not, and what is awaited. The operator knows what it has " +
+			"decided since its start, within limits. It answers on its own machine alone, unless its flag " +
+			"--explain-bind-address says otherwise.\n\n" + fromEnvironment,
+		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port")
+	flags.StringVarP(&e.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
+	flags.StringVarP(&e.output, "output", "o", "text", "the `format` of the answer: text or json")
+	e.environment.standIn(flags)
+	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails for flags that there are not
+	return cmd
+}
+
+func kindAndName(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
+			len(args), "widget default/my-widget"))
+	}
+	return nil
+}
+
+// run asks, and prints the answer.
+func (e *explainer) run(cmd *cobra.Command, args []string) error {
+	if e.program.Err != nil {
+		return e.program.Err
+	}
+	if err := e.environment.read(cmd); err != nil {
+		return err
+	}
+	if e.output != "text" && e.output != "json" {
+		return e.environment.explained(asUsage(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
+	}
+	namespace, name, both := strings.Cut(args[1], "/")
+	if !both {
+		namespace, name = e.namespace, args[1]
+	} else if e.namespace != "" && e.namespace != namespace {
+		return asUsage(cmd, fmt.Errorf("there are two namespaces: %s and %s", e.namespace, namespace))
+	}
+	answer, err := e.ask(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
+	if err != nil {
+		return err
+	}
+	return e.print(cmd.OutOrStdout(), answer)
+}
+
+// ask gets the answer of the operator.
+func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
+	at := url.URL{Scheme: "http", Host: e.address, Path: inspection.ExplainPath, RawQuery: about.Encode()}
+	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, asUsage(cmd, fmt.Errorf("--address: %w", err))
+	}
+	// No proxy is between an operator and the shell beside it.
+	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("no operator answers at %s: is it running, and here? In a cluster, ask by "+
+			"'kubectl exec'; for another address, see --address: %w", e.address, errors.Unwrap(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, mostExplained))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", e.address, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	var problem inspection.Problem
+	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
+		return nil, fmt.Errorf("at %s is no operator that can explain anything: it answers %s; see --address",
+			e.address, response.Status)
+	}
+	return nil, errors.New(problem.Error)
+}
+
+// print prints the answer of this operator.
+func (e *explainer) print(to io.Writer, answer []byte) error {
+	var found journal.Explanation
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return fmt.Errorf("at %s is no operator that can explain anything: %w; see --address", e.address, err)
+	}
+	if found.Operator != e.program.Name {
+		return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --explain-bind-address of run",
+			e.address, found.Operator, e.program.Name)
+	}
+	if e.output == "json" {
+		_, err := to.Write(answer)
+		return err
+	}
+	return found.WriteText(to)
+}

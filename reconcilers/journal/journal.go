@@ -1,0 +1,149 @@
+package journal
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The default limits of a journal.
+const (
+	// DefaultObjects is of how many objects there are entries.
+	DefaultObjects = 10_000
+	// DefaultEntries is how many entries there are of one object.
+	DefaultEntries = 20
+)
+
+// nearby is how many of the last entries are compared with a new one: what goes on and on takes one place.
+const nearby = 6
+
+// Limits bound a journal. Zeros are the defaults.
+type Limits struct {
+	// Objects is of how many objects it knows: those that nothing has happened to for the longest time go.
+	Objects int
+	// Entries is how many it knows of one object: the oldest ones go.
+	Entries int
+}
+
+// Journal is what one operator remembers. It may be used by any goroutine. Nil keeps nothing.
+type Journal struct {
+	limits Limits
+
+	mu      sync.Mutex
+	pages   map[Key]*page
+	newest  *page // the pages are a ring, by the time of their last entry: the oldest one follows the newest
+	changes uint64
+	live    Live
+}
+
+// Key names an object.
+type Key struct {
+	Kind   schema.GroupKind
+	Object types.NamespacedName
+}
+
+// page is what is known of one object.
+type page struct {
+	key         Key
+	uid         types.UID
+	entries     []Entry // the oldest first
+	gone        bool
+	older, next *page
+	changed     uint64
+}
+
+// New makes an empty journal.
+func New(limits Limits) *Journal {
+	if limits.Objects <= 0 {
+		limits.Objects = DefaultObjects
+	}
+	if limits.Entries <= 0 {
+		limits.Entries = DefaultEntries
+	}
+	return &Journal{limits: limits, pages: map[Key]*page{}}
+}
+
+// note adds an entry.
+func (j *Journal) note(key Key, uid types.UID, e Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := j.page(key)
+	if uid != "" && p.uid != uid {
+		p.uid, p.gone = uid, false
+	}
+	if e.Event != nil {
+		p.gone = e.Event.Type == "DELETED"
+	}
+	j.changes++
+	p.changed = j.changes
+	p.add(e, j.limits.Entries)
+}
+
+// page finds or makes the page, and puts it in front. The caller holds the lock.
+func (j *Journal) page(key Key) *page {
+	p := j.pages[key]
+	if p == nil {
+		if len(j.pages) >= j.limits.Objects {
+			oldest := j.newest.next
+			delete(j.pages, oldest.key)
+			j.unlink(oldest)
+		}
+		p = &page{key: key}
+		j.pages[key] = p
+	} else if p == j.newest {
+		return p
+	} else {
+		j.unlink(p)
+	}
+	j.link(p)
+	return p
+}
+
+// link makes the page the newest one.
+func (j *Journal) link(p *page) {
+	if j.newest == nil {
+		p.older, p.next = p, p
+	} else {
+		p.older, p.next = j.newest, j.newest.next
+		p.next.older, p.older.next = p, p
+	}
+	j.newest = p
+}
+
+func (j *Journal) unlink(p *page) {
+	if p.next == p {
+		j.newest = nil
+		return
+	}
+	p.older.next, p.next.older = p.next, p.older
+	if j.newest == p {
+		j.newest = p.older
+	}
+}
+
+// add appends the entry; one that says the same as one of the last takes its place, and counts it.
+func (p *page) add(e Entry, limit int) {
+	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-nearby); i-- {
+		former := &p.entries[i]
+		if !e.repeats(former) {
+			continue
+		}
+		e.First, e.Times = former.First, max(former.Times, 1)+1
+		if e.First == nil {
+			first := former.At
+			e.First = &first
+		}
+		p.entries = append(slices.Delete(p.entries, i, i+1), e)
+		return
+	}
+	if len(p.entries) >= limit {
+		p.entries = slices.Delete(p.entries, 0, len(p.entries)-limit+1)
+	}
+	p.entries = append(p.entries, e)
+}
+
+// now is as precise as people can use it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,146 @@
+package journal
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
+
+// clock is a time as people read it.
+func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04:05.000") }
+
+// sentence says why the handler was not called.
+func (v Verdict) sentence() string {
+	switch execution.Why(v.Why) {
+	case execution.OtherReason:
+		return fmt.Sprintf("it is for %s, and this was %s", reasonWords(v.Expected), reasonWords(v.Found))
+	case execution.NotInitial:
+		return "it is for objects that were there when the operator started, once each, and this one was handled " +
+			"since, or is new"
+	case execution.BeingDeleted:
+		return "the object is being deleted, and it resumes no such objects, as EvenIfDeleted would have it"
+	case execution.Unchanged:
+		return fmt.Sprintf("field %s has not changed: it is %s", v.Field, v.Found)
+	case execution.OtherChange:
+		return fmt.Sprintf("field %s has not changed as it must: expected %s, found %s", v.Field, v.Expected, v.Found)
+	case execution.OtherValue:
+		return fmt.Sprintf("field %s is not as it must be: expected %s, found %s", v.Field, v.Expected, v.Found)
+	case execution.FilteredOut:
+		if v.Field == "" {
+			return fmt.Sprintf("the function of %s has said no", v.Expected)
+		}
+		return fmt.Sprintf("its filter %s does not match: found %s", v.Expected, v.Found)
+	case execution.Finished:
+		return "it is finished with this change: it has succeeded, or has failed for good"
+	case execution.Asleep:
+		if v.Until == nil {
+			return "it waits for its next attempt"
+		}
+		return "it waits for its next attempt, " + clock(*v.Until)
+	case execution.Awaiting:
+		return "it comes after others that are not finished: " + v.Expected
+	case execution.Blocked:
+		return "it cannot be called with the object as it is, and waits until that changes"
+	case execution.Missed:
+		return "others have failed for good that it needs to have succeeded: " + v.Expected
+	case execution.Exceeded:
+		return fmt.Sprintf("its limit is reached: %s of %s", v.Found, v.Expected)
+	case execution.NotPicked:
+		return "it is due, but the lifecycle has picked others first"
+	default:
+		return v.Why
+	}
+}
+
+func reasonWords(reason string) string {
+	switch cause.Reason(reason) {
+	case cause.Create:
+		return "creations"
+	case cause.Update:
+		return "updates"
+	case cause.Delete:
+		return "deletions"
+	case cause.Resume:
+		return "a resume, with nothing changed"
+	case cause.Noop:
+		return "no change"
+	default:
+		return reason
+	}
+}
+
+// happening says what the look was about.
+func (l *Look) happening() string {
+	switch l.Reason {
+	case reasonEvent:
+		return "for an event " + eventWords(l.Type)
+	case reasonBackground:
+		return "as the object is"
+	case string(cause.Update):
+		return "for an update of " + l.changedWords()
+	case string(cause.Create):
+		return "for a creation"
+	case string(cause.Delete):
+		return "for a deletion"
+	case string(cause.Resume):
+		return "for a resume"
+	default:
+		return "for " + reasonWords(l.Reason)
+	}
+}
+
+func eventWords(eventType string) string {
+	if eventType == "" {
+		return "of the first listing"
+	}
+	return eventType
+}
+
+func (l *Look) changedWords() string {
+	text := strings.Join(l.Changed, ", ")
+	if l.More > 0 {
+		text += fmt.Sprintf(" and %d more", l.More)
+	}
+	return text
+}
+
+// quietly says why nobody was asked.
+func (l *Look) quietly(at time.Time) string {
+	switch cause.Reason(l.Reason) {
+	case cause.Noop:
+		return "Nothing essential has changed since, as was found " + clock(at) +
+			": the status, and metadata of Kubernetes and other operators, do not count."
+	case cause.Free:
+		return "The object is being deleted, and nothing of this operator holds it, as was found " + clock(at) + "."
+	default:
+		return "Nobody was asked " + clock(at) + ", " + l.happening() + "."
+	}
+}
+
+// sentence says what came of the call.
+func (a *Attempt) sentence() string {
+	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
+	if a.Error != "" {
+		text += ": " + a.Error
+	}
+	if a.Next != nil {
+		text += "; the next one is due " + clock(*a.Next)
+	}
+	return text
+}
+
+// sentence says what holds the object.
+func (h *Hold) sentence() string {
+	switch {
+	case h.Why == HeldBlocked:
+		return "The object is not handled until it is changed: " + h.Error + "."
+	case h.Until == nil:
+		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
+	default:
+		until := strings.TrimPrefix(clock(*h.Until), "at ")
+		return "The object is throttled until " + until + ", after " + h.Why + ": " + h.Error + "."
+	}
+}

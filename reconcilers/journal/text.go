@@ -1,0 +1,127 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// WriteText writes the explanation for people. Nothing in it can control a terminal, whatever is in an error.
+func (e Explanation) WriteText(w io.Writer) error {
+	t := &text{}
+	name := e.Name
+	if e.Namespace != "" {
+		name = e.Namespace + "/" + e.Name
+	}
+	t.line("%s %s, as operator %s knows it %s UTC", e.Kind, name, e.Operator, clock(e.At))
+	if len(e.Now) > 0 {
+		t.line("\nNOW")
+		for _, sentence := range e.Now {
+			t.line("  %s", sentence)
+		}
+	}
+	t.line("\nHANDLERS")
+	for _, a := range e.Handlers {
+		t.answer(a)
+	}
+	if len(e.Handlers) == 0 {
+		t.line("  There are none of this kind.")
+	}
+	t.line("\nHISTORY, the oldest first")
+	for i := range e.History {
+		t.entry(&e.History[i])
+	}
+	if len(e.History) == 0 {
+		t.line("  There is none.")
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// text is what is written.
+type text struct{ strings.Builder }
+
+func (t *text) line(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	begin := len(line) - len(strings.TrimLeft(line, "\n"))
+	t.WriteString(line[:begin] + harmless(line[begin:]) + "\n")
+}
+
+// harmless has nothing that is not to be seen, or begins a line.
+func harmless(line string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return ' '
+		case !unicode.IsPrint(r) && r != ' ':
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, line)
+}
+
+func (t *text) answer(a Answer) {
+	head := fmt.Sprintf("%s (%s)", a.Handler.ID, a.Handler.On)
+	if len(a.Handler.Demands) > 0 {
+		head += ", for " + strings.Join(a.Handler.Demands, ", ")
+	}
+	t.line("  %s", head)
+	t.line("      %s", a.Says)
+}
+
+func (t *text) entry(e *Entry) {
+	head := strings.TrimPrefix(clock(e.At), "at ")
+	if e.Times > 1 {
+		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
+	}
+	switch {
+	case e.Event != nil:
+		t.line("  %s  event %s, version %s", head, e.Event.Type, e.Event.Version)
+	case e.Look != nil:
+		t.line("  %s  %s", head, e.Look.summary())
+	case e.Attempt != nil:
+		t.line("  %s  called %s: %s", head, e.Attempt.Handler, e.Attempt.sentence())
+	case e.Write != nil:
+		t.line("  %s  %s", head, e.Write.sentence())
+	case e.Hold != nil:
+		t.line("  %s  %s", head, e.Hold.sentence())
+	}
+}
+
+// summary says what was decided, in one line.
+func (l *Look) summary() string {
+	text := "looked at it " + l.happening()
+	if l.Dropped != "" {
+		text += "; dropped the progress of " + l.Dropped
+	}
+	var chosen, refused []string
+	for _, v := range l.Verdicts {
+		if v.Why == "" {
+			chosen = append(chosen, v.Handler)
+		} else {
+			refused = append(refused, v.Handler+" ("+v.Why+")")
+		}
+	}
+	if len(chosen) > 0 {
+		text += "; for " + strings.Join(chosen, ", ")
+	}
+	if len(refused) > 0 {
+		text += "; not for " + strings.Join(refused, ", ")
+	}
+	return text
+}
+
+// sentence says what was written.
+func (w *Write) sentence() string {
+	text := "wrote " + strings.Join(w.What, ", ")
+	if w.By != "" {
+		text += ", for " + w.By
+	}
+	if w.Error != "" {
+		text += ", which failed: " + w.Error
+	}
+	return text
+}

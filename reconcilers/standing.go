@@ -1,0 +1,63 @@
+package reconcilers
+
+import (
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+)
+
+var _ journal.Live = (*operator)(nil)
+
+// Standing tells the journal how the operator is now, whenever somebody asks that. The API server is never asked for
+// it.
+func (o *operator) Standing() journal.Standing {
+	s := journal.Standing{
+		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
+		Waiting: o.scopes.waiting(),
+	}
+	assigned := o.scopes.served()
+	for _, a := range assigned {
+		s.Kinds = append(s.Kinds, o.servedKind(a))
+	}
+	for _, r := range o.options.Registrations {
+		if h := r.Handler; h.Follows() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
+			return slices.ContainsFunc(a.Handlers, func(own *adapters.Handler) bool { return own.Description == h })
+		}) {
+			s.Absent = append(s.Absent, journal.Absent{Handler: h.ID, Selector: r.Selector.String()})
+		}
+	}
+	return s
+}
+
+// servedKind is one kind with all its handlers, and what runs in the background for its objects.
+func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
+	own := make([]*handlers.Handler, 0, len(a.Handlers))
+	for _, h := range a.Handlers {
+		own = append(own, h.Description)
+	}
+	served := journal.ServedKind(a.Resource, own)
+	for scope, kept := range o.controllers.Memory.All() {
+		if scope.Resource != a.Resource.GroupResource() {
+			continue
+		}
+		served.Namespaces = append(served.Namespaces, scope.Namespace)
+		for one, count := range kept.Background.Census() {
+			if served.Background == nil {
+				served.Background = map[string]int{}
+			}
+			served.Background[string(one.Doing)] += count
+		}
+	}
+	slices.Sort(served.Namespaces)
+	return served
+}
+
+// served is what is assigned by now.
+func (s *scopes) served() []orchestration.Assignment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.assigned)
+}
