@@ -256,7 +256,7 @@ func (p *pass) supersede(ctx context.Context, state *execution.State, reason cau
 		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-		p.look.Dropped(storage.Excerpt(former) + ", which this supersedes")
+		p.look.Dropped("a former " + storage.Excerpt(former) + " is superseded by this " + string(reason))
 	}
 	return state.Repurpose(string(reason))
 }

@@ -249,7 +249,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
-	p.look.Dropped("a change that was taken back, or is of no interest any more")
+	p.look.Dropped("the change was taken back, or is of no interest any more")
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
 	if err := p.object.tolerate(ctx, err); err != nil {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
 // Explanation says what has become of one object.
@@ -126,16 +128,25 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 			"not brought it yet, or it has been quiet for so long that the last %d objects have taken its place.",
 			j.limits.Objects))
 	}
-	return append(all, held(e.History)...)
+	return append(all, last(e.History)...)
 }
 
-// held says what holds the object, if that has come last.
-func held(history []Entry) []string {
+// last says what holds the object, or why nobody was asked, if that has come last.
+func last(history []Entry) []string {
 	for _, entry := range slices.Backward(history) {
 		switch {
 		case entry.Hold != nil:
 			return []string{entry.Hold.sentence()}
-		case entry.Look != nil && entry.Look.Reason != reasonEvent, entry.Attempt != nil:
+		case entry.Attempt != nil && entry.Attempt.ofChange():
+			return nil
+		case entry.Look == nil || !entry.Look.ofChange():
+		case entry.Look.Reason == string(cause.Noop):
+			return []string{"The last look, " + clock(entry.At) + ", found no essential change: the status, and " +
+				"metadata of Kubernetes and other operators, do not count."}
+		case entry.Look.Reason == string(cause.Free):
+			return []string{"The object is being deleted, and nothing of this operator holds it up, as the last look " +
+				"found, " + clock(entry.At) + "."}
+		default:
 			return nil
 		}
 	}
@@ -145,6 +156,18 @@ func held(history []Entry) []string {
 // The reasons of looks that are none of causes.
 const reasonEvent, reasonBackground = "event", "background"
 
+// ofChange tells whether the look was one at changes.
+func (l *Look) ofChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
+
+// ofChange tells whether it was a handler of changes that was called.
+func (a *Attempt) ofChange() bool {
+	switch a.On {
+	case "event", "child", "daemon", "timer", "index":
+		return false
+	}
+	return true
+}
+
 // news is what is known of one handler.
 type news struct {
 	verdict *Verdict
@@ -152,8 +175,7 @@ type news struct {
 	looked  time.Time
 	attempt *Attempt
 	called  time.Time
-	quiet   *Look // a look after both that has found nothing for handlers of changes
-	rested  time.Time
+	dropped string // that an unfinished attempt is not gone on with
 }
 
 // answer finds the last news of a handler.
@@ -174,34 +196,21 @@ func answer(h Registered, history []Entry) Answer {
 
 // take takes an entry into account; they come in the order of time.
 func (n *news) take(h Registered, e *Entry) {
-	switch {
-	case e.Attempt != nil && e.Attempt.Handler == h.ID && e.Attempt.On == h.On:
-		n.attempt, n.called, n.quiet = e.Attempt, e.At, nil
-	case e.Look == nil:
-	case n.takeVerdict(h, e):
-		n.quiet = nil
-	case changing(h) && len(e.Look.Verdicts) == 0 && e.Look.Reason != reasonEvent && e.Look.Reason != reasonBackground:
-		n.quiet, n.rested = e.Look, e.At
+	if a := e.Attempt; a != nil && a.Handler == h.ID && a.On == h.On {
+		n.attempt, n.called, n.dropped = a, e.At, ""
 	}
-}
-
-func (n *news) takeVerdict(h Registered, e *Entry) bool {
+	if e.Look == nil {
+		return
+	}
 	for i, v := range e.Look.Verdicts {
 		if v.Handler == h.ID && v.On == h.On {
 			n.verdict, n.look, n.looked = &e.Look.Verdicts[i], e.Look, e.At
-			return true
 		}
 	}
-	return false
-}
-
-// changing tells whether the handler is one of those for changes.
-func changing(h Registered) bool {
-	switch h.On {
-	case "event", "child", "daemon", "timer":
-		return false
+	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
+	if unfinished && e.Look.Dropped != "" {
+		n.dropped = "It is not gone on with, as was decided " + clock(e.At) + ": " + e.Look.Dropped + "."
 	}
-	return true
 }
 
 // says puts it together.
@@ -217,11 +226,11 @@ func (n *news) says() string {
 		parts = append(parts, "Called "+clock(n.called)+": "+n.attempt.sentence()+".")
 	case n.verdict != nil:
 		parts = append(parts, "Selected "+clock(n.looked)+", "+n.look.happening()+": it is being called, or is next.")
-	case n.quiet == nil:
+	default:
 		parts = append(parts, "Nothing has happened yet that it was asked about.")
 	}
-	if n.quiet != nil {
-		parts = append(parts, n.quiet.quietly(n.rested))
+	if n.dropped != "" {
+		parts = append(parts, n.dropped)
 	}
 	return strings.Join(parts, " ")
 }

@@ -16,7 +16,7 @@ func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04
 func (v Verdict) sentence() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
-		return fmt.Sprintf("it is for %s, and this was %s", reasonWords(v.Expected), reasonWords(v.Found))
+		return fmt.Sprintf("it is for %s, and this is %s", many(v.Expected), one(v.Found))
 	case execution.NotInitial:
 		return "it is for objects that were there when the operator started, once each, and this one was handled " +
 			"since, or is new"
@@ -55,7 +55,8 @@ func (v Verdict) sentence() string {
 	}
 }
 
-func reasonWords(reason string) string {
+// many is what a handler is for, one is what has happened.
+func many(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
 		return "creations"
@@ -63,10 +64,25 @@ func reasonWords(reason string) string {
 		return "updates"
 	case cause.Delete:
 		return "deletions"
+	default:
+		return reason
+	}
+}
+
+func one(reason string) string {
+	switch cause.Reason(reason) {
+	case cause.Create:
+		return "a creation"
+	case cause.Update:
+		return "an update"
+	case cause.Delete:
+		return "a deletion"
 	case cause.Resume:
 		return "a resume, with nothing changed"
 	case cause.Noop:
-		return "no change"
+		return "no essential change"
+	case cause.Free:
+		return "a deletion that nothing of this operator holds up"
 	default:
 		return reason
 	}
@@ -81,14 +97,8 @@ func (l *Look) happening() string {
 		return "as the object is"
 	case string(cause.Update):
 		return "for an update of " + l.changedWords()
-	case string(cause.Create):
-		return "for a creation"
-	case string(cause.Delete):
-		return "for a deletion"
-	case string(cause.Resume):
-		return "for a resume"
 	default:
-		return "for " + reasonWords(l.Reason)
+		return "for " + one(l.Reason)
 	}
 }
 
@@ -105,19 +115,6 @@ func (l *Look) changedWords() string {
 		text += fmt.Sprintf(" and %d more", l.More)
 	}
 	return text
-}
-
-// quietly says why nobody was asked.
-func (l *Look) quietly(at time.Time) string {
-	switch cause.Reason(l.Reason) {
-	case cause.Noop:
-		return "Nothing essential has changed since, as was found " + clock(at) +
-			": the status, and metadata of Kubernetes and other operators, do not count."
-	case cause.Free:
-		return "The object is being deleted, and nothing of this operator holds it, as was found " + clock(at) + "."
-	default:
-		return "Nobody was asked " + clock(at) + ", " + l.happening() + "."
-	}
 }
 
 // sentence says what came of the call.

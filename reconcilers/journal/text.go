@@ -95,7 +95,7 @@ func (t *text) entry(e *Entry) {
 func (l *Look) summary() string {
 	text := "looked at it " + l.happening()
 	if l.Dropped != "" {
-		text += "; dropped the progress of " + l.Dropped
+		text += "; dropped progress: " + l.Dropped
 	}
 	var chosen, refused []string
 	for _, v := range l.Verdicts {

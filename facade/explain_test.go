@@ -1,0 +1,243 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// puzzle is a cluster in which something was called, or not, and somebody asks why.
+type puzzle struct {
+	t       *testing.T
+	server  *memapi.Server
+	connect *memapi.Connection
+	op      *kopf.Operator
+	widgets kopf.Selection[*Widget]
+	ask     http.Handler
+}
+
+func newPuzzle(t *testing.T, settings kopf.Settings) *puzzle {
+	t.Helper()
+	p := &puzzle{t: t, server: memapi.New()}
+	p.connect = p.server.Connect()
+	p.server.Install(served)
+	p.server.Install(peerings)
+	p.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
+	settings.Peering.Standalone = settings.Peering.Name == ""
+	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
+	p.op = kopf.New("puzzles.example.org", settings)
+	p.widgets = kopf.For(p.op, &Widget{})
+	p.ask = p.op.ExplainHandler()
+	return p
+}
+
+// put makes the object, with labels.
+func (p *puzzle) put(spec map[string]any, labels ...string) {
+	object := body(spec)
+	all := map[string]any{}
+	for i := 0; i+1 < len(labels); i += 2 {
+		all[labels[i]] = labels[i+1]
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata["labels"] = all
+	p.server.Put(served, object)
+}
+
+func (p *puzzle) edit(change func(object map[string]any)) { p.server.Edit(served, "ns", "w1", change) }
+
+func (p *puzzle) resize(size int64) {
+	p.edit(func(object map[string]any) { object["spec"] = map[string]any{"size": size} })
+}
+
+// run starts the operator, and lets half an hour pass.
+func (p *puzzle) run() {
+	p.t.Helper()
+	r := facadetest.Start(p.t, p.op, facadetest.Against(memapi.Config(p.connect)))
+	p.t.Cleanup(func() { _ = r.Stop() })
+	time.Sleep(30 * time.Minute)
+	synctest.Wait()
+}
+
+// wait lets minutes pass.
+func (p *puzzle) wait(minutes int) {
+	time.Sleep(time.Duration(minutes) * time.Minute)
+	synctest.Wait()
+}
+
+// get asks, and gives the status and the text of the answer.
+func (p *puzzle) get(query ...string) (int, string) {
+	p.t.Helper()
+	values := url.Values{}
+	for i := 0; i+1 < len(query); i += 2 {
+		values.Set(query[i], query[i+1])
+	}
+	return answerTo(p.ask, "/explain?"+values.Encode())
+}
+
+func answerTo(handler http.Handler, target string) (int, string) {
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, target, nil))
+	return recorder.Code, recorder.Body.String()
+}
+
+// answers is the text for people, without the history, whose order is up to the goroutines, and with times that do not
+// depend on how long a start takes.
+func (p *puzzle) answers() string {
+	p.t.Helper()
+	status, text := p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
+	if status != http.StatusOK {
+		p.t.Errorf("status %d: %s", status, text)
+	}
+	text, _, _ = strings.Cut(text, "\nHISTORY")
+	return regexp.MustCompile(`2000-01-01 (\d\d:\d\d):\d\d\.\d{3}`).ReplaceAllString(text, "$1")
+}
+
+// puzzles are what people ask, each staged.
+var puzzles = []struct {
+	question string
+	settings kopf.Settings
+	stage    func(p *puzzle)
+}{
+	{"its label does not match, nor does a function", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.WithLabel("tier", "prod").OnCreate("provision", succeed)
+		p.widgets.MatchingLabels("tier in (prod,stage),!paused").OnUpdate("resize", succeed)
+		p.widgets.When(func(context.Context, *Widget) bool { return false }).OnDelete("release", succeed)
+		p.put(map[string]any{"size": int64(1)}, "tier", "test")
+		p.run()
+	}},
+	{"a field is not as it must be, or has not changed", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("grown", succeed, kopf.InField("spec.size"), kopf.Value(7))
+		p.widgets.OnField("owned", "spec.owner", succeed)
+		p.widgets.OnUpdate("seven", succeed, kopf.InField("spec.size"), kopf.Value(7))
+		p.widgets.OnUpdate("shrunk", succeed, kopf.InField("spec.size"), kopf.OldValue(9))
+		p.put(map[string]any{"size": int64(1), "owner": "ann"})
+		p.run()
+		p.edit(func(object map[string]any) { object["spec"] = map[string]any{"size": int64(2), "owner": "ann"} })
+		p.wait(10)
+	}},
+	{"it is for other changes", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("made", succeed)
+		p.widgets.OnUpdate("changed", succeed)
+		p.widgets.OnDelete("gone", succeed, kopf.Optional())
+		p.widgets.OnResume("back", succeed)
+		p.run()
+		p.put(map[string]any{"size": int64(1)})
+		p.wait(10)
+	}},
+	{"nothing essential has changed", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("made", succeed)
+		p.widgets.OnUpdate("changed", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+		p.edit(func(object map[string]any) { object["status"] = map[string]any{"phase": "Fine"} })
+		p.wait(10)
+	}},
+	{"the operator is paused", kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}},
+		func(p *puzzle) {
+			p.widgets.OnUpdate("changed", succeed)
+			p.put(map[string]any{"size": int64(1)})
+			p.run()
+			(&shared{server: p.server}).stay(3600)
+			p.wait(1)
+			p.resize(2)
+			p.wait(10)
+		}},
+	{"it waits for its next attempt, and others go on", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("flaky", func(context.Context, *Change) error {
+			return kopf.Temporary(errors.New("no quota"), time.Hour)
+		})
+		p.widgets.OnCreate("steady", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+		p.edit(func(object map[string]any) { object["status"] = map[string]any{"phase": "Fine"} })
+		p.wait(1)
+	}},
+	{"it has failed for good", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("strict", func(context.Context, *Change) error { return kopf.Permanentf("no such region") })
+		p.widgets.OnUpdate("changed", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
+	{"its change was superseded", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("slow", func(context.Context, *Change) error {
+			return kopf.Temporary(errors.New("not yet"), 2*time.Hour)
+		})
+		p.widgets.OnDelete("release", func(context.Context, *Change) error {
+			return kopf.Temporary(errors.New("still in use"), 2*time.Hour)
+		})
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+		p.server.Delete(served, "ns", "w1")
+		p.wait(10)
+	}},
+	{"all wait for an index", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("made", succeed)
+		kopf.NewIndex(kopf.For(p.op, &corev1.ConfigMap{}), "names",
+			func(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil })
+		p.connect.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Resource.Plural == "configmaps" {
+				return memapi.Refusal(http.StatusInternalServerError)
+			}
+			return nil
+		}
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
+	{"the object is throttled, as it cannot be written", kopf.Settings{}, func(p *puzzle) {
+		p.connect.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" {
+				return memapi.Refusal(http.StatusForbidden)
+			}
+			return nil
+		}
+		p.widgets.OnCreate("made", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
+	{"the object does not fit into its Go type", kopf.Settings{}, func(p *puzzle) {
+		p.widgets.OnCreate("made", succeed)
+		p.put(map[string]any{"size": "large"})
+		p.run()
+	}},
+	{"its namespace is not served", kopf.Settings{Namespaces: []string{"other"}}, func(p *puzzle) {
+		p.widgets.OnCreate("made", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
+	{"events, daemons and timers have filters, too", kopf.Settings{}, func(p *puzzle) {
+		hear := func(context.Context, *kopf.Event[*Widget]) error { return nil }
+		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
+		run := func(context.Context, *kopf.Run[*Widget]) error { return nil }
+		p.widgets.WithAnnotation("watch", kopf.Present).Daemon("watches", run)
+		p.widgets.Timer("ticks", time.Hour, run)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
+}
+
+// What people read who ask why a handler was called, or not.
+func TestExplainAnswers(t *testing.T) {
+	var all []string
+	for _, puzzle := range puzzles {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPuzzle(t, puzzle.settings)
+			puzzle.stage(p)
+			all = append(all, "=== "+puzzle.question+"\n"+p.answers())
+		})
+	}
+	facadetest.Golden(t, "testdata/explain.golden", strings.Join(all, "\n"))
+}
