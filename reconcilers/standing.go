@@ -38,7 +38,7 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	for _, h := range a.Handlers {
 		own = append(own, h.Description)
 	}
-	served := journal.ServedKind(a.Resource, own)
+	served := o.controllers.JournalOf(a.Resource, a.Handlers).Served(a.Resource, own)
 	for scope, kept := range o.controllers.Memory.All() {
 		if scope.Resource != a.Resource.GroupResource() {
 			continue

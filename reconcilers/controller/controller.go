@@ -85,7 +85,7 @@ func newController(
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.journalOf(r, own),
+		journal: deps.JournalOf(r, own),
 		workers: w, objects: kept.Objects, background: kept.Background,
 		events:  newEventHandling(deps, turn, r, families.Watching, w.occupation),
 		changes: newChanges(deps, turn, r, own, w.occupation),

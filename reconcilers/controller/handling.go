@@ -86,8 +86,8 @@ func (d Digests) redaction(r discovery.Resource, own []*adapters.Handler) cause.
 	return redaction
 }
 
-// journalOf is for one kind: what is not to be remembered on the objects is not to be remembered in memory, either.
-func (d *Dependencies) journalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
+// JournalOf is for one kind: what is not to be remembered on the objects is not to be remembered in memory, either.
+func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
 	return d.Journal.Kind(r.GroupKind(), d.Settings.Digests.redaction(r, own).Paths)
 }
 

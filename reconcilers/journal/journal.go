@@ -84,22 +84,29 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 
 // page finds or makes the page, and puts it in front. The caller holds the lock.
 func (j *Journal) page(key Key) *page {
-	p := j.pages[key]
-	if p == nil {
-		if len(j.pages) >= j.limits.Objects {
-			oldest := j.newest.next
-			delete(j.pages, oldest.key)
-			j.unlink(oldest)
-		}
+	p, known := j.pages[key]
+	switch {
+	case known && p == j.newest:
+		return p
+	case known:
+		j.unlink(p)
+	default:
+		j.makeRoom()
 		p = &page{key: key}
 		j.pages[key] = p
-	} else if p == j.newest {
-		return p
-	} else {
-		j.unlink(p)
 	}
 	j.link(p)
 	return p
+}
+
+// makeRoom forgets the object that nothing has happened to for the longest time, if there are as many as there may be.
+func (j *Journal) makeRoom() {
+	if len(j.pages) < j.limits.Objects {
+		return
+	}
+	oldest := j.newest.next
+	delete(j.pages, oldest.key)
+	j.unlink(oldest)
 }
 
 // link makes the page the newest one.

@@ -66,8 +66,8 @@ type Absent struct {
 	Selector string `json:"selector"`
 }
 
-// ServedKind is a kind with its handlers, for a Standing.
-func ServedKind(r discovery.Resource, own []*handlers.Handler) Served {
+// Served is a kind with its handlers, for a Standing.
+func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 	s := Served{Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced}
 	s.words = append(s.words, r.Kind, r.Plural, r.Singular)
 	s.words = append(s.words, r.Shortcuts...)
@@ -76,23 +76,32 @@ func ServedKind(r discovery.Resource, own []*handlers.Handler) Served {
 			continue
 		}
 		s.Handlers = append(s.Handlers, Registered{
-			ID: h.ID, On: h.On(), Demands: demands(h), Location: h.Location,
+			ID: h.ID, On: h.On(), Demands: k.demands(h), Location: h.Location,
 		})
 	}
 	return s
 }
 
-func demands(h *handlers.Handler) (all []string) {
+// demands are what a handler demands. What it demands of a secret is as secret.
+func (k *Kind) demands(h *handlers.Handler) (all []string) {
 	if h.Field != nil {
 		all = append(all, "field "+h.Field.String())
 	}
 	for _, one := range [][2]string{{"Value", h.Words.Value}, {"OldValue", h.Words.From}, {"NewValue", h.Words.To}} {
-		if one[1] != "" {
+		switch {
+		case one[1] == "":
+		case k.hides(h.Field):
+			all = append(all, one[0]+notShown)
+		default:
 			all = append(all, one[0]+"("+shortened(one[1])+")")
 		}
 	}
 	for _, criterion := range h.Words.Filters {
-		all = append(all, criterion.Text)
+		text := criterion.Text
+		if criterion.Path != nil && k.hides(criterion.Path) {
+			text = criterion.Path.String() + " " + notShown
+		}
+		all = append(all, text)
 	}
 	return all
 }

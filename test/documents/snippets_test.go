@@ -23,6 +23,7 @@ var imported = []string{
 	`"k8s.io/client-go/rest"`, `ctrl "sigs.k8s.io/controller-runtime"`, `"go.opentelemetry.io/otel/trace"`,
 	`sdktrace "go.opentelemetry.io/otel/sdk/trace"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
+	`metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"`,
 	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
 	`kopf "github.com/kopf-runtime/kopf-runtime/facade"`,

@@ -1,0 +1,207 @@
+package facade_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// The values that must not be found, by where they come from. Nobody but the tests has such texts.
+const (
+	inValue      = "xyzzyPlughSecret" // it is base64, too
+	inAnnotation = "xyzzy-in-an-annotation"
+	inError      = "xyzzy-in-an-error"
+	inResult     = "xyzzy-in-a-result"
+)
+
+// hidden are the values with what the docs call them.
+var hidden = map[string]string{
+	inValue: "value", inAnnotation: "annotation", inError: "error", inResult: "result",
+}
+
+// secretive registers handlers that look at the values in every way, fail with them, and return them.
+func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
+	fail := func(context.Context, *kopf.Change[T]) error {
+		return kopf.Temporary(errors.New(inError), time.Minute)
+	}
+	s.OnCreate("fails", fail, kopf.Retries(3))
+	s.OnCreate("reads", func(_ context.Context, c *kopf.Change[T]) error {
+		if value(c.Object) == "" {
+			return errors.New("there is no value")
+		}
+		c.SetResult(inResult)
+		return nil
+	})
+	s.OnCreate("panics", func(context.Context, *kopf.Change[T]) error { panic(inError) }, kopf.Retries(1))
+	s.OnField("sees", "data.password", func(context.Context, *kopf.Change[T]) error { return nil })
+	s.OnCreate("demands", func(context.Context, *kopf.Change[T]) error { return nil },
+		kopf.InField("data.password"), kopf.Value(inValue+"More"))
+	s.WithAnnotation("token", "another "+inAnnotation).OnUpdate("other",
+		func(context.Context, *kopf.Change[T]) error { return nil })
+	s.OnEvent("hears", func(context.Context, *kopf.Event[T]) error { return errors.New(inError) })
+	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Run[T]) error { return errors.New(inError) })
+}
+
+// telltale is an operator with everything that tells of it.
+type telltale struct {
+	log      lines
+	metrics  *prometheus.Registry
+	recorder *tracetest.SpanRecorder
+	server   *memapi.Server
+	explain  http.Handler
+	kind     string
+}
+
+// said is all that was said, by who has said it.
+func (w *telltale) said(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"log": strings.Join(w.log.with(""), "\n")}
+	_, all["journal"] = answerTo(w.explain, "/explain?kind="+w.kind+"&namespace=default&name=one")
+	_, text := answerTo(w.explain, "/explain?output=text&kind="+w.kind+"&namespace=default&name=one")
+	_, standing := answerTo(w.explain, "/standing")
+	all["journal"] += text + standing
+	families, err := w.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metrics bytes.Buffer
+	for _, family := range families {
+		if _, err := expfmt.MetricFamilyToText(&metrics, family); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all["metrics"] = metrics.String()
+	spans, err := json.Marshal(tracetest.SpanStubsFromReadOnlySpans(w.recorder.Ended()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["traces"] = string(spans)
+	all["events"] = w.events(t)
+	return all
+}
+
+func (w *telltale) events(t *testing.T) string {
+	t.Helper()
+	reader, err := memapi.NewClient(w.server, memapi.BuiltIn()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &unstructured.UnstructuredList{}
+	events.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("EventList"))
+	if err := reader.List(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(events.Items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Values of Secrets, and of redacted fields, are nowhere, whatever handlers demand of them; the texts of errors are
+// where the docs say, and nowhere else. Beside them is a kind of which nothing is redacted: what is not to be found
+// there cannot be found at all.
+func TestSecretsStayHidden(t *testing.T) {
+	secrets := memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	password := func(s *corev1.ConfigMap) string { return s.Data["password"] }
+	errorAlone := []string{"error in events", "error in log"}
+	everywhere := append([]string{
+		"annotation in journal", "error in journal", "value in journal",
+	}, errorAlone...)
+	for name, c := range map[string]struct {
+		reason   string
+		kind     memapi.Resource
+		register func(op *kopf.Operator)
+		want     []string
+	}{
+		"Secret": {
+			"it is known to be secret", secrets, func(op *kopf.Operator) {
+				read := func(s *corev1.Secret) string { return string(s.Data["password"]) }
+				secretive(kopf.For(op, &corev1.Secret{}), read)
+			}, errorAlone,
+		},
+		"Redacted": {
+			"it is said to be secret", settings, func(op *kopf.Operator) {
+				maps := kopf.For(op, &corev1.ConfigMap{}).Redacted("data.password", "metadata.annotations.token")
+				secretive(maps, password)
+			}, errorAlone,
+		},
+		"Plain": {
+			"nobody says that it is secret, so people see what filters have found", settings, func(op *kopf.Operator) {
+				secretive(kopf.For(op, &corev1.ConfigMap{}), password)
+			}, everywhere,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &telltale{metrics: prometheus.NewRegistry(), server: memapi.New(), kind: c.kind.Kind}
+				w.server.Put(c.kind, map[string]any{
+					"metadata": map[string]any{
+						"namespace": "default", "name": "one", "annotations": map[string]any{"token": inAnnotation},
+					},
+					"data": map[string]any{"password": inValue},
+				})
+				w.tell(t, c.register)
+				var found []string
+				for teller, text := range w.said(t) {
+					if text == "" {
+						t.Errorf("%s says nothing at all", teller)
+					}
+					for value, what := range hidden {
+						if strings.Contains(text, value) {
+							found = append(found, what+" in "+teller)
+						}
+					}
+				}
+				slices.Sort(found)
+				want := slices.Sorted(slices.Values(c.want))
+				if d := cmp.Diff(want, found); d != "" {
+					t.Errorf("%s (-want, +got):\n%s", c.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// tell runs the operator, with all that can be said.
+func (w *telltale) tell(t *testing.T, register func(op *kopf.Operator)) {
+	t.Helper()
+	traces, recorder := tracer()
+	w.recorder = recorder
+	op := kopf.New("secretive.example.org", kopf.Settings{
+		Tracing: traces, Peering: kopf.PeeringSettings{Standalone: true},
+		Posting: kopf.PostingSettings{Loggers: true},
+	})
+	register(op)
+	w.explain = op.ExplainHandler()
+	// As much as --debug shows; from 8 on, client-go logs all bodies, be they secret or not.
+	log := funcr.New(w.log.add, funcr.Options{Verbosity: 5})
+	r := facadetest.Start(t, op, facadetest.Against(memapi.Config(w.server)),
+		facadetest.Settings(kopf.RunSettings{Log: log, Metrics: w.metrics}))
+	r.Ready()
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
