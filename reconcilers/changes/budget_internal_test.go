@@ -160,3 +160,11 @@ func TestSizeOfPatch(t *testing.T) {
 		}
 	}
 }
+
+// Users are told how many are left out, of how many, and what would do.
+func TestTooManyError(t *testing.T) {
+	const want = "3 of 5 sub-handlers are not called: the object has room for the progress of 2"
+	if got := (&tooManyError{declared: 5, fitting: 2}).Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

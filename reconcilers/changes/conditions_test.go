@@ -174,5 +174,17 @@ func TestConditionsCatchUp(t *testing.T) {
 			p.settle()
 			w.wantTold("a new process", "False", nil, "True")
 		}},
+		"ResumedAfterAFailure": {"only a change makes up for what has failed before, or who has", func(w *world) {
+			w.withStatus()
+			w.tell(nil, onCreate("c", fails(1, permanentError{}))).settle()
+			w.wantTold("a creation", "False", nil, "True")
+			p := w.tell(nil, onResume("r", ok), onUpdate("u", ok))
+			p.memory.Initial = true
+			p.settle()
+			w.wantTold("somebody else has resumed", "False", nil, "True")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantTold("a change was handled", "True", nil, nil)
+		}},
 	})
 }

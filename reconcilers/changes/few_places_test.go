@@ -48,6 +48,14 @@ func TestFewPlaces(t *testing.T) {
 				w.t.Errorf("%d bytes were used at most", used)
 			}
 		}},
+		"OneMore": {"who is declared later has a place beside those that were called before", func(w *world) {
+			slow := sub("s", fails(1, later))
+			w.compact(onCreate("a", w.steps(nil, slow))).step()
+			w.wantCalls("the only one", "0s create a", "0s create s")
+			time.Sleep(10 * time.Second)
+			_, _ = w.compact(onCreate("a", w.steps(nil, slow, sub("t", ok)))).pass()
+			w.wantCalls("both", "10s create a", "10s create s", "10s create t")
+		}},
 		"OneByOne": {"who has no place does not keep others from their turn", func(w *world) {
 			lifecycle := handlers.OneByOne
 			slow, next := sub("s", fails(1, errors.Join(later, errLong))), sub("first", ok)

@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sort"
@@ -32,6 +33,11 @@ func (start started) calledFirst(t *testing.T, bytes int, declared func() []*han
 	return called
 }
 
+// asKopf keeps a record of each success, so that it makes a difference whether there is room for it.
+func asKopf(w *world, registered ...*handlers.Handler) *process {
+	return w.startWith(annotated, registered...)
+}
+
 // mostProgress fails for now, and leaves the longest record that there is.
 func mostProgress() handlers.Func {
 	return fails(1, errors.Join(temporaryError{10 * time.Second}, errLong))
@@ -41,10 +47,6 @@ func mostProgress() handlers.Func {
 // beside the successes of those that wait for their first one. If it does not, these lose their room, the last of them
 // first, but not for the one that is to be called; and without that room, nobody is called.
 func TestGrowingRoom(t *testing.T) {
-	// A success has a record of its own there, so that it makes a difference whether there is room for it.
-	asKopf := started(func(w *world, registered ...*handlers.Handler) *process {
-		return w.startWith(annotated, registered...)
-	})
 	for name, declared := range map[string]func() []*handlers.Handler{
 		"InOrder": func() []*handlers.Handler {
 			return []*handlers.Handler{sub("first", mostProgress()), sub("second", ok), sub("third", ok)}
@@ -58,7 +60,7 @@ func TestGrowingRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for bytes := 4000; bytes < 6000; bytes += 50 {
-				got = append(got, asKopf.calledFirst(t, bytes, declared))
+				got = append(got, started(asKopf).calledFirst(t, bytes, declared))
 			}
 			want := []string{"a", "a first", "a first second", "a first second third"}
 			if d := cmp.Diff(want, slices.Compact(got)); d != "" {
@@ -85,5 +87,28 @@ func TestRoomThatIsMade(t *testing.T) {
 	})
 	if without >= enough || with > without-200 {
 		t.Errorf("room for %d bytes is needed if none is made, and for %d if a lot is", without, with)
+	}
+}
+
+// That not all have room is told before the first of them is called, as each success needs some.
+func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
+	called := false
+	for bytes := 4000; !called && bytes < 6000; bytes += 50 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.roomFor(bytes)
+			first := sub("first", func(context.Context, *handlers.Call) error {
+				if called = true; !w.hasLogged("too many sub-handlers") {
+					t.Errorf("with room for %d bytes, nothing was told: %q", bytes, w.logged)
+				}
+				return nil
+			})
+			if _, err := asKopf(w, onCreate("a", w.steps(nil, first, sub("second", ok)))).pass(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if !called {
+		t.Error("nobody was called")
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // does runs something while the handler is running.
@@ -172,6 +174,11 @@ func (s *server) replace() {
 	s.create(body)
 }
 
+// without drops the record of a handler.
+func without(id string) func(body map[string]any) {
+	return func(body map[string]any) { put(body, nil, "metadata", "annotations", prefix+"/"+id) }
+}
+
 // TestUndone is about writes that the API server takes and somebody undoes at once, such as an admission webhook.
 func TestUndone(t *testing.T) {
 	run(t, map[string]scenario{
@@ -182,6 +189,34 @@ func TestUndone(t *testing.T) {
 				w.t.Errorf("want an error that delays the object, got %v and %+v", err, next)
 			}
 			w.wantCalls("no handler may be called while nothing holds the object")
+		}},
+		"OneRecord": {"nor may one be called whose record is dropped, though another one stays", func(w *world) {
+			p := w.start(
+				onCreate("a", fails(9, temporaryError{time.Hour})),
+				onCreate("b", fails(9, temporaryError{time.Minute})),
+			)
+			p.step()
+			time.Sleep(time.Minute)
+			w.webhook = without("b")
+			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "b"`) {
+				w.t.Errorf("want an error that names it, got %v", err)
+			}
+		}},
+		"RecordOfASubHandler": {"a sub-handler has to be remembered that is not named by its parent", func(w *world) {
+			w.webhook = without("a.t")
+			p := w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", fails(9, temporaryError{time.Hour})))))
+			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "a/t"`) {
+				w.t.Errorf("want an error that names it, got %v", err)
+			}
+		}},
+		"NotRemembered": {"an object that goes, and stays for others, need not be remembered", func(w *world) {
+			w.set([]any{finalizer, "others.example.org/finalizer"}, "metadata", "finalizers")
+			w.delete()
+			p := w.start(onDelete("d", fails(1, temporaryError{time.Minute})))
+			p.handling.Lens.Diffbase = full{diffbase.Annotations{Prefix: prefix}}
+			p.settle()
+			w.wantCalls("it was deleted", "0s delete d", "1m0s delete d")
+			w.want("errors", []error(nil), p.errs)
 		}},
 	})
 }

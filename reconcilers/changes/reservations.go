@@ -35,13 +35,10 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 	full := false
 	s.waiting = nil
 	for _, sub := range all {
-		if !sub.state.Postponed || sub.state.Finished() {
+		if full || !sub.state.Postponed || sub.state.Finished() {
 			continue
 		}
-		sub.state.Postponed = full
-		if full {
-			continue
-		}
+		sub.state.Postponed = false
 		ok, err := s.reserveForSuccess(sub.state)
 		if err != nil {
 			return err
