@@ -103,7 +103,8 @@ func (d *Draft) Note() {
 		return
 	}
 	d.noted = true
-	d.object.note(Entry{Look: &d.look})
+	look := d.look // by itself: what is noted must not keep the draft, and the object with it
+	d.object.note(Entry{Look: &look})
 }
 
 // explain fills in what was expected and found.
