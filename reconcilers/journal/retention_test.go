@@ -1,0 +1,44 @@
+package journal_test
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// What is remembered of a look must not keep the state of the object that it was taken at.
+func TestObjectsAreLetGo(t *testing.T) {
+	kept := journal.New(journal.Limits{})
+	if state := noted(kept.Kind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
+		t.Error("the journal keeps an object alive")
+	}
+	runtime.KeepAlive(kept)
+}
+
+// noted notes a look at an object that nobody else has, and gives that without keeping it.
+func noted(kind *journal.Kind) weak.Pointer[cause.Cause] {
+	found := map[string]any{"size": map[string]any{"of": "a mapping"}}
+	what := &cause.Cause{Reason: cause.Update, Body: map[string]any{
+		"metadata": map[string]any{"name": "one", "uid": "u"}, "spec": found,
+	}}
+	look := kind.Of(what.Body).Look(what)
+	look.Verdict(&handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, NeedsChange: true},
+		execution.Stop{By: "FieldChanged", Why: execution.Unchanged, Found: found})
+	look.Note()
+	return weak.Make(what)
+}
+
+func collected(state weak.Pointer[cause.Cause]) bool {
+	for range 3 {
+		runtime.GC()
+	}
+	return state.Value() == nil
+}
