@@ -79,7 +79,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 	uid, history := j.history(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
 		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
-		UID: uid, History: history,
+		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
 	e.Now = append(standing.sentences(), j.sentences(served, e)...)
 	for _, h := range served.Handlers {

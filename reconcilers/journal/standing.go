@@ -68,7 +68,10 @@ type Absent struct {
 
 // Served is a kind with its handlers, for a Standing.
 func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
-	s := Served{Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced}
+	s := Served{
+		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
+		Namespaces: []string{}, Handlers: []Registered{},
+	}
 	s.words = append(s.words, r.Kind, r.Plural, r.Singular)
 	s.words = append(s.words, r.Shortcuts...)
 	for _, h := range own {

@@ -74,7 +74,7 @@ func (t *text) answer(a Answer) {
 
 func (t *text) entry(e *Entry) {
 	head := strings.TrimPrefix(clock(e.At), "at ")
-	if e.Times > 1 {
+	if e.First != nil {
 		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
 	}
 	switch {
