@@ -1,8 +1,6 @@
 // Command bench is the operator by which the framework is compared with others that do the same: it handles
 // kopfexamples.kopf.dev, stores status.create_fn and status.update_fn, and, with BENCH_MODE=timers, has a timer for
-// every object that does nothing every five seconds. BENCH_WORKERS is the number of workers, 10 by default. With
-// BENCH_WATCHED=yes, all that tells of an operator is on: metrics are served, decisions are remembered, and each attempt
-// and request has a span, of a tracer that drops it.
+// every object that does nothing every five seconds. BENCH_WORKERS is the number of workers, 10 by default.
 package main
 
 import (
@@ -12,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,26 +36,15 @@ func run() error {
 		return err
 	}
 	config.QPS, config.Burst = -1, 0
+	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return err
+	}
 	workers, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_WORKERS"), "10"))
 	if err != nil {
 		return err
 	}
-	settings := kopf.Settings{Queueing: kopf.QueueingSettings{WorkerLimit: workers}}
-	metrics := metricsserver.Options{BindAddress: "0"}
-	watched := os.Getenv("BENCH_WATCHED") == "yes"
-	if watched {
-		settings.Tracing.Provider = noop.NewTracerProvider()
-		config.Wrap(settings.Tracing.Transport)
-		metrics.BindAddress = "localhost:0"
-	}
-	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: metrics})
-	if err != nil {
-		return err
-	}
-	op := kopf.New("bench.kopf.dev", settings)
-	if watched {
-		op.ExplainHandler()
-	}
+	op := kopf.New("bench.kopf.dev", kopf.Settings{Queueing: kopf.QueueingSettings{WorkerLimit: workers}})
 	register(op, os.Getenv("BENCH_MODE") == "timers")
 	if err := op.SetupWithManager(m); err != nil {
 		return err

@@ -1,0 +1,49 @@
+package journal_test
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+// Whoever decides and whoever asks do not wait for each other, nor see each other's half.
+func TestNotesWhilePeopleAsk(t *testing.T) {
+	h := &handlers.Handler{ID: "h", Reason: cause.Create}
+	j := kept(journal.Limits{Objects: 3, Entries: 3}, h)
+	var all sync.WaitGroup
+	for i := range 5 {
+		object := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}
+		all.Go(func() {
+			o := widgetsOf(j).Object(object, "u1")
+			for n := range 100 {
+				o.Event("MODIFIED", fmt.Sprint(n))
+				d := o.Look(&cause.Cause{Reason: cause.Create})
+				d.Verdict(h, execution.Stop{Why: execution.Finished})
+				d.Note()
+				o.Attempt(attemptOf(h, n, execution.Outcome{Err: fmt.Errorf("error %d", n%2)}))
+			}
+		})
+		all.Go(func() {
+			for range 100 {
+				e, err := j.Explain("widget", object)
+				if err == nil {
+					err = e.WriteText(io.Discard)
+				}
+				if n := len(e.History); err != nil || n > 3 {
+					t.Errorf("want at most 3 entries, got %d with error %v", n, err)
+					return
+				}
+			}
+		})
+		all.Go(func() { j.Watch(serving(h)) })
+	}
+	all.Wait()
+}

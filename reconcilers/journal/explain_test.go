@@ -1,0 +1,360 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ...string) journal.Served {
+	s := widgetsOf(journal.New(journal.Limits{})).Served(discovery.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+		Plural:           plural, Singular: strings.ToLower(kind), Shortcuts: shortcuts, Namespaced: namespaced,
+	}, nil)
+	s.Namespaces = []string{""}
+	return s
+}
+
+// A kind is called as kubectl takes it; a word for several is as wrong as a word for none, and it is told what there
+// is.
+func TestKindsInWords(t *testing.T) {
+	all := live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{
+		servedAs("example.org", "v1", "Widget", "widgets", true, "wd", "wgt"),
+		servedAs("other.org", "v1", "Widget", "widgets", true),
+		servedAs("", "v1", "Node", "nodes", false, "no"),
+		servedAs("example.org", "v1", "Nameless", "", true),
+	}}
+	waiting := live{Operator: "test.example.org", Absent: []journal.Absent{
+		{Handler: "a", Selector: "gadgets"}, {Handler: "b", Selector: "gadgets"}, {Handler: "c", Selector: "gizmos"},
+	}}
+	both := live{Operator: "test.example.org", Kinds: all.Kinds[2:3], Absent: waiting.Absent}
+	const widget = "Widget.example.org"
+	cases := map[string]struct {
+		reason string
+		of     live
+		word   string
+		want   string // the kind; or the error, which is longer
+	}{
+		"kind":                  {"as in manifests", all, "Nameless", "Nameless.example.org"},
+		"any case":              {"nobody has to know", all, "NODE", "Node"},
+		"plural":                {"as in URLs", all, "nodes", "Node"},
+		"short name":            {"as people type it", all, "wgt", widget},
+		"first short":           {"as people type it", all, "WD", widget},
+		"group":                 {"it says which", all, "widgets.example.org", widget},
+		"other group":           {"it says which", all, "Widget.other.org", "Widget.other.org"},
+		"version":               {"kubectl takes this as well", all, "widgets.v1.example.org", widget},
+		"short name with group": {"kubectl takes this as well", all, "wd.example.org", widget},
+		"several": {"it is asked which", all, "widget",
+			`"widget" may be any of Widget.example.org, Widget.other.org: say which`},
+		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" serves no kind "gadget": ` +
+			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
+		"other version": {"it is not served", all, "nodes.v2.", `operator ` +
+			`"test.example.org" serves no kind "nodes.v2.": ` +
+			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
+		"empty": {"a kind without a plural is not called nothing", all, "",
+			`operator "test.example.org" serves no kind "": ` +
+				`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
+		"waiting": {"the cluster may not have it yet", waiting, "gadget",
+			`operator "test.example.org" serves no kind "gadget": ` +
+				`its handlers of gadgets, gizmos wait for the cluster to serve these`},
+		"both": {"either may be meant", both, "gadget", `operator "test.example.org" serves no kind "gadget": ` +
+			`it serves Node; its handlers of gadgets, gizmos wait for the cluster to serve these`},
+		"nothing": {"there is nothing to choose from", live{}, "gadget",
+			`operator "" serves no kind "gadget": it serves none at the moment`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			j := journal.New(journal.Limits{})
+			j.Watch(c.of)
+			e, err := j.Explain(c.word, w1)
+			got := e.Kind
+			var question *journal.QuestionError
+			if errors.As(err, &question) {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s: want %q, got %q and error %v", c.reason, c.want, got, err)
+			}
+		})
+	}
+}
+
+// Namespaces are for objects that have them.
+func TestNamespaces(t *testing.T) {
+	j := journal.New(journal.Limits{})
+	j.Watch(live{Operator: "test.example.org", Kinds: []journal.Served{
+		servedAs("example.org", "v1", "Widget", "widgets", true), servedAs("", "v1", "Node", "nodes", false),
+	}})
+	_, err := j.Explain("widget", types.NamespacedName{Name: "w1"})
+	var question *journal.QuestionError
+	const want = "objects of the kind Widget.example.org have a namespace: ask about widget NAMESPACE/w1"
+	if !errors.As(err, &question) || err.Error() != want {
+		t.Errorf("a namespace is needed: want %q, got %v", want, err)
+	}
+	j.Kind(schema.GroupKind{Kind: "Node"}, nil).Object(types.NamespacedName{Name: "n1"}, "u1").Event("ADDED", "1")
+	e, err := j.Explain("node", types.NamespacedName{Namespace: "ns", Name: "n1"})
+	if err != nil || e.Namespace != "" || e.Name != "n1" || len(e.History) != 1 {
+		t.Errorf("a node has no namespace, whatever is asked: got %+v with error %v", e, err)
+	}
+}
+
+// Nobody is asked how the operator stands before it is set up.
+func TestNobodyStands(t *testing.T) {
+	if d := cmp.Diff(journal.Standing{}, journal.New(journal.Limits{}).Standing(),
+		cmp.AllowUnexported(journal.Served{})); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// What holds for all handlers comes first.
+func TestWhatHoldsNow(t *testing.T) {
+	event := func(o journal.Object) { o.Event("ADDED", "1") }
+	look := func(reason cause.Reason) func(journal.Object) {
+		return func(o journal.Object) { o.Look(&cause.Cause{Reason: reason}).Note() }
+	}
+	attempt := func(h *handlers.Handler) func(journal.Object) {
+		return func(o journal.Object) { o.Attempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
+	}
+	background := func(o journal.Object) { o.LookForBackground(&cause.Cause{}).Note() }
+	refused := func(o journal.Object) {
+		d := o.LookAtEvent(&cause.Cause{})
+		d.Verdict(&handlers.Handler{ID: "e"}, execution.Stop{Why: execution.FilteredOut})
+		d.Note()
+	}
+	hold := func(why string, until time.Time) func(journal.Object) {
+		return func(o journal.Object) { o.Hold(why, errQuota, until) }
+	}
+	soon := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+	daemon := &handlers.Handler{ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
+	timer := &handlers.Handler{ID: "t", Family: handlers.Spawning}
+	onEvent := &handlers.Handler{ID: "e", Family: handlers.Watching}
+	index := &handlers.Handler{ID: "i", Family: handlers.Indexing}
+	child := &handlers.Handler{ID: "c", Family: handlers.Tending}
+	create := &handlers.Handler{ID: "h", Reason: cause.Create}
+	const noop = "The last look, at 2000-01-01 00:00:00.000, found no essential change: the status, and metadata of " +
+		"Kubernetes and other operators, do not count."
+	const unknown = "Nothing is known of the object: there is none of this name, or the watch has not brought it " +
+		"yet, or it has been quiet for so long that the last 7 objects have taken its place."
+	cases := map[string]struct {
+		reason  string
+		stand   func(l *live)
+		happens []func(journal.Object)
+		want    []string
+	}{
+		"well": {"there is nothing to be said", nil, []func(journal.Object){event}, nil},
+		"idle": {"nobody is called, whatever else holds",
+			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
+			[]func(journal.Object){event},
+			[]string{"The operator is not at work: it starts, or it exits, or another replica leads. " +
+				"No handler is called."}},
+		"paused": {"nothing is listed in a pause",
+			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.Object){event},
+			[]string{"The operator is paused, as another one is at work. It watches nothing, " +
+				"and no handler is called."}},
+		"waiting": {"they are named", func(l *live) { l.Waiting = []string{"pods", "nodes"} },
+			[]func(journal.Object){event},
+			[]string{"All handlers wait until the indices are filled: these are not listed yet: pods, nodes."}},
+		"unknown": {"there may be several causes", nil, nil,
+			[]string{unknown}},
+		"idle, and unknown": {"both are told", func(l *live) { l.Running = false }, nil,
+			[]string{"The operator is not at work: it starts, or it exits, or another replica leads. " +
+				"No handler is called.",
+				unknown}},
+		"elsewhere": {"it is told where", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
+			[]string{`The operator does not serve namespace "ns", but a, b.`}},
+		"here": {"it is served, and still unknown", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
+			[]string{unknown}},
+		"served before": {"what is known says more", func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
+			[]func(journal.Object){event}, nil},
+		"noop": {"nobody was asked", nil, []func(journal.Object){event, look(cause.Noop)}, []string{noop}},
+		"noop at first": {"something has happened since", nil,
+			[]func(journal.Object){look(cause.Noop), look(cause.Create)}, nil},
+		"noop, then others": {"these are no looks at changes", nil,
+			[]func(journal.Object){
+				look(cause.Noop), event, background, refused, attempt(daemon), attempt(timer), attempt(onEvent),
+				attempt(index), attempt(child),
+			}, []string{noop}},
+		"noop, then a call": {"a handler of changes has been called since", nil,
+			[]func(journal.Object){look(cause.Noop), attempt(create)}, nil},
+		"free": {"nobody was asked", nil, []func(journal.Object){look(cause.Free)},
+			[]string{"The object is being deleted, and nothing of this operator holds it up, as the last look found, " +
+				"at 2000-01-01 00:00:00.000."}},
+		"blocked": {"it has to be changed", nil,
+			[]func(journal.Object){look(cause.Noop), hold(journal.HeldBlocked, soon)},
+			[]string{"The object is not handled until it is changed: no quota."}},
+		"throttled": {"it is told until when", nil, []func(journal.Object){hold(journal.HeldError, soon), event},
+			[]string{"The object is throttled until 2000-01-01 01:00:00.000, " +
+				"after an error of the framework: no quota."}},
+		"waits for events": {"nobody knows until when", nil, []func(journal.Object){hold(journal.HeldError, noTime)},
+			[]string{"The object is not handled until its next event, after an error of the framework: no quota."}},
+		"held before": {"it was looked at since", nil,
+			[]func(journal.Object){hold(journal.HeldError, soon), look(cause.Update)}, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := serving()
+				if c.stand != nil {
+					c.stand(&l)
+				}
+				j := journal.New(journal.Limits{Objects: 7})
+				j.Watch(l)
+				for _, happen := range c.happens {
+					happen(widgetsOf(j).Object(w1, "u1"))
+				}
+				if d := cmp.Diff(c.want, explained(t, j, w1).Now); d != "" {
+					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// A handler has one answer, of what came last.
+func TestAnswers(t *testing.T) {
+	h := &handlers.Handler{ID: "h", Reason: cause.Create}
+	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.Object) {
+		return func(o journal.Object) {
+			d := o.Look(&cause.Cause{Reason: cause.Create})
+			d.Dropped(dropped)
+			if of != nil {
+				d.Verdict(of, execution.Stop{Why: why})
+			}
+			d.Note()
+		}
+	}
+	call := func(of *handlers.Handler, o execution.Outcome) func(journal.Object) {
+		return func(to journal.Object) { to.Attempt(attemptOf(of, 0, o)) }
+	}
+	again, done := execution.Outcome{Err: errQuota, Delay: ptr(time.Minute)}, execution.Outcome{Final: true}
+	timer := &handlers.Handler{ID: "h", Family: handlers.Spawning}
+	const finished = "for a creation: it is finished with this change: it has succeeded, or has failed for good."
+	cases := map[string]struct {
+		reason  string
+		of      *handlers.Handler
+		happens []func(journal.Object)
+		want    string
+	}{
+		"nothing": {"nobody was asked", h, nil, "Nothing has happened yet that it was asked about."},
+		"others": {"they are none of its affair", h, []func(journal.Object){
+			call(&handlers.Handler{ID: "i", Reason: cause.Create}, done),
+			call(&handlers.Handler{ID: "h", Reason: cause.Delete}, done),
+			look(&handlers.Handler{ID: "i", Reason: cause.Create}, execution.Finished, ""),
+			look(&handlers.Handler{ID: "h", Reason: cause.Delete}, execution.Finished, ""),
+		}, "Nothing has happened yet that it was asked about."},
+		"selected": {"it is not called yet", h, []func(journal.Object){look(h, "", "")},
+			"Selected at 0, for a creation: it is being called, or is next."},
+		"called": {"that says more than that it was selected", h,
+			[]func(journal.Object){look(h, "", ""), call(h, done)},
+			"Called at 1: attempt 1 succeeded."},
+		"refused": {"it was not called", h, []func(journal.Object){look(h, execution.Finished, "")},
+			"Not called at 0, " + finished},
+		"called, then refused": {"both are told", h,
+			[]func(journal.Object){call(h, done), look(h, execution.Finished, "")},
+			"Not called at 1, " + finished + " Called before, at 0: attempt 1 succeeded."},
+		"refused, then called": {"that it was refused is over", h,
+			[]func(journal.Object){look(h, execution.Finished, ""), call(h, done)},
+			"Called at 1: attempt 1 succeeded."},
+		"called, then selected": {"the next call will tell", h,
+			[]func(journal.Object){call(h, again), look(h, "", "")},
+			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
+		"refused, then of others": {"the last one about it counts", h,
+			[]func(journal.Object){look(h, execution.Finished, ""), look(nil, "", "")},
+			"Not called at 0, " + finished},
+		"refused of a change": {"its paths are told", h, []func(journal.Object){func(o journal.Object) {
+			d := o.Look(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
+			d.Verdict(h, execution.Stop{Why: execution.Blocked})
+			d.Note()
+		}}, "Not called at 0, for an update of spec.a, spec.b: " +
+			"it cannot be called with the object as it is, and waits until that changes."},
+		"dropped": {"the next attempt does not come", h,
+			[]func(journal.Object){call(h, again), look(nil, "", "superseded")},
+			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60. " +
+				"It is not gone on with, as was decided at 1: superseded."},
+		"dropped, and refused": {"all is told", h,
+			[]func(journal.Object){call(h, again), look(h, execution.Finished, "superseded")},
+			"Not called at 1, " + finished + " Called before, at 0: attempt 1 failed; retrying: no quota; " +
+				"the next one is due at 60. It is not gone on with, as was decided at 1: superseded."},
+		"dropped, and called": {"it was gone on with", h,
+			[]func(journal.Object){call(h, again), look(nil, "", "superseded"), call(h, done)},
+			"Called at 2: attempt 1 succeeded."},
+		"dropped before": {"there was nothing to be gone on with", h,
+			[]func(journal.Object){look(nil, "", "superseded"), call(h, again)},
+			"Called at 1: attempt 1 failed; retrying: no quota; the next one is due at 60+1."},
+		"finished, and dropped": {"there is nothing to be gone on with", h,
+			[]func(journal.Object){call(h, done), look(nil, "", "superseded")}, "Called at 0: attempt 1 succeeded."},
+		"timer": {"it is of no change", timer, []func(journal.Object){call(timer, again), look(nil, "", "superseded")},
+			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := kept(journal.Limits{}, c.of)
+				for _, happen := range c.happens {
+					happen(widgetsOf(j).Object(w1, "u1"))
+					time.Sleep(time.Second)
+				}
+				if got := inSeconds(explained(t, j, w1).Handlers[0].Says); got != c.want {
+					t.Errorf("%s\nwant %s\n got %s", c.reason, c.want, got)
+				}
+			})
+		})
+	}
+}
+
+// inSeconds has seconds in place of virtual times, and minutes as sixty of them.
+func inSeconds(text string) string {
+	for second := range 10 {
+		text = strings.ReplaceAll(text, fmt.Sprintf("2000-01-01 00:00:%02d.000", second), fmt.Sprint(second))
+		text = strings.ReplaceAll(text, fmt.Sprintf("2000-01-01 00:01:%02d.000", second), fmt.Sprintf("60+%d", second))
+	}
+	return strings.ReplaceAll(text, "60+0", "60")
+}
+
+// An answer has what it says in its parts, too, with their times.
+func TestPartsOfAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &handlers.Handler{ID: "h", Reason: cause.Create}
+		j := kept(journal.Limits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
+		o := widgetsOf(j).Object(w1, "u1")
+		begin := time.Now()
+		d := o.Look(&cause.Cause{Reason: cause.Create})
+		d.Verdict(h, execution.Stop{})
+		d.Note()
+		time.Sleep(time.Second + time.Nanosecond)
+		o.Attempt(attemptOf(h, 0, execution.Outcome{Final: true}))
+		e := explained(t, j, w1)
+		second := begin.UTC().Add(time.Second)
+		want := []journal.Answer{{
+			Handler: journal.Registered{ID: "h", On: "create"}, Says: "Called at 1: attempt 1 succeeded.",
+			Verdict: &journal.Verdict{Handler: "h", On: "create"}, At: ptr(begin.UTC()),
+			Attempt: &journal.Attempt{Handler: "h", On: "create", Number: 1, Outcome: "succeeded"}, Called: &second,
+		}, {
+			Handler: journal.Registered{ID: "i", On: "create"},
+			Says:    "Nothing has happened yet that it was asked about.",
+		}}
+		for i := range e.Handlers {
+			e.Handlers[i].Says = inSeconds(e.Handlers[i].Says)
+		}
+		if d := cmp.Diff(want, e.Handlers); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		if e.Operator != "test.example.org" || e.Kind != "Widget.example.org" || e.Namespace != "ns" ||
+			e.Name != "w1" || e.UID != "u1" || !e.At.Equal(second) {
+			t.Errorf("want it said who knows what of which object, and when, got %+v", e)
+		}
+	})
+}

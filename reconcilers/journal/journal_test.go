@@ -1,0 +1,304 @@
+package journal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// live is an operator that stands like this.
+type live journal.Standing
+
+func (l live) Standing() journal.Standing { return journal.Standing(l) }
+
+var (
+	widgets = discovery.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"},
+		Plural:           "widgets", Singular: "widget", Shortcuts: []string{"wd"}, Namespaced: true,
+	}
+	w1 = types.NamespacedName{Namespace: "ns", Name: "w1"}
+)
+
+// serving is an operator at work that serves widgets everywhere, with these handlers.
+func serving(own ...*handlers.Handler) live {
+	served := widgetsOf(journal.New(journal.Limits{})).Served(widgets, own)
+	served.Namespaces = []string{""}
+	return live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}}
+}
+
+// kept is the journal of such an operator.
+func kept(limits journal.Limits, own ...*handlers.Handler) *journal.Journal {
+	j := journal.New(limits)
+	j.Watch(serving(own...))
+	return j
+}
+
+func widgetsOf(j *journal.Journal, secret ...diff.Path) *journal.Kind {
+	return j.Kind(widgets.GroupKind(), secret)
+}
+
+func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) journal.Explanation {
+	t.Helper()
+	e, err := j.Explain("widget", object)
+	if err != nil {
+		t.Fatalf("explaining %s: %v", object, err)
+	}
+	return e
+}
+
+// told is the history in short: what it was, how many times, and from when to when, in seconds of virtual time.
+func told(t *testing.T, j *journal.Journal, object types.NamespacedName) []string {
+	t.Helper()
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	all := []string{}
+	for _, e := range explained(t, j, object).History {
+		text := fmt.Sprintf("%s at %.0f", what(e), e.At.Sub(begin).Seconds())
+		if e.First != nil {
+			text += fmt.Sprintf(", %d since %.0f", e.Times, e.First.Sub(begin).Seconds())
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func what(e journal.Entry) string {
+	switch {
+	case e.Event != nil:
+		return e.Event.Type + " " + e.Event.Version
+	case e.Look != nil:
+		return "look " + e.Look.Reason + e.Look.Type
+	case e.Attempt != nil:
+		return "attempt " + e.Attempt.Handler
+	case e.Write != nil:
+		return "write " + strings.Join(e.Write.What, ",")
+	case e.Hold != nil:
+		return "hold " + e.Hold.Error
+	default:
+		return "nothing"
+	}
+}
+
+// events notes events, one second after another: each is a type with a version.
+func events(o journal.Object, all ...string) {
+	for _, event := range all {
+		kind, version, _ := strings.Cut(event, " ")
+		o.Event(kind, version)
+		time.Sleep(time.Second)
+	}
+}
+
+// What goes on and on takes one place, so that a retry each minute does not make the creation forgotten.
+func TestRepeatedEntries(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		events []string
+		want   []string
+	}{
+		"once": {"there is nothing to be counted", []string{"ADDED 1"}, []string{"ADDED 1 at 0"}},
+		"twice": {
+			"the last one counts, with its version", []string{"ADDED 1", "ADDED 2"},
+			[]string{"ADDED 2 at 1, 2 since 0"},
+		},
+		"thrice": {
+			"the first time stays what it was",
+			[]string{"A 1", "A 2", "A 3"}, []string{"A 3 at 2, 3 since 0"},
+		},
+		"by turns": {
+			"what goes on in a circle takes the places of one round",
+			[]string{"A 1", "B 2", "A 3", "B 4", "A 5"},
+			[]string{"B 4 at 3, 2 since 1", "A 5 at 4, 3 since 0"},
+		},
+		"near": {
+			"five others came between", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "A 0"},
+			[]string{"B 0 at 1", "C 0 at 2", "D 0 at 3", "E 0 at 4", "F 0 at 5", "A 0 at 6, 2 since 0"},
+		},
+		"far": {
+			"six others came between: it is news", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "G 0", "A 0"},
+			[]string{
+				"A 0 at 0", "B 0 at 1", "C 0 at 2", "D 0 at 3", "E 0 at 4", "F 0 at 5", "G 0 at 6", "A 0 at 7",
+			},
+		},
+		"listed": {"an event without a type is of the first listing", []string{" 7"}, []string{"LISTED 7 at 0"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := kept(journal.Limits{})
+				events(widgetsOf(j).Object(w1, "u1"), c.events...)
+				if d := cmp.Diff(c.want, told(t, j, w1)); d != "" {
+					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// What is different is not folded, whatever the difference, but for times, numbers and versions.
+func TestEntriesThatDiffer(t *testing.T) {
+	h, other := &handlers.Handler{ID: "h", Reason: cause.Create}, &handlers.Handler{ID: "i", Reason: cause.Create}
+	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.Object) {
+		return func(o journal.Object) {
+			d := o.Look(c)
+			tell(d)
+			d.Note()
+		}
+	}
+	nothing := func(*journal.Draft) {}
+	stop := func(stop execution.Stop) func(*journal.Draft) {
+		return func(d *journal.Draft) { d.Verdict(h, stop) }
+	}
+	at := func(seconds int) execution.Stop {
+		return execution.Stop{Why: execution.Asleep, Until: time.Unix(int64(seconds), 0)}
+	}
+	paths := func(names ...string) *cause.Cause {
+		c := &cause.Cause{Reason: cause.Update}
+		for _, name := range names {
+			c.Diff = append(c.Diff, diff.Item{Op: diff.Add, Path: diff.Path{name}})
+		}
+		return c
+	}
+	attempt := func(h *handlers.Handler, retry int, o execution.Outcome) func(journal.Object) {
+		return func(to journal.Object) { to.Attempt(attemptOf(h, retry, o)) }
+	}
+	wrote := func(by, field string, err error) func(journal.Object) {
+		return func(o journal.Object) {
+			o.Wrote(by, patching.Patch{Merge: map[string]any{field: int64(1)}}, nil, written, err)
+		}
+	}
+	hold := func(why, err string, until time.Time) func(journal.Object) {
+		return func(o journal.Object) { o.Hold(why, fmt.Errorf("%s", err), until) }
+	}
+	create := &cause.Cause{Reason: cause.Create}
+	done := execution.Outcome{Final: true}
+	cases := map[string]struct {
+		reason     string
+		one, other func(journal.Object)
+		folded     bool
+	}{
+		"looks": {"the same is found", look(create, nothing), look(create, nothing), true},
+		"reason": {"something else has happened",
+			look(create, nothing), look(&cause.Cause{Reason: cause.Noop}, nothing), false},
+		"initial": {"a resume is no change", look(&cause.Cause{Reason: cause.Noop}, nothing),
+			look(&cause.Cause{Reason: cause.Noop, Initial: true}, nothing), false},
+		"dropped": {"something is given up", look(create, nothing),
+			look(create, func(d *journal.Draft) { d.Dropped("it") }), false},
+		"paths":      {"another field has changed", look(paths("a"), nothing), look(paths("b"), nothing), false},
+		"same paths": {"the same field has changed again", look(paths("a"), nothing), look(paths("a"), nothing), true},
+		"more paths": {"more has changed than is kept", look(paths(strings.Split("abcdefgh", "")...), nothing),
+			look(paths(strings.Split("abcdefghi", "")...), nothing), false},
+		"verdicts": {"another reason", look(create, stop(execution.Stop{Why: execution.Finished})),
+			look(create, stop(execution.Stop{Why: execution.Blocked})), false},
+		"one verdict more": {"another handler was asked", look(create, nothing), look(create, stop(at(1))), false},
+		"later": {"when it is due is no news",
+			look(create, stop(at(1))), look(create, stop(at(2))), true},
+		"attempts": {"the number and the time are no news", attempt(h, 0, done), attempt(h, 1, done), true},
+		"handlers": {"another one was called", attempt(h, 0, done), attempt(other, 0, done), false},
+		"kinds of handlers": {"one id may be that of two handlers",
+			attempt(h, 0, done), attempt(&handlers.Handler{ID: "h", Reason: cause.Delete}, 0, done), false},
+		"outcomes": {"something else came of it",
+			attempt(h, 0, done), attempt(h, 0, execution.Outcome{Aborted: true}), false},
+		"errors": {"another error", attempt(h, 0, execution.Outcome{Err: fmt.Errorf("a")}),
+			attempt(h, 0, execution.Outcome{Err: fmt.Errorf("b")}), false},
+		"writes":           {"the same places", wrote("a", "x", nil), wrote("a", "x", nil), true},
+		"writers":          {"by another one", wrote("a", "x", nil), wrote("b", "x", nil), false},
+		"places":           {"elsewhere", wrote("a", "x", nil), wrote("a", "y", nil), false},
+		"errors of writes": {"one has failed", wrote("a", "x", nil), wrote("a", "x", fmt.Errorf("no")), false},
+		"holds":            {"the end is no news", hold("a", "x", anHour), hold("a", "x", noTime), true},
+		"causes of holds":  {"another one", hold("a", "x", time.Time{}), hold("b", "x", time.Time{}), false},
+		"errors of holds":  {"another error", hold("a", "x", time.Time{}), hold("a", "y", time.Time{}), false},
+		"sorts":            {"they have nothing in common", hold("a", "x", time.Time{}), attempt(h, 0, done), false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			j := kept(journal.Limits{})
+			o := widgetsOf(j).Object(w1, "u1")
+			c.one(o)
+			c.other(o)
+			if n := len(explained(t, j, w1).History); (n == 1) != c.folded {
+				t.Errorf("%s: folded has to be %t, and there are %d entries", c.reason, c.folded, n)
+			}
+		})
+	}
+}
+
+// What is kept of one object is bounded, and the oldest goes.
+func TestEntriesOfOneObject(t *testing.T) {
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf("T%02d 0", i)
+	}
+	cases := map[string]struct {
+		reason string
+		limit  int
+		want   int
+	}{
+		"default": {"nobody says otherwise", 0, journal.DefaultEntries},
+		"wrong":   {"what makes no sense is the default", -1, journal.DefaultEntries},
+		"one":     {"the smallest", 1, 1},
+		"three":   {"as given", 3, 3},
+		"all":     {"there is room", 40, 30},
+		"exact":   {"there is just room", 30, 30},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := kept(journal.Limits{Entries: c.limit})
+				events(widgetsOf(j).Object(w1, "u1"), many...)
+				got := told(t, j, w1)
+				if first := fmt.Sprintf("T%02d 0 at %d", 30-c.want, 30-c.want); len(got) != c.want || got[0] != first {
+					t.Errorf("%s: want %d entries from %q, got %v", c.reason, c.want, first, got)
+				}
+			})
+		})
+	}
+}
+
+// Nothing is noted for nobody.
+func TestNobodyListens(t *testing.T) {
+	var none *journal.Journal
+	none.Watch(serving())
+	kind := none.Kind(widgets.GroupKind(), nil)
+	objects := map[string]journal.Object{
+		"of no kind":   kind.Object(w1, "u1"),
+		"of a body":    kind.Of(map[string]any{"metadata": map[string]any{"name": "w1"}}),
+		"of no values": {},
+	}
+	for name, o := range objects {
+		t.Run(name, func(t *testing.T) {
+			c := &cause.Cause{Reason: cause.Create}
+			for _, d := range []*journal.Draft{o.Look(c), o.LookAtEvent(c), o.LookForBackground(c)} {
+				if d != nil || d.Teller() != nil {
+					t.Error("a look is drafted that nobody wants to know of")
+				}
+				d.Dropped("it")
+				d.Verdict(&handlers.Handler{ID: "h"}, execution.Stop{Why: execution.Finished})
+				d.Forget()
+				d.Note()
+			}
+			o.Event("ADDED", "1")
+			o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Err: fmt.Errorf("no")}))
+			o.Wrote("h", patching.Patch{}, nil, written, fmt.Errorf("no"))
+			o.Hold(journal.HeldError, fmt.Errorf("no"), time.Time{})
+			if o.Kept() {
+				t.Error("it says that something is noted")
+			}
+		})
+	}
+	if o := widgetsOf(journal.New(journal.Limits{})).Object(w1, "u1"); !o.Kept() {
+		t.Error("it says that nothing is noted, though there is a journal")
+	}
+}

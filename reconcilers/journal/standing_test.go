@@ -1,0 +1,75 @@
+package journal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// A kind is served with what its handlers demand, in the words of their registration.
+func TestServedKind(t *testing.T) {
+	long := strings.Repeat("v", 61)
+	got := widgetsOf(journal.New(journal.Limits{})).Served(widgets, []*handlers.Handler{
+		{ID: "plain", Reason: cause.Create, Location: "main.go:7"},
+		{ID: "asked", Family: handlers.Admitting},
+		{ID: "all", NeedsChange: true, Field: diff.Path{"spec", "size"}, Words: requirements.Words{
+			Value: "7", From: "8", To: long, Filters: []requirements.Criterion{
+				{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}}, {Text: "When"},
+			},
+		}},
+		{ID: "new", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{To: "9"}},
+	})
+	want := journal.Served{
+		Kind: "Widget", Group: "example.org", Version: "v1", Resource: "widgets", Namespaced: true,
+		Namespaces: []string{},
+		Handlers: []journal.Registered{
+			{ID: "plain", On: "create", Location: "main.go:7"},
+			{ID: "all", On: "field", Demands: []string{
+				"field spec.size", "Value(7)", "OldValue(8)", "NewValue(" + long[:60] + "…)",
+				`WithLabel("tier", "prod")`, "When",
+			}},
+			{ID: "new", On: "update", Demands: []string{"field spec.size", "NewValue(9)"}},
+		},
+	}
+	ignored := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "words" }, cmp.Ignore())
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal.Served{}), ignored); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// What a registration demands of a secret is as secret.
+func TestDemandsOfSecrets(t *testing.T) {
+	h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, Words: requirements.Words{
+		Value: "7", Filters: []requirements.Criterion{
+			{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}}, {Text: "When"},
+		},
+	}}
+	cases := map[string]struct {
+		reason string
+		secret []diff.Path
+		want   []string
+	}{
+		"field": {"the label is none", []diff.Path{{"spec"}},
+			[]string{"field spec.size", "Value(secret)", `WithLabel("tier", "prod")`, "When"}},
+		"label": {"the field is none", []diff.Path{{"metadata", "labels"}},
+			[]string{"field spec.size", "Value(7)", "metadata.labels.tier (secret)", "When"}},
+		"all": {"a function has no value", []diff.Path{nil},
+			[]string{"field spec.size", "Value(secret)", "metadata.labels.tier (secret)", "When"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			kind := widgetsOf(journal.New(journal.Limits{}), c.secret...)
+			got := kind.Served(widgets, []*handlers.Handler{h}).Handlers[0].Demands
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// eventful is what is told of an object to which everything has happened.
+func eventful(t *testing.T) journal.Explanation {
+	t.Helper()
+	create := &handlers.Handler{ID: "provision", Reason: cause.Create}
+	update := &handlers.Handler{
+		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{Value: "7"},
+	}
+	j := kept(journal.Limits{}, create, update)
+	o := widgetsOf(j).Object(w1, "u1")
+	after := func(d time.Duration) { time.Sleep(d) }
+	o.Event("", "1")
+	d := o.Look(&cause.Cause{Reason: cause.Create, Initial: true})
+	d.Verdict(create, execution.Stop{})
+	d.Verdict(update, execution.Stop{
+		By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create,
+	})
+	d.Note()
+	for range 3 {
+		after(1500 * time.Millisecond)
+		a := attemptOf(create, 0, execution.Outcome{Err: errors.New("no\nquota\x1b[31m"), Delay: ptr(time.Minute)})
+		a.Took = time.Second
+		o.Attempt(a)
+	}
+	o.Wrote("", patching.Patch{Merge: map[string]any{"status": nil}}, nil, written, nil)
+	o.Wrote("resize", patching.Patch{Merge: map[string]any{"status": "x"}}, nil, patching.Result{}, errQuota)
+	after(time.Second)
+	c := &cause.Cause{Reason: cause.Update}
+	for _, key := range strings.Split("abcdefghij", "") {
+		c.Diff = append(c.Diff, diff.Item{Op: diff.Add, Path: diff.Path{key}, New: "x"})
+	}
+	d = o.Look(c)
+	d.Dropped("a former create is superseded by this update")
+	d.Verdict(update, execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(3)})
+	d.Note()
+	for _, kind := range []string{"", "MODIFIED"} {
+		d = o.LookAtEvent(&cause.Cause{Type: kind})
+		d.Verdict(&handlers.Handler{ID: "hear", Family: handlers.Watching}, execution.Stop{Why: execution.FilteredOut})
+		d.Note()
+	}
+	o.LookForBackground(&cause.Cause{}).Note()
+	o.Hold(journal.HeldError, errQuota, time.Now().Add(time.Hour))
+	return explained(t, j, w1)
+}
+
+func textOf(t *testing.T, e journal.Explanation) string {
+	t.Helper()
+	var text strings.Builder
+	if err := e.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// What people read of an object to which everything has happened.
+func TestTextOfEverything(t *testing.T) {
+	const want = `Widget.example.org ns/w1, as operator test.example.org knows it at 2000-01-01 00:00:05.500 UTC
+
+NOW
+  The object is throttled until 2000-01-01 01:00:05.500, after an error of the framework: no quota.
+
+HANDLERS
+  provision (create)
+      Called at 2000-01-01 00:00:04.500: attempt 1 failed; retrying: no quota�[31m; the next one is due at ` +
+		`2000-01-01 00:01:04.500. It is not gone on with, as was decided at 2000-01-01 00:00:05.500: ` +
+		`a former create is superseded by this update.
+  resize (update), for field spec.size, Value(7)
+      Not called at 2000-01-01 00:00:05.500, for an update of a, b, c, d, e, f, g, h and 2 more: ` +
+		`field spec.size is not as it must be: expected 7, found 3.
+
+HISTORY, the oldest first
+  2000-01-01 00:00:00.000  event LISTED, version 1
+  2000-01-01 00:00:00.000  looked at it for a creation; for provision; not for resize (other reason)
+  2000-01-01 00:00:04.500 (3 times in 3s)  called provision: attempt 1 failed; retrying: no quota�[31m; ` +
+		`the next one is due at 2000-01-01 00:01:04.500
+  2000-01-01 00:00:04.500  wrote -status
+  2000-01-01 00:00:04.500  wrote status, for resize, which failed: no quota
+  2000-01-01 00:00:05.500  looked at it for an update of a, b, c, d, e, f, g, h and 2 more; dropped progress: ` +
+		`a former create is superseded by this update; not for resize (other value of the field)
+  2000-01-01 00:00:05.500  looked at it for an event of the first listing; not for hear (filtered out)
+  2000-01-01 00:00:05.500  looked at it for an event MODIFIED; not for hear (filtered out)
+  2000-01-01 00:00:05.500  looked at it as the object is
+  2000-01-01 00:00:05.500  The object is throttled until 2000-01-01 01:00:05.500, after an error of the ` +
+		`framework: no quota.
+`
+	synctest.Test(t, func(t *testing.T) {
+		if d := cmp.Diff(want, textOf(t, eventful(t))); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// Where there is nothing, the text says so.
+func TestTextOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now()
+		got := textOf(t, journal.Explanation{Operator: "o", At: at, Kind: "Node", Name: "n1"})
+		const want = `Node n1, as operator o knows it at 2000-01-01 00:00:00.000 UTC
+
+HANDLERS
+  There are none of this kind.
+
+HISTORY, the oldest first
+  There is none.
+`
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// The command decodes what the server encodes, and shows the same.
+func TestTextOfDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := eventful(t)
+		encoded, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decoded journal.Explanation
+		if err := json.Unmarshal(encoded, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(e, decoded); d != "" {
+			t.Errorf("-encoded, +decoded:\n%s", d)
+		}
+		if d := cmp.Diff(textOf(t, e), textOf(t, decoded)); d != "" {
+			t.Errorf("the texts; -encoded, +decoded:\n%s", d)
+		}
+	})
+}
+
+// Lists are lists in JSON, also if there is nothing in them: whoever reads it with jq need not know better.
+func TestEmptyLists(t *testing.T) {
+	j := kept(journal.Limits{})
+	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.Standing()} {
+		encoded, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(encoded), "null") {
+			t.Errorf("%s: there is a null: %s", name, encoded)
+		}
+	}
+}
+
+// Whatever anybody writes into an error or a name, a line stays a line, and a terminal is not controlled.
+func TestHarmlessText(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"newline":       {"it would make up an entry", "a\nb", "a b"},
+		"first newline": {"it would make up an entry", "\n\nHISTORY", "  HISTORY"},
+		"tab":           {"it is a space of another width", "a\tb", "a b"},
+		"return":        {"it would hide what was before", "a\rb", "a�b"},
+		"escape":        {"it begins a command", "\x1b[2J", "�[2J"},
+		"control":       {"the same in one rune", "\u009b2J", "�2J"},
+		"direction":     {"it would turn the text around", "a\u202eb", "a�b"},
+		"line":          {"it is a newline, too", "a\u2028b", "a�b"},
+		"no text":       {"it is no UTF-8", "a\xffb", "a�b"},
+		"others":        {"people write in many languages", "Größe 尺寸", "Größe 尺寸"},
+		"formats":       {"nobody formats it again", "100%d %s", "100%d %s"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := textOf(t, journal.Explanation{
+				Kind: "Widget", Name: c.text, Now: []string{c.text},
+				Handlers: []journal.Answer{{Says: c.text}},
+				History:  []journal.Entry{{Hold: &journal.Hold{Why: journal.HeldBlocked, Error: c.text}}},
+			})
+			lines := strings.Split(text, "\n")
+			if len(lines) != 12 || lines[3] != "  "+c.want || strings.Count(text, c.want) != 4 {
+				t.Errorf("%s: want %q four times, got %q", c.reason, c.want, text)
+			}
+			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+				t.Errorf("%s: there is something that is not to be seen at %d of %q", c.reason, i, text)
+			}
+		})
+	}
+}
+
+// What another program makes of the JSON may have anything in it, and must not crash the command.
+func TestTextOfHalfAnExplanation(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"no first time": {"it is not told since when", `{"history":[{"times":2,"event":{"type":"ADDED"}}]}`,
+			"event ADDED"},
+		"nothing": {"there is nothing to be told", `{"history":[{}]}`, "HISTORY, the oldest first\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var e journal.Explanation
+			if err := json.Unmarshal([]byte(c.text), &e); err != nil {
+				t.Fatal(err)
+			}
+			if text := textOf(t, e); !strings.Contains(text, c.want) {
+				t.Errorf("%s: want %q in %q", c.reason, c.want, text)
+			}
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errQuota }
+
+// That a text could not be written is told.
+func TestTextThatCannotBeWritten(t *testing.T) {
+	e := journal.Explanation{Kind: "Widget", Name: "w1", UID: types.UID("u1")}
+	if err := e.WriteText(broken{}); !errors.Is(err, errQuota) {
+		t.Errorf("want %v, got %v", errQuota, err)
+	}
+}
