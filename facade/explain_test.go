@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -240,4 +241,31 @@ func TestExplainAnswers(t *testing.T) {
 		})
 	}
 	facadetest.Golden(t, "testdata/explain.golden", strings.Join(all, "\n"))
+}
+
+// What a handler of the startup says of the journal holds.
+func TestJournalByTheStartup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPuzzle(t, kopf.Settings{})
+		p.op.OnStartup("small", func(_ context.Context, s *kopf.Startup) error {
+			s.Settings.Journal.Objects = 1
+			return nil
+		})
+		p.widgets.OnCreate("made", succeed)
+		p.put(map[string]any{"size": int64(1)})
+		other := body(map[string]any{"size": int64(1)})
+		_ = unstructured.SetNestedField(other, "w2", "metadata", "name")
+		_ = unstructured.SetNestedField(other, "uid-2", "metadata", "uid")
+		p.run()
+		if _, text := p.get("kind", "widget", "namespace", "ns", "name", "w1"); !strings.Contains(text, "ADDED") &&
+			!strings.Contains(text, "LISTED") {
+			t.Errorf("nothing is known of the only object: %s", text)
+		}
+		p.server.Put(served, other)
+		p.wait(1)
+		if _, text := p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text"); !strings.Contains(text,
+			"the last 1 objects have taken its place") {
+			t.Errorf("there is room for one: %s", text)
+		}
+	})
 }

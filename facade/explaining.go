@@ -41,7 +41,7 @@ func (op *Operator) keepJournal() *journal.Journal {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if op.journal == nil {
-		op.journal = journal.New(journal.Limits(op.given.Journal))
+		op.journal = journal.New(journal.Limits{}) // those of the settings come with the set-up
 	}
 	return op.journal
 }

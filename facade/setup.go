@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
@@ -185,6 +186,7 @@ func (op *Operator) checkProgramOnly() error {
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
+	op.journal.Limit(journal.Limits(s.values.Journal)) // which the startup may have changed
 	return reconcilers.Options{
 		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
 		Journal: op.journal,

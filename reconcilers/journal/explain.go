@@ -126,7 +126,7 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 	default:
 		all = append(all, fmt.Sprintf("Nothing is known of the object: there is none of this name, or the watch has "+
 			"not brought it yet, or it has been quiet for so long that the last %d objects have taken its place.",
-			j.limits.Objects))
+			j.most()))
 	}
 	return append(all, last(e.History)...)
 }

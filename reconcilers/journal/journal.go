@@ -57,13 +57,32 @@ type page struct {
 
 // New makes an empty journal.
 func New(limits Limits) *Journal {
+	j := &Journal{pages: map[Key]*page{}}
+	j.Limit(limits)
+	return j
+}
+
+// Limit sets other limits: what is more than these goes with the next entries.
+func (j *Journal) Limit(limits Limits) {
+	if j == nil {
+		return
+	}
 	if limits.Objects <= 0 {
 		limits.Objects = DefaultObjects
 	}
 	if limits.Entries <= 0 {
 		limits.Entries = DefaultEntries
 	}
-	return &Journal{limits: limits, pages: map[Key]*page{}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.limits = limits
+}
+
+// most is of how many objects it knows.
+func (j *Journal) most() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.limits.Objects
 }
 
 // note adds an entry.
@@ -99,14 +118,13 @@ func (j *Journal) page(key Key) *page {
 	return p
 }
 
-// makeRoom forgets the object that nothing has happened to for the longest time, if there are as many as there may be.
+// makeRoom forgets the objects that nothing has happened to for the longest time, if there are as many as there may be.
 func (j *Journal) makeRoom() {
-	if len(j.pages) < j.limits.Objects {
-		return
+	for len(j.pages) >= j.limits.Objects {
+		oldest := j.newest.next
+		delete(j.pages, oldest.key)
+		j.unlink(oldest)
 	}
-	oldest := j.newest.next
-	delete(j.pages, oldest.key)
-	j.unlink(oldest)
 }
 
 // link makes the page the newest one.

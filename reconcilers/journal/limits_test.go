@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -117,5 +118,30 @@ func TestObjectOfABody(t *testing.T) {
 				t.Errorf("%s: want one entry of %q, got %d of %q", c.reason, c.uid, len(e.History), e.UID)
 			}
 		})
+	}
+}
+
+// Limits may change while it is used; nobody has to ask whether there is a journal.
+func TestOtherLimits(t *testing.T) {
+	(*journal.Journal)(nil).Limit(journal.Limits{Objects: 1})
+	j := kept(journal.Limits{})
+	name := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)} }
+	for i := range 5 {
+		widgetsOf(j).Object(name(i), "").Event("ADDED", "1")
+		widgetsOf(j).Object(name(i), "").Event("MODIFIED", "1")
+		widgetsOf(j).Object(name(i), "").Event("DELETED", "1")
+	}
+	j.Limit(journal.Limits{Objects: 2, Entries: 2})
+	widgetsOf(j).Object(name(3), "").Event("ADDED", "2")
+	widgetsOf(j).Object(name(9), "").Event("ADDED", "2")
+	for i, want := range map[int]int{0: 0, 1: 0, 2: 0, 3: 3, 4: 0, 9: 1} {
+		if n := len(explained(t, j, name(i)).History); n != want {
+			t.Errorf("want %d entries of object %d, got %d", want, i, n)
+		}
+	}
+	widgetsOf(j).Object(name(9), "").Hold(journal.HeldError, nil, time.Time{})
+	widgetsOf(j).Object(name(9), "").Hold(journal.HeldBlocked, nil, time.Time{})
+	if n := len(explained(t, j, name(9)).History); n != 2 {
+		t.Errorf("want 2 entries, got %d", n)
 	}
 }
