@@ -77,7 +77,8 @@ func (e *explainer) run(cmd *cobra.Command, args []string) error {
 	if !both {
 		namespace, name = e.namespace, args[1]
 	} else if e.namespace != "" && e.namespace != namespace {
-		return asUsage(cmd, fmt.Errorf("there are two namespaces: %s and %s", e.namespace, namespace))
+		two := fmt.Errorf("there are two namespaces: %s and %s", e.namespace, namespace)
+		return e.environment.explained(asUsage(cmd, two))
 	}
 	answer, err := e.ask(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
 	if err != nil {
