@@ -25,6 +25,7 @@ type fakeOperator struct {
 	own     []string
 	served  []string
 	peering commandline.Peering
+	inspect commandline.Inspection
 	handler slog.Handler
 }
 
@@ -39,7 +40,7 @@ func (f *fakeOperator) Settings() (serving.Settings, error) {
 }
 
 func (f *fakeOperator) Around(_ context.Context, given commandline.Given, serve func() error) error {
-	f.own, f.served, f.peering = given.Namespaces, given.Namespaces, given.Peering
+	f.own, f.served, f.peering, f.inspect = given.Namespaces, given.Namespaces, given.Peering, given.Inspection
 	return serve()
 }
 
