@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -49,3 +50,8 @@ func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, tru
 
 // WebhookServerOf is the webhook server of a program of the operator, after [StartUp].
 func WebhookServerOf(op *Operator) webhook.Server { return op.given.Admission.webhookServer() }
+
+// ExplainAt has a program of the operator explain itself there; or not, if that is optional, and the address is taken.
+func ExplainAt(op *Operator, address string, optional bool) {
+	op.inspectAt(commandline.Inspection{Address: address, Optional: optional})
+}

@@ -73,7 +73,7 @@ func TestExplainFlags(t *testing.T) {
 			[]string{`0 arguments are given: it needs a kind and a name, such as "widget default/my-widget"`}},
 		"no name":   {"it is told what it needs", nil, "widget", []string{"1 arguments are given: it needs"}},
 		"two names": {"they are asked one by one", nil, "widget a b", []string{"3 arguments are given: it needs"}},
-		"a slip":    {"there is no such flag", nil, "widget ns/w1 --adress x", []string{"unknown flag: --adress"}},
+		"a slip":    {"there is no such flag", nil, "widget ns/w1 --addr x", []string{"unknown flag: --addr"}},
 		"format": {"the right ones are told", nil, "widget ns/w1 -o yaml",
 			[]string{`"yaml" is neither text nor json`}},
 		"no format":  {"it is none", nil, "widget ns/w1 --output=", []string{`"" is neither text nor json`}},

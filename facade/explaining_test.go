@@ -1,0 +1,159 @@
+package facade_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// explaining is a running operator that explains itself, or not.
+type explaining struct {
+	t     *testing.T
+	op    *kopf.Operator
+	lines chan string
+	err   chan error
+	stop  context.CancelFunc
+}
+
+// runExplaining runs an operator of config maps, and has it do something before.
+func runExplaining(t *testing.T, address string, before func(op *kopf.Operator)) *explaining {
+	t.Helper()
+	server := memapi.New()
+	createNamed(t, server, "first")
+	e := &explaining{
+		t: t, op: kopf.New("explained.example.org"), lines: make(chan string, 1000), err: make(chan error, 1),
+	}
+	for _, id := range []string{"provision", "announce"} {
+		kopf.ForResource(e.op, "configmaps").OnCreate(id,
+			func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
+	}
+	before(e.op)
+	ctx, cancel := context.WithCancel(t.Context())
+	e.stop = cancel
+	t.Cleanup(cancel)
+	log := funcr.New(func(_, args string) { e.lines <- args }, funcr.Options{})
+	go func() {
+		e.err <- e.op.Run(ctx, kopf.RunSettings{
+			Config: memapi.Config(server), Log: log, ExplainBindAddress: address,
+		})
+	}()
+	return e
+}
+
+// says waits until the operator says the text.
+func (e *explaining) says(text string) string {
+	e.t.Helper()
+	for {
+		select {
+		case line := <-e.lines:
+			if strings.Contains(line, text) {
+				return line
+			}
+		case err := <-e.err:
+			e.t.Fatalf("it has ended before it has said %q: %v", text, err)
+		}
+	}
+}
+
+// end stops the operator, and gives what it has said of explanations since it was heard last, and its error.
+func (e *explaining) end() (said string, err error) {
+	e.stop()
+	err = <-e.err
+	for len(e.lines) > 0 {
+		if line := <-e.lines; strings.Contains(line, "explanations") {
+			said += line
+		}
+	}
+	return said, err
+}
+
+func asItIs(*kopf.Operator) {}
+
+// From the handler to what people read who ask by the command: as a program of its own does it.
+func TestExplainCommandOfARunningOperator(t *testing.T) {
+	e := runExplaining(t, "127.0.0.1:0", asItIs)
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(e.says("Serving explanations"))
+	e.says("Handler succeeded")
+	e.says("Handler succeeded") // the second one is called when all is noted of the first one
+	for _, kind := range []string{"configmap", "cm", "configmaps", "ConfigMap"} {
+		code, out, errs := execute(t, e.op, "explain", kind, "default/first", "--address", address)
+		if code != 0 || !strings.Contains(out, "ConfigMap default/first, as operator explained.example.org knows it") ||
+			!strings.Contains(out, "called provision: attempt 1 succeeded") {
+			t.Errorf("%s: exit code %d: %s%s", kind, code, out, errs)
+		}
+	}
+	if said, err := e.end(); err != nil || said != "" {
+		t.Errorf("want it ended without a word, got %v, %s", err, said)
+	}
+	if code, _, errs := execute(t, e.op, "explain", "cm", "default/first", "--address", address); code != 1 ||
+		!strings.Contains(errs, "no operator answers at "+address) {
+		t.Errorf("what has ended does not answer: exit code %d: %s", code, errs)
+	}
+}
+
+// An address that cannot be had is an error if somebody has asked for it; else the operator says so, and goes on.
+func TestExplainAddressThatIsTaken(t *testing.T) {
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	taken := listener.Addr().String()
+	cases := map[string]struct {
+		reason   string
+		optional bool
+		want     string // of the error
+	}{
+		"chosen": {"somebody relies on it", false, "serving explanations at " + taken + ": "},
+		"usual":  {"nobody has asked for it", true, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := runExplaining(t, "", func(op *kopf.Operator) { kopf.ExplainAt(op, taken, c.optional) })
+			if !c.optional {
+				if err := <-e.err; err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: want %q, got %v", c.reason, c.want, err)
+				}
+				return
+			}
+			if line := e.says("explanations"); !strings.Contains(line, "Not serving explanations") ||
+				!strings.Contains(line, `"level"=0`) || !strings.Contains(line, taken) {
+				t.Errorf("%s: want one line of information, got %s", c.reason, line)
+			}
+			<-e.op.Ready()
+			if said, err := e.end(); err != nil || said != "" {
+				t.Errorf("%s: want it said once, got %v, %s", c.reason, err, said)
+			}
+		})
+	}
+}
+
+// Without an address, nobody can ask.
+func TestExplainNowhere(t *testing.T) {
+	for name, address := range map[string]string{"not given": "", "off": "0"} {
+		t.Run(name, func(t *testing.T) {
+			e := runExplaining(t, address, asItIs)
+			<-e.op.Ready()
+			if said, err := e.end(); err != nil || said != "" {
+				t.Errorf("want it not served, and no word of it, got %v, %s", err, said)
+			}
+		})
+	}
+}
+
+// What is no operator explains nothing.
+func TestExplainHandlerOfNobody(t *testing.T) {
+	var none *kopf.Operator
+	if status, _ := answerTo(none.ExplainHandler(), "/standing"); status != http.StatusNotFound {
+		t.Errorf("want status 404, got %d", status)
+	}
+}
