@@ -10,7 +10,9 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
 // JournalSettings bound what the operator remembers of its decisions, in memory, to tell why a handler was called or
@@ -28,12 +30,13 @@ type JournalSettings struct {
 //
 // It has names and what handlers demand of objects, though no value that is redacted, so it needs a server with
 // authentication: that of the metrics of a manager, if it has a FilterProvider, by its ExtraHandlers; or one that
-// listens on localhost. Call it before the operator is set up: what happens before is not remembered.
+// listens on localhost. Call it before the operator is set up: what happens before is not remembered. The page of
+// --console is not among it, as streams need a server that does not cut them.
 func (op *Operator) ExplainHandler() http.Handler {
 	if !op.valid() {
 		return http.NotFoundHandler()
 	}
-	return inspection.Handler(op.keepJournal())
+	return inspection.Handler(op.keepJournal(), nil)
 }
 
 // keepJournal has the operator remember what it decides.
@@ -62,13 +65,26 @@ func (op *Operator) addInspection(m ctrl.Manager) error {
 	if op.inspection.Address == "" {
 		return nil
 	}
-	return m.Add(inspector{op.inspection, op.journal, op.logger()})
+	i := inspector{at: op.inspection, journal: op.journal, log: op.logger()}
+	if i.at.Console {
+		i.page = console.New(op.journal, op.peers)
+	}
+	return m.Add(i)
+}
+
+// peers are the records of all operators of the peering that are known by now.
+func (op *Operator) peers() []attendance.Peer {
+	if present := op.present.Load(); present != nil {
+		return present.Peers()
+	}
+	return nil
 }
 
 // inspector serves what the operator knows as long as the manager runs.
 type inspector struct {
 	at      commandline.Inspection
 	journal *journal.Journal
+	page    http.Handler // nil is none
 	log     logr.Logger
 }
 
@@ -79,11 +95,14 @@ func (inspector) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends.
 func (i inspector) Start(ctx context.Context) error {
-	server, err := inspection.Serve(i.at.Address, inspection.Handler(i.journal))
+	server, err := inspection.Serve(i.at.Address, inspection.Handler(i.journal, i.page))
 	switch {
 	case err == nil:
 		defer server.Close()
 		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
+		if i.page != nil {
+			i.log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+		}
 		<-ctx.Done()
 		return nil
 	case i.at.Optional:

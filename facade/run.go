@@ -47,6 +47,9 @@ type RunSettings struct {
 	// names and what handlers demand of objects, though no value that is redacted: choose an address that only people
 	// you trust can reach. Default: it is not served.
 	ExplainBindAddress string
+	// Console serves the page /console there, which shows the running operator: see docs/console.md. It needs an
+	// ExplainBindAddress, and whoever can reach that can read it. Default: it is not served.
+	Console bool
 	// Liveness is a URL where the results of the probes are served, such as http://0.0.0.0:8080/healthz. Default: they
 	// are not served. Kopf: liveness_endpoint.
 	Liveness string
@@ -93,7 +96,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		}
 		options.Liveness = &endpoint
 	}
-	op.inspectAt(commandline.Inspection{Address: given.ExplainBindAddress})
+	op.inspectAt(commandline.Inspection{Address: given.ExplainBindAddress, Console: given.Console})
 	return op.around(ctx, func() error {
 		now, err := program.Settings()
 		if err != nil {
@@ -139,6 +142,10 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 			"process is the project's", op.name)
 	case len(all) == 1:
 		given = all[0]
+	}
+	if given.Console && (given.ExplainBindAddress == "" || given.ExplainBindAddress == "0") {
+		return given, fmt.Errorf("running operator %q: Console: the page is served at the ExplainBindAddress: set it",
+			op.name)
 	}
 	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.acts(activities.Login)) {
 		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so "+

@@ -117,6 +117,17 @@ func (m Member) Join(object Object, gate Gate) *Membership {
 // there is no place for records. With a Runtime, they know of the member by then, too.
 func (m *Membership) Answered() <-chan struct{} { return m.answered }
 
+// Self is the operator whose membership it is.
+func (m *Membership) Self() Self { return m.member.Self }
+
+// Records are those that the member has seen last, its own among them, by identities: those that are good no more as
+// well, until they are removed.
+func (m *Membership) Records() map[string]Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sightings.records(time.Now())
+}
+
 // settle notes that the peers are known. The lock is held.
 func (m *Membership) settle() {
 	select {

@@ -45,6 +45,8 @@ type Attendance struct {
 
 	places  map[place]presence
 	present sync.WaitGroup
+	seeing  sync.Mutex
+	seen    map[place]*peering.Membership // for whoever asks meanwhile
 
 	admit    func(namespaces []string) // nil if nobody asks
 	admitted map[string]bool           // namespaces that were given to it; nil before the first time
@@ -56,7 +58,7 @@ type Attendance struct {
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
 		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]presence{},
-		scope: cluster{}, answers: make(chan struct{}, 1),
+		scope: cluster{}, answers: make(chan struct{}, 1), seen: map[place]*peering.Membership{},
 	}
 	gate.Set(true)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, http)

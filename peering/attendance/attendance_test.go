@@ -38,6 +38,7 @@ var (
 type one struct {
 	server     *memapi.Server
 	connection *memapi.Connection
+	attendance *attendance.Attendance
 	stop       func()
 
 	refused atomic.Bool
@@ -88,6 +89,7 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 	if len(namespaces) > 0 {
 		a.Follow(fixed(namespaces))
 	}
+	o.attendance = a
 	ctx, cancel := context.WithCancel(t.Context())
 	ctx = logf.IntoContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(o, nil)))
 	done := make(chan struct{})
@@ -321,6 +323,37 @@ func TestDroppedRecords(t *testing.T) {
 		o.want(t, "dropped", false, "x-kubernetes-preserve-unknown-fields")
 		if n := len(o.connection.Requests()); n > 100 {
 			t.Errorf("%d requests in ten minutes", n)
+		}
+	})
+}
+
+// Records of all namespaces are told to whoever asks, the operator's own among them, and nobody is asked for them.
+func TestPeers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", him(int64(9)))
+		peerings(server, namespaced, "b", nil)
+		began := time.Now().UTC()
+		o := attend(t, server, peering.Member{Self: peering.Self{Priority: 3}}, "a", "b")
+		time.Sleep(10 * time.Second)
+		o.connection.Drain()
+		var got []string
+		for _, p := range o.attendance.Peers() {
+			got = append(got, fmt.Sprintf("%s/%s %d %t", p.Namespace, p.Identity, p.Priority, p.Own))
+			good := p.LastSeen.Equal(began) && p.Until.Equal(began.Add(time.Hour)) && p.Busy == nil
+			if p.Identity == "him" && !good {
+				t.Errorf("the record of the peer is told as %+v", p)
+			}
+		}
+		want := "a/him 9 false, a/me 3 true, b/me 3 true"
+		if all := strings.Join(got, ", "); all != want || len(o.connection.Requests()) > 0 {
+			t.Errorf("want %s\ngot  %s, by %d requests", want, all, len(o.connection.Requests()))
+		}
+		o.stop()
+		if all := o.attendance.Peers(); len(all) != 0 {
+			t.Errorf("it attends no more, and knows %v", all)
 		}
 	})
 }

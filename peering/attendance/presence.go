@@ -41,6 +41,7 @@ func (a *Attendance) attend(ctx context.Context, namespaces []string) {
 		if !wanted[at] {
 			here.end()
 			delete(a.places, at)
+			a.show(at, nil)
 		}
 	}
 }
@@ -57,6 +58,7 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 		Subresource: at.kind.subresource,
 	}
 	membership := member.Join(object, seat)
+	a.show(at, membership)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { membership.Run(ctx) })
@@ -107,8 +109,9 @@ func (a *Attendance) admitAll(namespaces []string) bool {
 
 // leaveAll ends all presences, and returns when their records are removed.
 func (a *Attendance) leaveAll() {
-	for _, here := range a.places {
+	for at, here := range a.places {
 		here.end()
+		a.show(at, nil)
 	}
 	a.present.Wait()
 }

@@ -70,7 +70,7 @@ type Attempt struct {
 	On string `json:"on,omitempty"`
 	// Number counts the attempts for the cause, from 1.
 	Number int `json:"number"`
-	// Outcome is what came of it: succeeded, ignored, retried, failed, waiting, blocked, interrupted.
+	// Outcome is what came of it: [Succeeded] or one of the others.
 	Outcome string `json:"outcome"`
 	// Error is the text of its error, shortened; or why there is none, though there was an error.
 	Error string `json:"error,omitempty"`
@@ -100,19 +100,16 @@ type Hold struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// The outcomes of attempts.
+// The outcomes of attempts, and the reasons of holds.
 const (
-	succeeded   = "succeeded"
-	ignored     = "failed; its errors are ignored"
-	retried     = "failed; retrying"
-	failed      = "failed for good"
-	waiting     = "waiting"
-	blocked     = "cannot be called with the object as it is"
-	interrupted = "interrupted"
-)
+	Succeeded   = "succeeded"
+	Ignored     = "failed; its errors are ignored"
+	Retried     = "failed; retrying"
+	Failed      = "failed for good"
+	Waiting     = "waiting"
+	Blocked     = "cannot be called with the object as it is"
+	Interrupted = "interrupted"
 
-// The reasons of holds.
-const (
 	HeldBlocked = "blocked until the object changes"
 	HeldError   = "an error of the framework"
 )

@@ -101,6 +101,32 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	p.add(e, j.limits.Entries)
 }
 
+// Each calls visit with every object that there are entries of, the newest ones first, and with a number that grows
+// with each entry. The journal waits for it. It gives the number of the last entry of all; a nil visit asks for that
+// alone.
+func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if visit == nil {
+		return j.changes
+	}
+	for i, p := 0, j.newest; i < len(j.pages); i, p = i+1, p.older {
+		visit(p.key, p.changed)
+	}
+	return j.changes
+}
+
+// Entries are those of one object, the oldest first, and whether it is gone.
+func (j *Journal) Entries(of Key) (entries []Entry, gone bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := j.pages[of]
+	if p == nil {
+		return nil, false
+	}
+	return slices.Clone(p.entries), p.gone
+}
+
 // page finds or makes the page, and puts it in front. The caller holds the lock.
 func (j *Journal) page(key Key) *page {
 	p, known := j.pages[key]

@@ -111,19 +111,19 @@ func failureOf(o execution.Outcome) error {
 func outcomeOf(o execution.Outcome) string {
 	switch {
 	case o.Blocked:
-		return blocked
+		return Blocked
 	case o.Aborted:
-		return interrupted
+		return Interrupted
 	case o.Ignored != nil:
-		return ignored
+		return Ignored
 	case o.Final && o.Err == nil:
-		return succeeded
+		return Succeeded
 	case o.Final:
-		return failed
+		return Failed
 	case o.Err == nil || pends(o.Err):
-		return waiting
+		return Waiting
 	default:
-		return retried
+		return Retried
 	}
 }
 

@@ -77,17 +77,24 @@ func (t *text) entry(e *Entry) {
 	if e.First != nil {
 		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
 	}
+	t.line("  %s  %s", head, e)
+}
+
+// String says what has happened, in one line.
+func (e *Entry) String() string {
 	switch {
 	case e.Event != nil:
-		t.line("  %s  event %s, version %s", head, e.Event.Type, e.Event.Version)
+		return harmless("event " + e.Event.Type + ", version " + e.Event.Version)
 	case e.Look != nil:
-		t.line("  %s  %s", head, e.Look.summary())
+		return harmless(e.Look.summary())
 	case e.Attempt != nil:
-		t.line("  %s  called %s: %s", head, e.Attempt.Handler, e.Attempt.sentence())
+		return harmless("called " + e.Attempt.Handler + ": " + e.Attempt.sentence())
 	case e.Write != nil:
-		t.line("  %s  %s", head, e.Write.sentence())
+		return harmless(e.Write.sentence())
 	case e.Hold != nil:
-		t.line("  %s  %s", head, e.Hold.sentence())
+		return harmless(e.Hold.sentence())
+	default:
+		return ""
 	}
 }
 

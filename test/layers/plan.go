@@ -97,8 +97,8 @@ var House = Plan{
 
 	{Dir: "facade/hierarchies", Layer: 4},
 	{Dir: "facade/internal/inplace", Layer: 4},
-	{Dir: "facade/internal/commandline", Layer: 7},
-	{Dir: "facade/internal/inspection", Layer: 6},
+	{Dir: "facade/internal/commandline", Layer: 9},
+	{Dir: "facade/internal/inspection", Layer: 8},
 	{Dir: "facade/internal/observation", Layer: 4},
 	{Dir: "facade/internal/nested", Layer: 4, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 4},
@@ -113,6 +113,9 @@ var House = Plan{
 	{Dir: "facade/internal/rehearsal", Layer: 8},
 	{Dir: "reconcilers/adapters", Layer: 5},
 	{Dir: "reconcilers/journal", Layer: 5},
+	{Dir: "reconcilers/journal/journaltest", Layer: 6, Kit: true},
+	{Dir: "reconcilers/journal/overview", Layer: 6},
+	{Dir: "reconcilers/journal/console", Layer: 7},
 	{Dir: "facade/internal/tracing", Layer: 5},
 	{Dir: "reconcilers/execution/executiontest", Layer: 5, Kit: true},
 

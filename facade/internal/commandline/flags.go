@@ -18,6 +18,7 @@ type runner struct {
 	health   string
 	pprof    string
 	explain  string
+	console  bool
 	liveness string
 	endpoint *liveness.Address // nil without that URL
 	modules  []string          // Kopf's, of which there can be none
@@ -44,6 +45,10 @@ func (r *runner) add(cmd *cobra.Command) {
 		&r.explain, "explain-bind-address", inspection.DefaultAddress,
 		"tell why handlers were called or not at this `address`, for the command explain; 0 is off",
 	)
+	flags.BoolVar(
+		&r.console, "console", false,
+		"show the running operator on a page, /console at the address of --explain-bind-address",
+	)
 	flags.StringVarP(
 		&r.liveness, "liveness", "L", "",
 		"serve the results of the probes at this `URL`, such as http://0.0.0.0:8080/healthz",
@@ -61,6 +66,11 @@ func (r *runner) check(cmd *cobra.Command) error {
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
 		))
 	}
+	if r.console && (r.explain == "" || r.explain == "0") {
+		return asUsage(cmd, errors.New(
+			"--console: the page is served at the address of --explain-bind-address, which is off: give it one",
+		))
+	}
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
@@ -74,7 +84,9 @@ func (r *runner) check(cmd *cobra.Command) error {
 
 // inspection is where the operator tells what it knows.
 func (r *runner) inspection(cmd *cobra.Command) Inspection {
-	return Inspection{Address: r.explain, Optional: !cmd.Flags().Changed("explain-bind-address")}
+	return Inspection{
+		Address: r.explain, Console: r.console, Optional: !r.console && !cmd.Flags().Changed("explain-bind-address"),
+	}
 }
 
 // noFiles refuses the files that Kopf is given.

@@ -23,6 +23,8 @@ type Given struct {
 type Inspection struct {
 	// Address is such as localhost:8082; empty and "0" are nowhere.
 	Address string
+	// Console is true if there is to be the page that shows the running operator.
+	Console bool
 	// Optional is true if nobody has asked for it: an operator goes on without if the address cannot be had.
 	Optional bool
 }

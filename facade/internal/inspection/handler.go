@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
 // ExplainPath is where explanations are: with the parameters kind, namespace and name; and output, which is "json" or
@@ -28,9 +29,13 @@ type Problem struct {
 	Error string `json:"error"`
 }
 
-// Handler answers requests.
-func Handler(from Journal) http.Handler {
+// Handler answers requests. The page is at [console.Path] and below; nil is none.
+func Handler(from Journal, page http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	if page != nil {
+		mux.Handle(console.Path, page)
+		mux.Handle(console.Path+"/", page)
+	}
 	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { explain(w, r, from) })
 	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, from.Standing()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,112 @@
+package facade_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// address waits for a line of the log, and gives what its key has.
+func (g *guest) address(t *testing.T, message, key string) string {
+	t.Helper()
+	pattern := regexp.MustCompile(regexp.QuoteMeta(message) + `.*"` + key + `"="([^"]+)"`)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		g.mu.Lock()
+		found := pattern.FindStringSubmatch(strings.Join(g.lines, "\n"))
+		g.mu.Unlock()
+		if found != nil {
+			return found[1]
+		}
+		select {
+		case err := <-g.err:
+			t.Fatalf("it has ended: %v", err)
+		case <-t.Context().Done():
+			t.Fatal("it did not say where it is served")
+		case <-tick.C:
+		}
+	}
+}
+
+func visit(t *testing.T, url string) (status int, header http.Header, body io.Reader) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response.StatusCode, response.Header, response.Body
+}
+
+// The page tells of the objects of an operator that runs, and of the operator.
+func TestConsole(t *testing.T) {
+	server, g := memapi.New(), invite("guest.example.org")
+	g.run(t, kopf.RunSettings{
+		Config: memapi.Config(server), Metrics: prometheus.NewRegistry(),
+		ExplainBindAddress: "127.0.0.1:0", Console: true,
+	})
+	page := g.address(t, "Serving the console", "url")
+	if status, header, _ := visit(t, page); status != http.StatusOK || header.Get("Content-Security-Policy") == "" {
+		t.Errorf("%s: %d with %v", page, status, header)
+	}
+	<-g.op.Ready()
+	createNamed(t, server, "a")
+	_, _, stream := visit(t, page+"/events")
+	events := bufio.NewScanner(stream)
+	events.Buffer(nil, 1<<20)
+	wanted := []string{
+		`"operator":"guest.example.org","running":true`, `"kind":"ConfigMap"`, `"id":"c","on":"create"`,
+		`"name":"a","state":"handled"`,
+	}
+	for len(wanted) > 0 && events.Scan() {
+		for len(wanted) > 0 && strings.Contains(events.Text(), wanted[0]) {
+			wanted = wanted[1:]
+		}
+	}
+	if len(wanted) > 0 {
+		t.Errorf("the stream has ended without %q", wanted)
+	}
+	if err := g.end(); err != nil {
+		t.Error(err)
+	}
+	if events.Scan(); events.Err() == nil && strings.HasPrefix(events.Text(), "event:") {
+		t.Errorf("the operator has ended, and still there is %q", events.Text())
+	}
+}
+
+// Nobody gets a page that was not asked for.
+func TestNoConsole(t *testing.T) {
+	g := invite("guest.example.org")
+	g.run(t, kopf.RunSettings{
+		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), ExplainBindAddress: "127.0.0.1:0",
+	})
+	address := "http://" + g.address(t, "Serving explanations", "address")
+	for _, path := range []string{"/console", "/console/events", "/console/object"} {
+		if got, _, _ := visit(t, address+path); got != http.StatusNotFound {
+			t.Errorf("%s answers %d", path, got)
+		}
+	}
+	if err := g.end(); err != nil {
+		t.Error(err)
+	}
+	err := kopf.New("guest.example.org").Run(t.Context(), kopf.RunSettings{
+		Config: memapi.Config(memapi.New()), Console: true,
+	})
+	if err == nil || !strings.Contains(err.Error(), "Console: the page is served at the ExplainBindAddress") {
+		t.Errorf("a page without an address: %v", err)
+	}
+}

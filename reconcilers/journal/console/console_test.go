@@ -1,0 +1,269 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+)
+
+var (
+	widgets = journaltest.Resource("example.org", "Widget", "widgets")
+	create  = journaltest.Handler("provision", "create")
+)
+
+// world is an operator with one object, and its page on a server with the limits that that of operators has.
+type world struct {
+	t        *testing.T
+	journal  *journal.Journal
+	operator *journaltest.Operator
+	url      string
+	server   *httptest.Server
+}
+
+func serve(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
+	w.operator.Set(journal.Standing{
+		Operator: "test", Running: true,
+		Kinds: []journal.Served{journaltest.Served(w.journal, widgets, create)},
+	})
+	w.journal.Watch(w.operator)
+	w.tell("one").Look("create", journaltest.Verdict{Handler: create})
+	peers := func() []attendance.Peer { return []attendance.Peer{{Identity: "other", Priority: 7}} }
+	w.server = httptest.NewUnstartedServer(console.New(w.journal, peers))
+	w.server.Config.ReadTimeout = 500 * time.Millisecond
+	w.server.Start()
+	t.Cleanup(w.server.Close)
+	w.url = w.server.URL
+	return w
+}
+
+func (w *world) tell(name string) journaltest.Story {
+	return journaltest.Of(w.journal, widgets, "default", name)
+}
+
+// answer is what a request has come to.
+type answer struct {
+	status int
+	header http.Header
+	body   io.Reader
+}
+
+func (w *world) do(ctx context.Context, method, path string) answer {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, w.url+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = response.Body.Close() })
+	return answer{response.StatusCode, response.Header, response.Body}
+}
+
+func (w *world) read(path string) (answer, string) {
+	w.t.Helper()
+	response := w.do(w.t.Context(), http.MethodGet, path)
+	body, err := io.ReadAll(response.body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+// The page and its parts come with a policy that lets them load nothing from elsewhere, nor run what is in the page.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	for path, want := range map[string]string{
+		"/console":           "text/html; charset=utf-8",
+		"/console/style.css": "text/css; charset=utf-8",
+		"/console/script.js": "text/javascript; charset=utf-8",
+	} {
+		response, body := w.read(path)
+		got := response.header.Get("Content-Type")
+		if response.status != http.StatusOK || got != want || body == "" {
+			t.Errorf("%s: %d, %q, %d bytes", path, response.status, got, len(body))
+		}
+		policy := response.header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		for _, foreign := range []string{"http://", "https://", "//cdn", "innerHTML", "eval(", "style=", "onclick"} {
+			if strings.Contains(body, foreign) {
+				t.Errorf("%s has %q: nothing is loaded from elsewhere, made of text, or inline", path, foreign)
+			}
+		}
+	}
+}
+
+// There is nothing to be changed, and nothing else to be had.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	for request, want := range map[string]int{
+		"POST /console":            http.StatusMethodNotAllowed,
+		"DELETE /console/object":   http.StatusMethodNotAllowed,
+		"POST /console/events":     http.StatusMethodNotAllowed,
+		"HEAD /console/events":     http.StatusMethodNotAllowed,
+		"HEAD /console":            http.StatusOK,
+		"GET /console/":            http.StatusNotFound,
+		"GET /console/console.go":  http.StatusNotFound,
+		"GET /console/object":      http.StatusNotFound,
+		"GET /console/object?x=%z": http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := w.do(t.Context(), method, path).status; got != want {
+			t.Errorf("%s: want %d, got %d", request, want, got)
+		}
+	}
+}
+
+// The explanation is the journal's, and its history is in sentences.
+func TestObject(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	_, body := w.read("/console/object?kind=Widget.example.org&namespace=default&name=one")
+	var got struct {
+		Kind     string
+		Handlers []struct{ Says string }
+		History  []struct{ Says string }
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	if got.Kind != "Widget.example.org" || len(got.Handlers) != 1 || len(got.History) != 1 ||
+		got.History[0].Says != "looked at it for a creation; for provision" {
+		t.Errorf("the answer is %+v", got)
+	}
+	if response, body := w.read("/console/object?kind=gadget&name=x"); response.status != http.StatusNotFound ||
+		!strings.Contains(body, `serves no kind "gadget"`) {
+		t.Errorf("another kind: %d, %s", response.status, body)
+	}
+}
+
+// listener is a page that hears events.
+type listener struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	end   context.CancelFunc
+}
+
+func (w *world) listen(query string) *listener {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.t.Cleanup(cancel)
+	response := w.do(ctx, http.MethodGet, "/console/events"+query)
+	if got := response.header.Get("Content-Type"); !strings.HasPrefix(got, "text/event-stream") {
+		w.t.Fatalf("the stream is %q, %d", got, response.status)
+	}
+	lines := bufio.NewScanner(response.body)
+	lines.Buffer(nil, 1<<20)
+	return &listener{w.t, lines, cancel}
+}
+
+// next gives the data of the next event, which must be of this name.
+func (l *listener) next(event string) string {
+	l.t.Helper()
+	var got []string
+	for l.lines.Scan() && l.lines.Text() != "" {
+		got = append(got, l.lines.Text())
+	}
+	if len(got) != 2 || got[0] != "event: "+event || !strings.HasPrefix(got[1], "data: ") {
+		l.t.Fatalf("want an event %q, got %q, %v", event, got, l.lines.Err())
+	}
+	return strings.TrimPrefix(got[1], "data: ")
+}
+
+func (l *listener) want(event string, parts ...string) {
+	l.t.Helper()
+	data := l.next(event)
+	for _, part := range parts {
+		if !strings.Contains(data, part) {
+			l.t.Errorf("the event %s has no %s: %s", event, part, data)
+		}
+	}
+}
+
+// Everything is sent at first, then only what has changed, for longer than requests may take to arrive.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	l := w.listen("")
+	l.want("operator", `"operator":"test"`, `"running":true`, `"identity":"other"`)
+	l.want("objects", `"name":"one","state":"running"`)
+	w.tell("two").Event("ADDED")
+	l.want("objects", `"name":"two","state":"seen"`, `"known":2`)
+	w.operator.Set(journal.Standing{Operator: "test", Running: true, Paused: true})
+	l.want("operator", `"paused":true`)
+	w.tell("two").Event("DELETED")
+	l.want("objects", `"state":"gone"`)
+}
+
+// A page that asks for some objects hears of these, and of the counts of all.
+func TestStreamOfSome(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	w.tell("two").Event("ADDED")
+	l := w.listen("?state=seen&kind=Widget.example.org&text=TW")
+	l.want("operator")
+	if data := l.next("objects"); strings.Contains(data, `"name":"one"`) || !strings.Contains(data, `"name":"two"`) ||
+		!strings.Contains(data, `"matching":1`) || !strings.Contains(data, `"known":2`) {
+		t.Errorf("the objects are %s", data)
+	}
+}
+
+// There is an end to how many pages are served; who goes makes room for another one.
+func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	var all []*listener
+	for range 16 {
+		l := w.listen("")
+		l.want("operator")
+		all = append(all, l)
+	}
+	response, body := w.read("/console/events")
+	if response.status != http.StatusServiceUnavailable || !strings.Contains(body, "16 pages are open") {
+		t.Errorf("one too many: %d, %s", response.status, body)
+	}
+	all[3].end()
+	for range 1000 {
+		if w.do(t.Context(), http.MethodHead, "/console").status != http.StatusOK {
+			t.Fatal("the page itself is there whatever happens")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		status := w.do(ctx, http.MethodGet, "/console/events").status
+		cancel()
+		if status == http.StatusOK {
+			return
+		}
+	}
+	t.Error("there is no room, though one has gone")
+}
+
+// A stream ends with its server, at once.
+func TestStreamEnds(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	l := w.listen("")
+	l.want("operator")
+	l.want("objects")
+	w.server.CloseClientConnections()
+	if l.lines.Scan() {
+		t.Errorf("there is %q after the end", l.lines.Text())
+	}
+}

@@ -1,0 +1,110 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+)
+
+// client is one end of a connection, in virtual time.
+type client struct {
+	http.ResponseWriter
+	stuck    bool // it receives nothing
+	deadline time.Time
+	read     *time.Time // the deadline for what it sends
+
+	mu  sync.Mutex
+	got []byte
+}
+
+func (c *client) SetWriteDeadline(at time.Time) error { c.deadline = at; return nil }
+func (c *client) SetReadDeadline(at time.Time) error  { c.read = &at; return nil }
+func (c *client) Flush()                              {}
+func (c *client) Write(data []byte) (int, error) {
+	if c.stuck {
+		if c.deadline.IsZero() {
+			select {} // for ever
+		}
+		time.Sleep(time.Until(c.deadline))
+		return 0, os.ErrDeadlineExceeded
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got = append(c.got, data...)
+	return len(data), nil
+}
+
+// take gives the names of what the client has got since the last time.
+func (c *client) take() (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, found := range regexp.MustCompile(`(?m)^event: (.*)$`).FindAllSubmatch(c.got, -1) {
+		all = append(all, string(found[1]))
+	}
+	c.got = nil
+	return all
+}
+
+// A client that does not read holds its place for ten seconds, not for ever.
+func TestSlowClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &client{ResponseWriter: httptest.NewRecorder(), stuck: true}
+		page := console.New(journal.New(journal.Limits{}), nil)
+		began := time.Now()
+		page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil))
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("it ends after %s", took)
+		}
+	})
+}
+
+// However much happens, a page hears of it once a second; when nothing happens, it hears each 15 seconds that there is
+// somebody.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, j := &client{ResponseWriter: httptest.NewRecorder()}, journal.New(journal.Limits{})
+		page := console.New(j, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil).WithContext(ctx))
+		}()
+		synctest.Wait()
+		after := func(when string, wait time.Duration, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, c.take()); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", when, diff)
+			}
+			time.Sleep(wait)
+			synctest.Wait()
+		}
+		after("at first", 3*time.Second-time.Millisecond, "operator", "objects")
+		for range 1000 {
+			journaltest.Of(j, widgets, "default", "one").Event("MODIFIED")
+			time.Sleep(2 * time.Millisecond)
+		}
+		synctest.Wait()
+		after("two seconds and a thousand events later", time.Minute, "objects", "objects")
+		after("a quiet minute later", 0, "objects", "beat", "beat", "beat")
+		cancel()
+		<-ended
+		if c.read == nil || !c.read.IsZero() {
+			t.Errorf("the server's limit for reading requests ends streams as well: it is %v", c.read)
+		}
+	})
+}

@@ -1,0 +1,6 @@
+// Package journaltest fills journals for tests of what shows them: objects to which things have happened as they do in
+// an operator, though nobody was called.
+//
+// It is a kit: no product code imports it. Its neighbours: package journal, whose doors it uses; the tests of packages
+// overview and console, and those in a browser.
+package journaltest
