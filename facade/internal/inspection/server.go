@@ -16,7 +16,7 @@ const DefaultAddress = "localhost:8082"
 // Server is an address that is served.
 type Server struct {
 	listener net.Listener
-	server   http.Server
+	server   *http.Server
 }
 
 // Serve begins to serve at an address, such as localhost:8082. It is an error if that cannot be had, as it is in use.
@@ -29,13 +29,17 @@ func Serve(address string, handler http.Handler) (*Server, error) {
 	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
 		handler = onlyHere(handler)
 	}
-	s := &Server{listener: listener, server: http.Server{
-		Handler: handler, MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute,
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
-	}}
+	s := &Server{listener: listener, server: limited(handler)}
 	go func() { _ = s.server.Serve(listener) }()
 	return s, nil
+}
+
+// limited is a server for which nobody can take long to ask, nor ask for much.
+func limited(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
+	}
 }
 
 // Address is where it is served.

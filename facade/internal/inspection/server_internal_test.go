@@ -1,0 +1,61 @@
+package inspection
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener that has one connection, on virtual time.
+type pipes struct {
+	only   chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.only:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error { close(p.closed); return nil }
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// Whoever takes long to ask is not waited for: there is no end to the connections that others may open.
+func TestSlowRequests(t *testing.T) {
+	cases := map[string]struct {
+		reason, begin string
+		want          time.Duration
+	}{
+		"half a header": {"the rest does not come", "GET /explain HTTP/1.1\r\nHost: ", 10 * time.Second},
+		"nothing":       {"not even a beginning comes", "", 10 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				own, theirs := net.Pipe()
+				listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
+				listener.only <- theirs
+				server := limited(http.NotFoundHandler())
+				go func() { _ = server.Serve(listener) }()
+				begin := time.Now()
+				time.AfterFunc(time.Hour, func() { _ = theirs.Close() }) // the test ends in any case
+				if _, err := io.WriteString(own, c.begin); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, own)
+				if got := time.Since(begin).Round(time.Second); got != c.want {
+					t.Errorf("%s: want it ended after %s, got %s", c.reason, c.want, got)
+				}
+				_ = server.Close()
+			})
+		})
+	}
+}
