@@ -36,7 +36,7 @@ func explaining(t *testing.T, name string, asked *url.Values) (address string) {
 	kind.Object(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").Event("ADDED", "7")
 	return answering(t, func(w http.ResponseWriter, r *http.Request) {
 		*asked = r.URL.Query()
-		inspection.Handler(j).ServeHTTP(w, r)
+		inspection.Handler(j, nil).ServeHTTP(w, r)
 	})
 }
 

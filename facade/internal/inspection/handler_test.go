@@ -44,7 +44,7 @@ func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error
 
 func answered(from inspection.Journal, method, target string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	inspection.Handler(from).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
+	inspection.Handler(from, nil).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
 	return recorder
 }
 
