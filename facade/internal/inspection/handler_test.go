@@ -169,3 +169,27 @@ func TestAllowedMethods(t *testing.T) {
 		t.Errorf("want GET, HEAD allowed, got %q", got)
 	}
 }
+
+// The page has its place beside the answers, and what is below it; without one there is nothing.
+func TestPlaceOfThePage(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
+	for name, c := range map[string]struct {
+		reason, path string
+		page         http.Handler
+		status       int
+	}{
+		"page":     {"it is asked for", "/console", page, 200},
+		"parts":    {"they are below it", "/console/script.js", page, 200},
+		"beside":   {"it is none of its parts", "/consoles", page, 404},
+		"no page":  {"nobody wants one", "/console", nil, 404},
+		"no parts": {"nobody wants one", "/console/script.js", nil, 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			inspection.Handler(told(), c.page).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, c.path, nil))
+			if got := recorder.Body.String(); recorder.Code != c.status || (got == c.path) != (c.status == 200) {
+				t.Errorf("%s: want status %d, got %d: %s", c.reason, c.status, recorder.Code, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package journal_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+// Whoever shows all objects gets the newest ones first, and can tell what has changed since he looked last.
+func TestAllObjects(t *testing.T) {
+	j := kept(journal.Limits{})
+	all := func() (seen []string) {
+		last := j.Each(func(of journal.Key, changed uint64) {
+			seen = append(seen, fmt.Sprint(of.Kind, " ", of.Object, " ", changed))
+		})
+		return append(seen, fmt.Sprint(last, " ", j.Each(nil)))
+	}
+	if d := cmp.Diff([]string{"0 0"}, all()); d != "" {
+		t.Errorf("nothing has happened; -want, +got:\n%s", d)
+	}
+	for _, name := range []string{"a", "b", "c", "a"} {
+		object := w1
+		object.Name = name
+		widgetsOf(j).Object(object, "").Event("ADDED", "1")
+	}
+	want := []string{
+		"Widget.example.org ns/a 4", "Widget.example.org ns/c 3", "Widget.example.org ns/b 2", "4 4",
+	}
+	if d := cmp.Diff(want, all()); d != "" {
+		t.Errorf("also what repeats itself is a change; -want, +got:\n%s", d)
+	}
+}
+
+// An object is gone from its deletion on, until one of its name is met.
+func TestObjectsThatAreGone(t *testing.T) {
+	key := journal.Key{Kind: widgets.GroupKind(), Object: w1}
+	hold := func(o journal.Object) { o.Hold(journal.HeldError, nil, noTime) }
+	event := func(kind string) func(journal.Object) { return func(o journal.Object) { o.Event(kind, "1") } }
+	type happening struct {
+		uid  types.UID
+		what func(journal.Object)
+	}
+	cases := map[string]struct {
+		reason  string
+		happens []happening
+		entries int
+		gone    bool
+	}{
+		"unknown": {"nothing has happened to it", nil, 0, false},
+		"there":   {"it was met", []happening{{"u1", event("ADDED")}}, 1, false},
+		"deleted": {"it was met no more", []happening{{"u1", event("ADDED")}, {"u1", event("DELETED")}}, 2, true},
+		"afterwards": {"what comes late does not bring it back",
+			[]happening{{"u1", event("DELETED")}, {"u1", hold}, {"", hold}}, 2, true},
+		"another":   {"it is there", []happening{{"u1", event("DELETED")}, {"u2", hold}}, 2, false},
+		"met again": {"nobody knows its uid", []happening{{"", event("DELETED")}, {"", event("ADDED")}}, 2, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			j := kept(journal.Limits{})
+			for _, h := range c.happens {
+				h.what(widgetsOf(j).Object(w1, h.uid))
+			}
+			if entries, gone := j.Entries(key); len(entries) != c.entries || gone != c.gone {
+				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.gone, entries, gone)
+			}
+		})
+	}
+}
