@@ -59,6 +59,9 @@ func kindAndName(cmd *cobra.Command, args []string) error {
 		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
 			len(args), "widget default/my-widget"))
 	}
+	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
+		return asUsage(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
+	}
 	return nil
 }
 
