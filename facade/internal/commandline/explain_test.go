@@ -71,9 +71,10 @@ func TestExplainFlags(t *testing.T) {
 	}{
 		"nothing": {"it is told what it needs", nil, "",
 			[]string{`0 arguments are given: it needs a kind and a name, such as "widget default/my-widget"`}},
-		"no name":            {"it is told what it needs", nil, "widget", []string{"1 arguments are given: it needs"}},
-		"two names":          {"they are asked one by one", nil, "widget a b", []string{"3 arguments are given: it needs"}},
-		"no name in it":      {"something is to be told of", nil, "widget ns/", []string{`"ns/" is neither NAME nor`}},
+		"no name":   {"it is told what it needs", nil, "widget", []string{"1 arguments are given: it needs"}},
+		"two names": {"they are asked one by one", nil, "widget a b", []string{"3 arguments are given: it needs"}},
+		"no name in it": {"something is to be told of", nil, "widget ns/",
+			[]string{`"ns/" is neither NAME nor`}},
 		"no namespace in it": {"it is a slip", nil, "widget /w1", []string{`"/w1" is neither NAME nor`}},
 		"a slip":             {"there is no such flag", nil, "widget ns/w1 --addr x", []string{"unknown flag: --addr"}},
 		"format": {"the right ones are told", nil, "widget ns/w1 -o yaml",
