@@ -58,7 +58,7 @@ func (p *Page) Screenshot(name string) {
 func compareStored(path string, actual image.Image) error {
 	stored, err := readPicture(path)
 	if *update {
-		if err == nil && Compare(stored, actual).Pixels == 0 {
+		if err == nil && stored.Bounds() == actual.Bounds() && Compare(stored, actual).Pixels == 0 {
 			return nil // nothing to store
 		}
 		return writePicture(path, actual)

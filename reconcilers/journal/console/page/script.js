@@ -140,7 +140,7 @@
 		setText(byId('handlers-shown'), handlers.length > mostRows
 			? `${number(handlers.length)} handlers; the first ${mostRows} are shown.` : many(handlers.length, 'handler') + '.');
 		fill(byId('handlers-table'), handlers, (h) => `${h.kind} ${h.on} ${h.id}`, (h) => [
-			element('th', h.id, {scope: 'row'}), element('td', h.on), element('td', h.kind),
+			element('th', h.id, {scope: 'row'}), element('td', h.on), element('td', h.kind, {class: 'kind'}),
 			element('td', (h.demands ?? []).join(', ') || 'nothing'), element('td', h.location ?? ''),
 		]);
 	}
@@ -203,7 +203,7 @@
 			setText(byId('found'), sentence);
 		}
 		fill(byId('objects'), view.objects, (o) => `${o.kind} ${full(o)}`, (o) => [
-			objectButton(o), element('td', o.kind), stateOf(o), element('td', o.says, {class: 'long'}), moment(o.at),
+			objectButton(o), element('td', o.kind, {class: 'kind'}), stateOf(o), element('td', o.says, {class: 'long'}), moment(o.at),
 		]);
 		showRetries(view);
 	}

@@ -1,0 +1,194 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/test/browser"
+)
+
+const live = "document.getElementById('connection').textContent === 'Live'"
+
+// rows is how many objects are shown.
+const rows = "document.querySelectorAll('#objects tbody tr').length"
+
+func open(t *testing.T, w *world, view browser.View) *browser.Page {
+	t.Helper()
+	p := browser.Open(t, w.url, view)
+	p.Wait(live)
+	return p
+}
+
+// focusOn has the row of an object have the focus.
+func focusOn(object string) string {
+	return "[...document.querySelectorAll('#objects button')].find((b) => b.textContent === '" + object + "').focus()"
+}
+
+func text(p *browser.Page, selector string) (found string) {
+	p.Read("document.querySelector('"+selector+"').textContent", &found)
+	return found
+}
+
+// What the page looks like, by day and by night, and on a narrow window: with objects in all states.
+func TestPictures(t *testing.T) {
+	for name, view := range map[string]browser.View{
+		"light": {Height: 1550}, "dark": {Height: 1550, Dark: true}, "narrow": {Width: 480, Height: 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, populated(t), view)
+			p.Wait(rows + " === 10")
+			p.CheckAccessibility()
+			p.Screenshot(name)
+		})
+	}
+}
+
+// The explanation of an object, opened by the keyboard.
+func TestExplanation(t *testing.T) {
+	for name, view := range map[string]browser.View{"explained": {}, "explained-dark": {Dark: true}} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, populated(t), view)
+			p.Wait(rows + " === 10")
+			var focused bool
+			p.Read(focusOn("shop/users"), &focused)
+			p.Press("Enter")
+			p.Wait("document.querySelectorAll('#answer tbody tr').length === 2")
+			p.CheckAccessibility()
+			p.Screenshot(name)
+			p.Press("Escape")
+			p.Wait("!document.getElementById('explanation').open")
+			p.Wait("document.activeElement.textContent === 'shop/users'")
+		})
+	}
+}
+
+// An operator that pauses, one that is not at work, one that waits for indices, and one without anything.
+func TestStandings(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*journal.Standing)
+		want   string
+	}{
+		"paused": {func(s *journal.Standing) { s.Paused, s.Kinds = true, nil }, "Paused: another operator is at work"},
+		"idle":   {func(s *journal.Standing) { s.Running = false }, "Not at work: it starts, or it exits"},
+		"index":  {func(s *journal.Standing) { s.Waiting = []string{"pods.v1"} }, "Waiting for indices"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := empty(t)
+			standing := w.standing()
+			c.change(&standing)
+			w.operator.Set(standing)
+			p := open(t, w, browser.View{})
+			p.Wait("document.getElementById('shown').textContent === '0 objects are known.'")
+			if got := text(p, "#standing"); !strings.HasPrefix(got, c.want) {
+				t.Errorf("it stands: %s", got)
+			}
+			p.CheckAccessibility()
+			if name == "paused" {
+				p.Screenshot(name)
+			}
+		})
+	}
+}
+
+// The whole page by the keyboard alone: the skip link, the filters, an object, and back.
+func TestKeyboard(t *testing.T) {
+	w := populated(t)
+	p := open(t, w, browser.View{})
+	p.Wait(rows + " === 10")
+	focus := func(want string) {
+		t.Helper()
+		p.Wait("(document.activeElement.id || document.activeElement.textContent.trim()).startsWith(" + want + ")")
+	}
+	p.Press("Tab")
+	focus("'Skip to the objects'")
+	p.Press("Enter")
+	focus("'objects-heading'")
+	p.Press("Tab")
+	focus("'kind'")
+	p.Press("Tab")
+	focus("'state'")
+	p.Press("Tab")
+	focus("'text'")
+	p.Press("C", "A", "R", "T")
+	p.Wait(rows + " === 1")
+	if got := text(p, "#found"); got != "1 of 10 objects matches." {
+		t.Errorf("those who do not see the table hear %q", got)
+	}
+	p.Press("Tab")
+	focus("'clear'")
+	p.Press("Tab", "Tab")
+	focus("'shop/carts'")
+	p.Press("Enter")
+	focus("'explained'")
+	p.Wait("document.querySelectorAll('#answer tbody tr').length === 3")
+	p.Press("Tab")
+	focus("'again'")
+	p.Press("Tab")
+	focus("'close'")
+	p.Press("Enter")
+	focus("'shop/carts'")
+	p.Press("Shift+Tab", "Shift+Tab")
+	focus("'clear'")
+	p.Press("Enter")
+	p.Wait(rows + " === 10")
+}
+
+// What happens is shown without being asked for; who stands on a row by the keyboard stays there.
+func TestLive(t *testing.T) {
+	w := populated(t)
+	p := open(t, w, browser.View{})
+	p.Wait(rows + " === 10")
+	var done bool
+	p.Read(focusOn("shop/quiet"), &done)
+	w.tell("newest").Event("ADDED").Look("create", verdict{Handler: provision})
+	w.tell("quiet").Look("update", verdict{Handler: resize})
+	p.Wait(rows + " === 11")
+	p.Wait("document.activeElement.textContent === 'shop/quiet'")
+	p.Wait("document.activeElement.closest('tr').cells[2].textContent === 'running'")
+	standing := w.standing()
+	standing.Paused = true
+	w.operator.Set(standing)
+	p.Wait("document.getElementById('standing').textContent.startsWith('Paused')")
+}
+
+// A page whose operator has gone says so, and is live again when it is back.
+func TestReconnect(t *testing.T) {
+	w := populated(t)
+	p := open(t, w, browser.View{})
+	p.Wait(rows + " === 10")
+	address := w.server.Listener.Addr().String()
+	end(w.server)
+	p.Wait("document.getElementById('connection').textContent.startsWith('Disconnected')")
+	p.CheckAccessibility()
+	w.tell("meanwhile").Event("ADDED")
+	w.serve(t, address)
+	p.Wait(live)
+	p.Wait(rows + " === 11")
+	for _, message := range p.Errors() {
+		if !strings.Contains(message, "net::ERR_") {
+			t.Errorf("besides that nobody answers, there is %s", message)
+		}
+	}
+}
+
+// Names and errors are text, whatever is in them.
+func TestMarkupStaysText(t *testing.T) {
+	w := empty(t)
+	const name = `<img src=x onerror="document.title='owned'">`
+	w.tell(name).Look("create", verdict{Handler: provision})
+	p := open(t, w, browser.View{})
+	p.Wait(rows + " === 1")
+	if got := text(p, "#objects tbody button"); got != "shop/"+name {
+		t.Errorf("the name is shown as %q", got)
+	}
+	var focused bool
+	p.Read("document.querySelector('#objects tbody button').focus()", &focused)
+	p.Press("Enter")
+	p.Wait("document.getElementById('answer').textContent.includes('Handlers')")
+	var images int
+	p.Read("document.images.length", &images)
+	if title := text(p, "title"); images > 0 || title != "databases.example.org: operator" {
+		t.Errorf("there are %d images, and the title is %q", images, title)
+	}
+}

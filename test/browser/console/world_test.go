@@ -1,0 +1,135 @@
+package console_test
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/browser"
+)
+
+func TestMain(m *testing.M) { browser.Main(m) }
+
+var (
+	databases = journaltest.Resource("example.org", "Database", "databases")
+	backups   = journaltest.Resource("example.org", "Backup", "backups")
+
+	provision = journaltest.Demanding(journaltest.Handler("provision", "create"), `WithLabel("tier", "prod")`)
+	resize    = journaltest.Handler("resize", "update")
+	remove    = journaltest.Handler("remove", "delete")
+	tail      = journaltest.Handler("tail", "daemon")
+	restore   = journaltest.Handler("restore", "create")
+)
+
+// world is an operator that was made by hand, with its page.
+type world struct {
+	journal  *journal.Journal
+	operator *journaltest.Operator
+	page     http.Handler
+	url      string
+	server   *httptest.Server
+}
+
+type verdict = journaltest.Verdict
+
+func (w *world) tell(name string) journaltest.Story {
+	return journaltest.Of(w.journal, databases, "shop", name)
+}
+
+func (w *world) standing() journal.Standing {
+	one, two := journaltest.Served(w.journal, databases, provision, resize, remove, tail),
+		journaltest.Served(w.journal, backups, restore)
+	one.Background, two.Namespaces = map[string]int{"running": 2, "waiting": 1}, []string{"shop", "shop-eu"}
+	return journal.Standing{
+		Operator: "databases.example.org", Running: true, Kinds: []journal.Served{one, two},
+		Absent: []journal.Absent{{Handler: "audit", Selector: "policies.example.org"}},
+	}
+}
+
+// began is when everything in a world begins: that of virtual time.
+var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// populated has objects in all states. It happened in virtual time, so that all times are the same in each picture.
+func populated(t *testing.T) *world {
+	t.Helper()
+	w := empty(t)
+	refused, minute := errors.New("the quota of project shop is used up"), time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		tick := func() { time.Sleep(7 * time.Second) }
+		w.tell("seen").Event("")
+		tick()
+		w.tell("quiet").Event("").Look("noop")
+		tick()
+		w.tell("orders").Look("create", verdict{Handler: provision}).
+			Call(provision, 1, execution.Outcome{Final: true}).Event("MODIFIED").Look("noop")
+		tick()
+		w.tell("billing").Look("update",
+			verdict{Handler: provision, Why: execution.OtherReason}, verdict{Handler: resize})
+		tick()
+		w.tell("search").Look("create", verdict{Handler: provision}).
+			Call(provision, 1, execution.Outcome{Delay: &minute})
+		tick()
+		w.tell("old").Look("delete", verdict{Handler: remove}).
+			Call(remove, 1, execution.Outcome{Final: true}).Event("DELETED")
+		tick()
+		w.tell("carts").Event("ADDED").Look("create", verdict{Handler: provision}).
+			Call(provision, 1, execution.Outcome{Err: refused, Delay: &minute})
+		tick()
+		w.tell("users").Look("update", verdict{Handler: resize}).
+			Call(resize, 3, execution.Outcome{Final: true, Err: errors.New("a disk cannot be made smaller")})
+		tick()
+		w.tell("broken").Event("").Hold(journal.HeldBlocked, errors.New("spec.size is no number"), time.Time{})
+		tick()
+		journaltest.Of(w.journal, backups, "shop-eu", "nightly").
+			Hold(journal.HeldError, errors.New("the server has timed out"), time.Now().Add(minute))
+	})
+	return w
+}
+
+// empty is a world without objects.
+func empty(t *testing.T) *world {
+	t.Helper()
+	w := &world{journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
+	w.journal.Watch(w.operator)
+	w.operator.Set(w.standing())
+	busy := 1
+	w.page = console.New(w.journal, func() []attendance.Peer {
+		return []attendance.Peer{
+			{Identity: "me@laptop", Own: true, Priority: 0, LastSeen: began, Until: began.Add(time.Minute),
+				Runtime: "kopf-runtime", Busy: &busy},
+			{Identity: "other@kopf", Priority: -10, LastSeen: began.Add(time.Second), Until: began.Add(time.Hour)},
+		}
+	})
+	w.serve(t, "127.0.0.1:0")
+	return w
+}
+
+// serve begins to serve at the address, once more if it has ended.
+func (w *world) serve(t *testing.T, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(w.page)
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(func() { end(server) })
+	w.server, w.url = server, server.URL+console.Path
+}
+
+// end ends the server as the exit of an operator does: with all streams.
+func end(server *httptest.Server) {
+	server.CloseClientConnections()
+	server.Close()
+}
