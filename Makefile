@@ -112,6 +112,11 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
 
+.PHONY: console-figures
+console-figures: ## Tell what the console costs with 10,000 objects and 100 handlers: its size, its first picture, memory.
+	$(call say,the console with 10000 objects and 100 handlers)
+	@$(GO) -C test/browser test -v -count 1 $(LIMIT) -run TestFigures ./console
+
 .PHONY: test-browser
 # The browser is no input that the test cache knows of.
 test-browser: gotest ## Run the tests in headless Chromium; without one they are skipped, with CI=true they fail.

@@ -110,6 +110,7 @@ func empty(t *testing.T) *world {
 		}
 	})
 	w.serve(t, "127.0.0.1:0")
+	t.Cleanup(func() { end(w.server) }) // after all pages, which would tell of that
 	return w
 }
 
@@ -124,7 +125,6 @@ func (w *world) serve(t *testing.T, address string) {
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()
-	t.Cleanup(func() { end(server) })
 	w.server, w.url = server, server.URL+console.Path
 }
 
