@@ -18,7 +18,10 @@ func (o *operator) Standing() journal.Standing {
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
 		Waiting: o.scopes.waiting(),
 	}
-	assigned := o.scopes.served()
+	assigned, known := o.scopes.served()
+	if !known {
+		return s // the cluster was not asked yet, so nobody knows what it lacks
+	}
 	for _, a := range assigned {
 		s.Kinds = append(s.Kinds, o.servedKind(a))
 	}
@@ -39,25 +42,22 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 		own = append(own, h.Description)
 	}
 	served := o.controllers.JournalOf(a.Resource, a.Handlers).Served(a.Resource, own)
+	names, _ := namespacesOf(a.Resource, o.scopes.live).Current()
+	served.Namespaces = append(served.Namespaces, names...)
+	served.Background = map[string]int{}
 	for scope, kept := range o.controllers.Memory.All() {
-		if scope.Resource != a.Resource.GroupResource() {
-			continue
-		}
-		served.Namespaces = append(served.Namespaces, scope.Namespace)
-		for one, count := range kept.Background.Census() {
-			if served.Background == nil {
-				served.Background = map[string]int{}
+		if scope.Resource == a.Resource.GroupResource() {
+			for one, count := range kept.Background.Census() {
+				served.Background[string(one.Doing)] += count
 			}
-			served.Background[string(one.Doing)] += count
 		}
 	}
-	slices.Sort(served.Namespaces)
 	return served
 }
 
-// served is what is assigned by now.
-func (s *scopes) served() []orchestration.Assignment {
+// served is what is assigned by now, if that is known.
+func (s *scopes) served() (assigned []orchestration.Assignment, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.assigned)
+	return slices.Clone(s.assigned), s.announced
 }

@@ -250,6 +250,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
 	p.look.Dropped("the change was taken back, or is of no interest any more")
+	p.look.Note() // there may be another one at what is left of it
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
 	if err := p.object.tolerate(ctx, err); err != nil {

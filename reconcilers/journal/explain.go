@@ -120,6 +120,8 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 	elsewhere := !slices.Contains(served.Namespaces, "") && !slices.Contains(served.Namespaces, e.Namespace)
 	switch {
 	case len(e.History) > 0:
+	case len(served.Namespaces) == 0:
+		all = append(all, "The operator serves no namespace at the moment.")
 	case elsewhere:
 		all = append(all, fmt.Sprintf("The operator does not serve namespace %q, but %s.", e.Namespace,
 			strings.Join(served.Namespaces, ", ")))

@@ -175,6 +175,8 @@ func TestWhatHoldsNow(t *testing.T) {
 				unknown}},
 		"elsewhere": {"it is told where", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
 			[]string{`The operator does not serve namespace "ns", but a, b.`}},
+		"nowhere": {"no namespace matches, or is known yet", func(l *live) { l.Kinds[0].Namespaces = []string{} }, nil,
+			[]string{`The operator serves no namespace at the moment.`}},
 		"here": {"it is served, and still unknown", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
 			[]string{unknown}},
 		"served before": {"what is known says more", func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },

@@ -57,7 +57,7 @@ type Handling struct {
 	Backoff time.Duration
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
-	// Journal is told of the calls; nil is not.
+	// Journal is told of the calls, and of what is written for them; nil is not.
 	Journal *journal.Kind
 }
 
@@ -189,6 +189,7 @@ func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Resu
 	}
 	target := patching.Target{Body: result.Body, StatusSubresource: h.StatusSubresource}
 	written, err := h.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	h.Journal.Of(result.Body).Wrote(a.Call.Handler.ID, patch, result.Body, written, err)
 	switch {
 	case err != nil:
 		return err

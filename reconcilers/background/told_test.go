@@ -1,0 +1,92 @@
+package background_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+)
+
+// What people are told of daemons and timers: which are for the object, which are not and why, what came of each call,
+// and what was written.
+func TestJournalOfBackground(t *testing.T) {
+	fits := true
+	matching := []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return fits, nil }}
+	for name, tc := range map[string]struct {
+		reason string
+		acts   []handlers.Func
+		play   func(w *world)
+		want   []string
+	}{
+		"Matches": {
+			"it is for the object, and is called again when it has failed",
+			[]handlers.Func{func(context.Context, *handlers.Call) error { return errors.New("boo") }, tell("fine")},
+			func(w *world) {
+				w.attend()
+				time.Sleep(10 * time.Second)
+			},
+			[]string{
+				"look background; h", "call h for timer, attempt 1: failed; retrying: boo, again after 7s",
+				"call h for timer, attempt 2: succeeded", "write status.h by h",
+			},
+		},
+		"Unmatched": {
+			"it is not any more", []handlers.Func{succeed},
+			func(w *world) {
+				w.attend()
+				time.Sleep(time.Second)
+				fits = false
+				w.attend()
+			},
+			[]string{
+				"look background; h", "call h for timer, attempt 1: succeeded",
+				"look background; h not: Filters says filtered out",
+			},
+		},
+		"Refused": {
+			"what was written in the end is told besides what was not", []handlers.Func{tell("fine")},
+			func(w *world) {
+				w.refuse = []error{errors.New("not now")}
+				w.attend()
+				time.Sleep(10 * time.Second)
+			},
+			[]string{
+				"look background; h", "call h for timer, attempt 1: succeeded",
+				"write status.h by h: not now", "write status.h by h",
+			},
+		},
+		"Deleted": {
+			"nobody is asked for that", []handlers.Func{succeed},
+			func(w *world) {
+				metadata, _ := w.body["metadata"].(map[string]any)
+				metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"
+				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Body: w.body, Deleting: true})
+			}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Widget"})
+				fits = true
+				var w *world
+				h := spawning(&w, handlers.Background{Interval: time.Hour}, tc.acts...)
+				h.Filters = matching
+				w = newWorldWith(t, background.Settings{Journal: told.Kind}, h)
+				tc.play(w)
+				synctest.Wait()
+				if d := cmp.Diff(tc.want, told.Lines("ns", "a")); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package owned_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// What people are told of the owner: which handlers were called for its children, and what was written for them.
+func TestJournalOfOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Owner"})
+		w := newWorld(t, telling("h", fail(errBad), set("fine")), telling("picky", set("once"), set("twice")))
+		w.handling.Journal = told.Kind
+		w.route.Seen(owner("o"))
+		w.pods.Seen(owned.Added, child("c", 1, "o"))
+		w.answers = []func() (patching.Result, error){
+			func() (patching.Result, error) { return patching.Result{}, errBad },
+		}
+		for range 2 {
+			if result := w.tend("o"); result.After != nil {
+				time.Sleep(*result.After)
+			}
+		}
+		want := []string{
+			"call h for child, attempt 1: failed; retrying: bad, again after 10s",
+			"write status.picky by picky: bad",
+			"call h for child, attempt 2: succeeded", "write status.h by h",
+			"call picky for child, attempt 2: succeeded (2 times)", "write status.picky by picky",
+		}
+		if d := cmp.Diff(want, told.Lines("ns", "o")); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}

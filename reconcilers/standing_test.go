@@ -1,0 +1,113 @@
+package reconcilers_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	decisions "github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+// kind is one that an operator serves in two namespaces.
+func kind(name, resource string, handlers ...decisions.Registered) decisions.Served {
+	return decisions.Served{
+		Kind: name, Version: "v1", Resource: resource, Namespaced: true, Namespaces: []string{"default", "prod"},
+		Handlers: handlers, Background: map[string]int{},
+	}
+}
+
+// What an operator says of its present: whether it is at work, what it serves and where, by whom, what runs for that,
+// and whose kinds there are not.
+func TestStanding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, gate, server := decisions.New(decisions.Limits{}), &reconcilers.Gate{}, memapi.New()
+		gate.Set(true)
+		newPeople(t, server).createMany("Secret", "s", 2)
+		creating := func(id string) *handlers.Handler {
+			return &handlers.Handler{ID: id, Reason: cause.Create, Call: succeed}
+		}
+		_, filling := byName()
+		o := reconcilers.Options{Gate: gate, Journal: kept, Namespaces: named("prod", "default")}
+		complete(&o, to(t, "configmaps", creating("c")), to(t, "comets", creating("absent")),
+			to(t, "configmaps", &handlers.Handler{ID: "r", Family: handlers.Reporting}),
+			to(t, "comets", &handlers.Handler{ID: "r", Family: handlers.Reporting}),
+			to(t, "category=sky", creating("absent")), to(t, "secrets", filling),
+			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
+			to(t, "secrets", timer("t", time.Hour, succeed)), to(t, "namespaces", creating("n")))
+		m := managerOn(t, server, logr.Discard())
+		if err := reconcilers.SetupWithManager(m, o); err != nil {
+			t.Fatal(err)
+		}
+		wantStanding(t, kept, "before, when nobody knows what the cluster serves", decisions.Standing{Paused: true})
+		stop := startManager(t, m)
+		maps, secrets := kind("ConfigMap", "configmaps", decisions.Registered{ID: "c", On: "create"}), kind(
+			"Secret", "secrets", decisions.Registered{ID: "by-name", On: "index"},
+			decisions.Registered{ID: "d", On: "daemon"}, decisions.Registered{ID: "t", On: "timer"},
+		)
+		spaces := kind("Namespace", "namespaces", decisions.Registered{ID: "n", On: "create"})
+		spaces.Namespaced, spaces.Namespaces = false, []string{""}
+		want := decisions.Standing{
+			Running: true, Paused: true, Kinds: []decisions.Served{maps, secrets, spaces},
+			Absent: []decisions.Absent{
+				{Handler: "absent", Selector: "comets"}, {Handler: "absent", Selector: `category "sky"`},
+			},
+		}
+		wantStanding(t, kept, "paused from the beginning", want)
+		gate.Set(false)
+		time.Sleep(time.Minute)
+		want.Paused, want.Kinds[1].Background = false, map[string]int{"running": 2, "waiting": 2}
+		wantStanding(t, kept, "at work", want)
+		stop()
+		want.Running, want.Kinds[1].Background = false, map[string]int{}
+		wantStanding(t, kept, "after", want)
+	})
+}
+
+// Handlers wait for the indices of what is not listed yet.
+func TestStandingOfWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := decisions.New(decisions.Limits{})
+		_, filling := byName()
+		stop := operateAll(t, delaying(memapi.New(), "secrets", steady(time.Hour)), reconcilers.Options{Journal: kept},
+			to(t, "secrets", filling))
+		defer stop()
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]string{"secrets"}, kept.Standing().Waiting); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// startManager runs it, until it is stopped. It has begun by then.
+func startManager(t *testing.T, m ctrl.Manager) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- m.Start(ctx) }()
+	time.Sleep(time.Minute)
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the manager: %v", err)
+		}
+	}
+}
+
+// wantStanding compares how an operator says that it stands.
+func wantStanding(t *testing.T, of *decisions.Journal, when string, want decisions.Standing) {
+	t.Helper()
+	want.Operator = "coming.example.org"
+	if d := cmp.Diff(want, of.Standing(), cmpopts.IgnoreUnexported(decisions.Served{})); d != "" {
+		t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
