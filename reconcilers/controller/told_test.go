@@ -1,0 +1,45 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+)
+
+// All parts of a controller tell the same journal of one object.
+func TestAllPartsTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		told := journaltest.NewReader(t, kind.GroupKind())
+		s.deps.Journal = told.Journal
+		no := []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return false, nil }}
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching, Filters: no}, succeeding)
+		s.handle(&handlers.Handler{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{
+			Interval: time.Hour,
+		}}, succeeding)
+		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+			return errors.New("boo")
+		})
+		s.run()
+		s.create("a", "x")
+		all := told.Lines("a", "x")
+		for part, want := range map[string]string{
+			"the watch": "event ADDED", "handlers of events": "look event ADDED; e not: Filters says filtered out",
+			"the background": "look background; t", "what runs there": "call t for timer, attempt 1: succeeded",
+			"the pass": "look create; c", "the calls": "call c for create, attempt 1: failed; retrying: boo",
+			"the writes": "write metadata.finalizers",
+		} {
+			if !slices.ContainsFunc(all, func(line string) bool { return strings.HasPrefix(line, want) }) {
+				t.Errorf("%s tell nothing that begins with %q:\n%s", part, want, strings.Join(all, "\n"))
+			}
+		}
+	})
+}
