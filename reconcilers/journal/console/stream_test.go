@@ -108,3 +108,26 @@ func TestPace(t *testing.T) {
 		}
 	})
 }
+
+// A page that hears nothing for longer than 15 seconds takes the stream for broken, so it hears something by then.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &client{ResponseWriter: httptest.NewRecorder()}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		page := console.New(journal.New(journal.Limits{}), nil)
+		go page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil).WithContext(ctx))
+		synctest.Wait()
+		c.take()
+		for _, want := range []string{"beat", "beat"} {
+			time.Sleep(15 * time.Second)
+			synctest.Wait()
+			if diff := cmp.Diff([]string{want}, c.take()); diff != "" {
+				t.Errorf("after 15 quiet seconds (-want, +got):\n%s", diff)
+			}
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
