@@ -32,7 +32,8 @@ func TestStateOfSeveral(t *testing.T) {
 		"the first": {
 			reason: "of two that are tried again, the first one counts",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute)).Call(update, 1, retried(time.Hour))
+				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute))
+				s.Call(update, 1, retried(time.Hour))
 			},
 			want: overview.Retrying, until: time.Minute, says: "called resize",
 		},
@@ -46,7 +47,8 @@ func TestStateOfSeveral(t *testing.T) {
 		"one id": {
 			reason: "the handler of the same id for another change is another one, so the first is not asked any more",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Minute)).Look("update", verdict{Handler: again}).Call(again, 1, succeeded())
+				s.Call(create, 1, retried(time.Minute))
+				s.Look("update", verdict{Handler: again}).Call(again, 1, succeeded())
 			},
 			want: overview.Handled, says: "called provision",
 		},
@@ -62,7 +64,8 @@ func TestStateOfSeveral(t *testing.T) {
 		"finished well": {
 			reason: "what was tried again has been finished by somebody else",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Minute)).Look("create", verdict{Handler: create, Why: execution.Finished})
+				s.Call(create, 1, retried(time.Minute))
+				s.Look("create", verdict{Handler: create, Why: execution.Finished})
 			},
 			want: overview.Handled, says: "called provision",
 		},
@@ -76,7 +79,8 @@ func TestStateOfSeveral(t *testing.T) {
 		"sub-handler of nobody": {
 			reason: "its handler is for something else, so nobody goes on with it",
 			tell: func(s story) {
-				s.Call(sub, 1, retried(time.Minute)).Look("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.Call(sub, 1, retried(time.Minute))
+				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: overview.Handled, says: "called provision/disk",
 		},

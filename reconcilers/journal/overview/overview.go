@@ -208,9 +208,6 @@ func (s *summary) compare(other *summary) int {
 
 // short is the beginning of a long text.
 func short(text string) string {
-	if len(text) <= longestSentence {
-		return text
-	}
 	count := 0
 	for at := range text {
 		if count == longestSentence {
