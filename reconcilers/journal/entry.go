@@ -82,8 +82,8 @@ type Attempt struct {
 
 // Write is what was sent to the API server.
 type Write struct {
-	// By says who has written: "changes", or the id of a handler.
-	By string `json:"by"`
+	// By says for whom it was written: empty for all that a look has led to, "event handlers", or the id of a handler.
+	By string `json:"by,omitempty"`
 	// What are the places, without values.
 	What []string `json:"what,omitempty"`
 	// Error is why it failed.
