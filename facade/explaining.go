@@ -19,7 +19,7 @@ import (
 // not: see docs/explain.md. Nothing is remembered if nobody can ask.
 type JournalSettings struct {
 	// Objects is of how many objects: those that nothing has happened to for the longest time are forgotten. One takes
-	// some kilobytes. Default: 10,000.
+	// a kilobyte or two. Default: 10,000.
 	Objects int
 	// Entries is how much of one object: the oldest is forgotten. Default: 20.
 	Entries int

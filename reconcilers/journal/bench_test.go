@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // BenchmarkNote is what the journal costs for each thing that happens: with full pages of many objects, by turns.
@@ -55,4 +57,57 @@ func BenchmarkNote(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkRemembered is what the journal keeps of objects that were created and updated, with few handlers and many.
+func BenchmarkRemembered(b *testing.B) {
+	for _, count := range []int{3, 100} {
+		own := make([]*handlers.Handler, count)
+		for i := range own {
+			own[i] = demanding()
+			own[i].ID = fmt.Sprint("handler", i)
+		}
+		b.Run(fmt.Sprint(count, " handlers"), func(b *testing.B) {
+			for b.Loop() {
+				j, before := journal.New(journal.Limits{}), heap()
+				kind := widgetsOf(j)
+				for i := range journal.DefaultObjects {
+					handled(kind.Object(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)
+				}
+				b.ReportMetric(float64(heap()-before)/journal.DefaultObjects, "bytes/object")
+				runtime.KeepAlive(j)
+			}
+		})
+	}
+}
+
+// handled has an object be created and updated, which all handlers are for, and the first one is called.
+func handled(o journal.Object, own []*handlers.Handler) {
+	annotations := map[string]any{
+		"example.org/last-handled-configuration": "{}", "example.org/kopf-managed": "yes",
+		"example.org/handled-uid": "u1",
+	}
+	patch := patching.Patch{Merge: map[string]any{"metadata": map[string]any{"annotations": annotations}}}
+	for _, reason := range []cause.Reason{cause.Create, cause.Noop, cause.Update, cause.Noop} {
+		o.Event("MODIFIED", "12345")
+		look := o.Look(&cause.Cause{Reason: reason, Body: body})
+		if reason == cause.Noop { // nobody is asked
+			look.Note()
+			continue
+		}
+		for _, h := range own {
+			look.Verdict(h, execution.Stop{})
+		}
+		look.Note()
+		o.Attempt(attemptOf(own[0], 0, execution.Outcome{Final: true}))
+		o.Wrote("", patch, body, patching.Result{Body: body}, nil)
+	}
+}
+
+// heap is what is alive.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

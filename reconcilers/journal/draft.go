@@ -25,6 +25,7 @@ type Draft struct {
 	object Object
 	cause  *cause.Cause
 	look   Look
+	asked  []*handlers.Handler // whose the verdicts are
 	noted  bool
 }
 
@@ -71,12 +72,11 @@ func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	}
 	v := Verdict{Handler: h.ID, On: h.On(), By: stop.By, Why: string(stop.Why)}
 	d.explain(&v, h, stop)
-	for i, former := range d.look.Verdicts {
-		if former.Handler == v.Handler && former.On == v.On {
-			d.look.Verdicts[i] = v // a handler that was selected is not due
-			return
-		}
+	if at := slices.Index(d.asked, h); at >= 0 {
+		d.look.Verdicts[at] = v // a handler that was selected is not due
+		return
 	}
+	d.asked = append(d.asked, h)
 	d.look.Verdicts = append(d.look.Verdicts, v)
 }
 
@@ -91,7 +91,7 @@ func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
 // Forget takes back the verdicts: the handlers are asked anew.
 func (d *Draft) Forget() {
 	if d != nil {
-		d.look.Verdicts = nil
+		d.asked, d.look.Verdicts = nil, nil
 	}
 }
 
@@ -103,8 +103,7 @@ func (d *Draft) Note() {
 		return
 	}
 	d.noted = true
-	look := d.look // by itself: what is noted must not keep the draft, and the object with it
-	d.object.note(Entry{Look: &look})
+	d.object.note(Entry{Look: d.object.kind.sharedLook(d.look)})
 }
 
 // explain fills in what was expected and found.

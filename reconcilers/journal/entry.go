@@ -125,8 +125,7 @@ func (e *Entry) repeats(other *Entry) bool {
 		a, b := e.Attempt, other.Attempt
 		return a.Handler == b.Handler && a.On == b.On && a.Outcome == b.Outcome && a.Error == b.Error
 	case e.Write != nil && other.Write != nil:
-		a, b := e.Write, other.Write
-		return a.By == b.By && a.Error == b.Error && slices.Equal(a.What, b.What)
+		return e.Write.repeats(other.Write)
 	case e.Hold != nil && other.Hold != nil:
 		return e.Hold.Why == other.Hold.Why && e.Hold.Error == other.Hold.Error
 	default:
@@ -138,6 +137,10 @@ func (l *Look) repeats(other *Look) bool {
 	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
 		l.Dropped == other.Dropped && slices.Equal(l.Changed, other.Changed) &&
 		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.repeats)
+}
+
+func (w *Write) repeats(other *Write) bool {
+	return w.By == other.By && w.Error == other.Error && slices.Equal(w.What, other.What)
 }
 
 func (v Verdict) repeats(other Verdict) bool {

@@ -23,6 +23,8 @@ type Kind struct {
 	journal *Journal
 	kind    schema.GroupKind
 	secret  []diff.Path // the values that are never kept; a nil path is the whole object
+
+	shared shared
 }
 
 // Kind is for one kind, with the paths of its values that are secret; those of v1 Secrets are in any case. Of a nil

@@ -36,7 +36,7 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 	if err != nil {
 		written.Error = o.kind.text(err)
 	}
-	o.note(Entry{Write: written})
+	o.note(Entry{Write: o.kind.sharedWrite(written)})
 }
 
 // places are those that a merge-patch sets, as far as the third key; those that it removes have a minus before them.

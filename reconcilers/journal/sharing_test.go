@@ -1,0 +1,66 @@
+package journal_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// What is found of many objects is remembered once, and what differs is each object's own.
+func TestSharing(t *testing.T) {
+	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	look := func(reason cause.Reason, stop execution.Stop) func(o journal.Object) {
+		return func(o journal.Object) {
+			d := o.Look(&cause.Cause{Reason: reason, Body: body})
+			d.Verdict(demanding(), stop)
+			d.Note()
+		}
+	}
+	write := func(by, annotation string) func(o journal.Object) {
+		merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: "x"}}}
+		return func(o journal.Object) {
+			o.Wrote(by, patching.Patch{Merge: merge}, body, patching.Result{Body: body}, nil)
+		}
+	}
+	called := execution.Stop{}
+	asleep := execution.Stop{By: "Progress", Why: execution.Asleep, Until: until}
+	later := execution.Stop{By: "Progress", Why: execution.Asleep, Until: until.Add(time.Hour)}
+	for name, c := range map[string]struct {
+		reason     string
+		one, other func(o journal.Object)
+		shared     bool
+	}{
+		"the same look":     {"nothing differs", look("create", called), look("create", called), true},
+		"another reason":    {"it is another look", look("create", called), look("update", called), false},
+		"another verdict":   {"it says something else", look("create", called), look("create", asleep), false},
+		"another time":      {"each waits for its own time", look("create", asleep), look("create", later), false},
+		"the same write":    {"nothing differs", write("", "a"), write("", "a"), true},
+		"another write":     {"something else was written", write("", "a"), write("", "b"), false},
+		"somebody else's":   {"it was for somebody else", write("", "a"), write("fn", "a"), false},
+		"a look, a write":   {"they have nothing in common", look("create", called), write("", "a"), false},
+		"a write, a look":   {"they have nothing in common", write("", "a"), look("create", called), false},
+		"the same resuming": {"each reason has its last one", look("resume", called), look("resume", called), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := kept(journal.Limits{})
+			kind := widgetsOf(j)
+			var noted [2]journal.Entry
+			for i, note := range []func(o journal.Object){c.one, c.other} {
+				key := types.NamespacedName{Namespace: "ns", Name: []string{"a", "b"}[i]}
+				note(kind.Object(key, "u"))
+				noted[i] = explained(t, j, key).History[0]
+			}
+			shared := noted[0].Look != nil && noted[0].Look == noted[1].Look ||
+				noted[0].Write != nil && noted[0].Write == noted[1].Write
+			if shared != c.shared {
+				t.Errorf("%s: it is shared: %v", c.reason, shared)
+			}
+		})
+	}
+}
