@@ -94,7 +94,7 @@ type withKit struct {
 	runner *facadetest.Runner
 }
 
-func (k withKit) rest()                      { k.runner.Settle(30*time.Minute, 4*time.Hour) }
+func (k withKit) rest()                      { k.runner.Settle(40*time.Minute, 4*time.Hour) }
 func (k withKit) quiet(during time.Duration) { k.runner.Quiet(during) }
 
 func (k withKit) stop() {
