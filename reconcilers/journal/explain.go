@@ -141,7 +141,7 @@ func last(history []Entry) []string {
 			return []string{entry.Hold.sentence()}
 		case entry.Attempt != nil && entry.Attempt.ofChange():
 			return nil
-		case entry.Look == nil || !entry.Look.ofChange():
+		case entry.Look == nil || !entry.Look.OfChange():
 		case entry.Look.Reason == string(cause.Noop):
 			return []string{"The last look, " + clock(entry.At) + ", found no essential change: the status, and " +
 				"metadata of Kubernetes and other operators, do not count."}
@@ -158,8 +158,8 @@ func last(history []Entry) []string {
 // The reasons of looks that are none of causes.
 const reasonEvent, reasonBackground = "event", "background"
 
-// ofChange tells whether the look was one at changes.
-func (l *Look) ofChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
+// OfChange tells whether the look was one at changes.
+func (l *Look) OfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
 
 // ofChange tells whether it was a handler of changes that was called.
 func (a *Attempt) ofChange() bool {

@@ -77,7 +77,7 @@ func (c *course) take(e *journal.Entry) {
 
 func (c *course) takeLook(e *journal.Entry) {
 	look := e.Look
-	ofChanges := look.Reason != "event" && look.Reason != "background"
+	ofChanges := look.OfChange()
 	if look.Reason != "event" {
 		c.hold = nil
 	}
