@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +25,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 		p := newPeople(t, server)
 		for n := range objects {
 			o := p.object("ConfigMap", fmt.Sprint("c", n))
-			o.Object["data"] = map[string]any{"large": strings.Repeat("x", 4096)}
+			o.Object["data"] = map[string]any{"large": noise(uint64(n), 4096)} // what repeats itself takes little
 			if err := p.Create(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -59,6 +59,16 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// noise is a text that cannot be compressed.
+func noise(seed uint64, length int) string {
+	source := rand.New(rand.NewPCG(seed, 0))
+	text := make([]byte, length)
+	for i := range text {
+		text[i] = byte('!' + source.IntN(94))
+	}
+	return string(text)
 }
 
 // costs are the goroutines and the bytes in use by now.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
@@ -46,7 +46,11 @@ func (e *Event[T]) Call(ctx context.Context, fn kopf.EventFunc[T], options ...ko
 		WriteTimeout: writeTimeout, Events: r,
 	}
 	ctx, body := listening(ctx, r), c.body()
-	event := events.Event{Type: string(e.kind), Object: &unstructured.Unstructured{Object: body}}
+	seen, err := compact.Of(body)
+	if err != nil {
+		panic(err) // it was made of such a text
+	}
+	event := events.Event{Type: string(e.kind), Object: seen}
 	handling.Write(ctx, body, handling.Deliver(ctx, []events.Event{event}))
 	return e.trial.outcome(r, absent, nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -75,10 +76,15 @@ func (c *Controller) fireTimer(request source.Request) {
 
 // Latest is what the cache has.
 func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
-	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
-		return cached.Object
+	cached := c.cached(key)
+	if cached == nil || cached.GetUID() != uid {
+		return nil
 	}
-	return nil
+	body, err := cached.Body()
+	if err != nil {
+		logging.OfObject(c.log, key, uid).Error(err, "Cannot read an object; going on as if it was gone")
+	}
+	return body
 }
 
 // Enqueue has a look taken at the object, or a tick.

@@ -10,11 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
@@ -132,7 +129,7 @@ func (c *Controller) run(ctx context.Context) {
 	}
 }
 
-// runOnce runs a cache, and the controller on it, until either fails or the context ends.
+// runOnce runs an informer, and the controller on it, until the controller fails or the context ends.
 func (c *Controller) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -141,34 +138,28 @@ func (c *Controller) runOnce(ctx context.Context) error {
 		c.feed = c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
 		defer c.feed.End()
 	}
-	objects, err := c.newCache()
-	if err != nil {
-		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		defer cancel(ErrRestarting) // a controller without its cache would wait for ever
-		ended <- objects.Start(ctx)
-	}()
-	err = c.control(ctx, objects)
-	cancel(nil)
-	return errors.Join(err, <-ended)
-}
-
-// control runs the controller on a cache until the context ends.
-func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
-	prototype, _, err := c.inform(ctx, objects)
+	informer, err := c.inform()
 	if err != nil {
 		return err
 	}
+	var informing sync.WaitGroup
+	informing.Go(func() { informer.RunWithContext(ctx) })
+	err = c.control(ctx, informer)
+	cancel(nil)
+	informing.Wait()
+	return err
+}
+
+// control runs the controller on an informer until the context ends.
+func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.begin(c.enqueueOwner)()
 	queued, err := c.newQueued()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
 	}
-	informed := ctrlsource.TypedKind(objects, prototype, source.Events{Watcher: c})
-	if err := queued.Watch(syncedSource{informer: informed, controller: c}); err != nil {
+	informed := &source.Informed{Informer: informer, Events: source.Events{Watcher: c}, Listed: c.synced}
+	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
 	defer c.endRun(ctx)
@@ -179,22 +170,4 @@ func (c *Controller) control(ctx context.Context, objects cache.Cache) error {
 	c.passes.Wait() // the controller itself has only handed them over
 	endPasses()
 	return err
-}
-
-// inform makes the informer of a cache, with the prototype that it is known by, and takes what is read from it.
-func (c *Controller) inform(
-	ctx context.Context, objects cache.Cache,
-) (*unstructured.Unstructured, toolscache.SharedIndexInformer, error) {
-	prototype := &unstructured.Unstructured{}
-	prototype.SetGroupVersionKind(c.resource.GroupVersionKind)
-	informer, err := objects.GetInformer(ctx, prototype, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
-	}
-	indexed, ok := informer.(toolscache.SharedIndexInformer)
-	if !ok {
-		return nil, nil, fmt.Errorf("the informer of %s has no index: %T", c.resource.GroupVersionKind, informer)
-	}
-	c.store, c.hasSynced, c.version = indexed.GetIndexer(), indexed.HasSynced, indexed.LastSyncResourceVersion
-	return prototype, indexed, nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -121,8 +120,7 @@ func (e *eventHandling) add(eventType string, obj source.Object) {
 		return
 	}
 	e.dropped()
-	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-	log := logging.OfObject(e.log, key, obj.GetUID())
+	log := logging.OfObject(e.log, obj.Key(), obj.GetUID())
 	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
 		"limit", events.Limit)
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
@@ -187,12 +189,12 @@ func (w *world) create(uid string) {
 func (w *world) deliver() {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
-	var obj *unstructured.Unstructured
+	var obj *compact.Object
 	if w.object != nil {
-		obj = &unstructured.Unstructured{Object: w.object}
+		obj = compacttest.Of(w.object)
 	}
 	found, _, _ := w.cache.GetByKey(request.String())
-	if old, ok := found.(*unstructured.Unstructured); ok && (obj == nil || obj.GetUID() != old.GetUID()) {
+	if old, ok := found.(*compact.Object); ok && (obj == nil || obj.GetUID() != old.GetUID()) {
 		if err := w.cache.Delete(old); err != nil {
 			w.t.Fatal(err)
 		}

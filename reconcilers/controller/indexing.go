@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -64,17 +63,13 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	defer c.feed.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	objects, err := c.newCache()
+	informer, err := c.inform()
 	if err != nil {
-		return fmt.Errorf("making the cache of %s: %w", c.resource.GroupVersionKind, err)
+		return err
 	}
 	var listing sync.WaitGroup
 	defer listing.Wait()
 	defer cancel()
-	_, informer, err := c.inform(ctx, objects)
-	if err != nil {
-		return err
-	}
 	registered, err := informer.AddEventHandler(c.indexed())
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
@@ -85,11 +80,12 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 			c.indicesFilled()
 		}
 	})
-	return c.whileFeeding(ctx, objects)
+	c.whileFeeding(ctx, informer)
+	return nil
 }
 
-// whileFeeding runs the cache for as long as what it tells counts.
-func (c *Controller) whileFeeding(ctx context.Context, objects cache.Cache) error {
+// whileFeeding runs the informer for as long as what it tells counts.
+func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.SharedIndexInformer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -99,10 +95,7 @@ func (c *Controller) whileFeeding(ctx context.Context, objects cache.Cache) erro
 		case <-c.feed.Over():
 		}
 	}()
-	if err := objects.Start(ctx); err != nil {
-		return fmt.Errorf("running the cache of %s: %w", c.resource.GroupVersionKind, err)
-	}
-	return nil
+	informer.RunWithContext(ctx)
 }
 
 // indexed are the events of the informer. Nobody else hears of the end of an object.

@@ -2,17 +2,15 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/informers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
@@ -20,25 +18,18 @@ import (
 // syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
 const syncTimeout = 365 * 24 * time.Hour
 
-// newCache makes a cache of this kind alone. The mapper is static, so that the cache needs no discovery.
-func (c *Controller) newCache() (cache.Cache, error) {
-	gv := c.resource.GroupVersion()
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
-	scope := meta.RESTScopeRoot
-	if c.resource.Namespaced {
-		scope = meta.RESTScopeNamespace
+// inform makes the informer of this kind alone, and takes what is read from it.
+func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
+	way := consistent(c.health.Client(c.deps.HTTPClient))
+	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.scope.Namespace)
+	if err != nil {
+		return nil, err
 	}
-	plural := c.resource.GroupVersionResource()
-	mapper.AddSpecific(c.resource.GroupVersionKind, plural, plural, scope)
-	options := cache.Options{
-		HTTPClient: consistent(c.health.Client(c.deps.HTTPClient)), Scheme: c.deps.Cluster.GetScheme(), Mapper: mapper,
-		ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields(),
-		DefaultWatchErrorHandler: c.watchFailed(),
+	if err := informer.SetWatchErrorHandlerWithContext(c.watchFailed()); err != nil {
+		return nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
 	}
-	if c.scope.Namespace != "" {
-		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", c.scope.Namespace)
-	}
-	return cache.New(c.deps.Cluster.GetConfig(), options)
+	c.store, c.hasSynced, c.version = informer.GetIndexer(), informer.HasSynced, informer.LastSyncResourceVersion
+	return informer, nil
 }
 
 // newQueued makes the controller of controller-runtime that takes from the queue.

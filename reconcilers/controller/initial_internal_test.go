@@ -3,14 +3,13 @@ package controller
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
 // listed is the object as an informer has it at the start.
-func (w *world) listed() *unstructured.Unstructured {
+func (w *world) listed() *compact.Object {
 	obj := w.controller.cached(request.NamespacedName)
 	w.controller.Listed(obj)
 	return obj

@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -65,16 +67,23 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 }
 
 // seen runs on the informer's goroutine.
-func (o *owning) seen(eventType string, obj source.Object) {
+func (c *Controller) seenByOwners(eventType string, obj source.Object) {
+	o := c.owned
 	if o.source != nil {
-		o.source.Seen(eventType, obj)
+		child, err := obj.Unstructured()
+		if err != nil {
+			log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
+			log.Error(err, "Cannot read an object; its owners do not hear of it")
+			return
+		}
+		o.source.Seen(eventType, child)
 	}
 	switch {
 	case o.route == nil:
 	case eventType == owned.Deleted:
 		o.route.Gone(obj.GetUID())
 	default:
-		o.route.Seen(obj)
+		o.route.Seen(obj.GetUID(), obj.Key())
 	}
 }
 
@@ -84,12 +93,17 @@ func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "",
 // tend looks after the children of an object at the end of a pass over it, and gives when to look again: not later than
 // the pass itself wants to.
 func (c *Controller) tend(
-	ctx context.Context, o *memory.Object, latest *unstructured.Unstructured, uid types.UID, after *time.Duration,
+	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
 ) *time.Duration {
 	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
 		return after
 	}
-	result := c.owned.handling.Tend(ctx, o.Newest(latest))
+	newest, err := o.Newest(latest)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
+		return after
+	}
+	result := c.owned.handling.Tend(ctx, newest)
 	o.Wrote(result.Body, result.Released)
 	if result.After != nil && (after == nil || *result.After < *after) {
 		return result.After

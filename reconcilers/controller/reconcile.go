@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -125,7 +125,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
-	next, err := c.changes.Reconcile(ctx, o.Newest(cached), &o.Changes)
+	next, err := c.handleChanges(ctx, o, cached)
 	c.tellProgress(uid, next, err)
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
@@ -141,6 +141,17 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		left = false
 	}
 	return result, left
+}
+
+// handleChanges decodes the object for all that a pass asks of it.
+func (c *Controller) handleChanges(
+	ctx context.Context, o *memory.Object, cached *compact.Object,
+) (changes.Next, error) {
+	newest, err := o.Newest(cached)
+	if err != nil {
+		return changes.Next{}, err
+	}
+	return c.changes.Reconcile(ctx, newest, &o.Changes)
 }
 
 // tellProgress notes for the metrics how far a pass has brought its object.
@@ -164,7 +175,7 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 }
 
 // deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.
-func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName, cached *unstructured.Unstructured) {
+func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName, cached *compact.Object) {
 	if c.events == nil {
 		return
 	}
@@ -178,7 +189,13 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return
 	}
-	result := handling.Write(logging.OfIncarnation(ctx, uid), o.Newest(cached), patch)
+	ctx = logging.OfIncarnation(ctx, uid)
+	newest, err := o.Newest(cached)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
+		return
+	}
+	result := handling.Write(ctx, newest, patch)
 	o.Wrote(result.Body, result.Released)
 	c.objects.Put(uid, o)
 }
@@ -198,10 +215,10 @@ func (c *Controller) known(key types.NamespacedName) (uid types.UID) {
 func (c *Controller) logger(*source.Request) logr.Logger { return c.log }
 
 // cached gives the object of the cache; nil if it has none. It is shared: callers must not modify it.
-func (c *Controller) cached(key types.NamespacedName) *unstructured.Unstructured {
+func (c *Controller) cached(key types.NamespacedName) *compact.Object {
 	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
 	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
-	object, _ := found.(*unstructured.Unstructured)
+	object, _ := found.(*compact.Object)
 	return object
 }
 
@@ -219,12 +236,12 @@ func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool
 
 // conclude turns the end of a pass into what the queue must do.
 func (c *Controller) conclude(
-	ctx context.Context, seen, latest *unstructured.Unstructured, o *memory.Object, next changes.Next, err error,
+	ctx context.Context, seen, latest *compact.Object, o *memory.Object, next changes.Next, err error,
 ) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):
-		c.journal.Of(seen.Object).Hold(journal.HeldBlocked, err, time.Time{})
+		c.journal.Object(seen.Key(), seen.GetUID()).Hold(journal.HeldBlocked, err, time.Time{})
 		if o.Blocks(err.Error()) {
 			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
 				append(panics.Stack(err), "handlers", c.changes.IDs())...)
@@ -243,14 +260,14 @@ func (c *Controller) conclude(
 
 // postpone delays an object after an error of the framework.
 func (c *Controller) postpone(
-	ctx context.Context, seen, latest *unstructured.Unstructured, o *memory.Object, err error,
+	ctx context.Context, seen, latest *compact.Object, o *memory.Object, err error,
 ) reconcile.Result {
 	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.changes.IDs())...)
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}
 	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, time.Now())
-	held := c.journal.Of(seen.Object)
+	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {
 		held.Hold(journal.HeldError, err, time.Time{})
 		log.Error(err, "Cannot handle the object now; waiting for its next event")
@@ -262,14 +279,14 @@ func (c *Controller) postpone(
 }
 
 // retry comes back after a delay: the priority of the event that led here would stick otherwise.
-func retry(cached *unstructured.Unstructured, delay time.Duration) reconcile.Result {
+func retry(cached *compact.Object, delay time.Duration) reconcile.Result {
 	priority := priorityOf(cached, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
 }
 
 // priorityOf is that of all requests for an object that is being deleted or gone, of whatever kind they are.
-func priorityOf(cached *unstructured.Unstructured, otherwise int) int {
-	if cached == nil || cached.GetDeletionTimestamp() != nil {
+func priorityOf(cached *compact.Object, otherwise int) int {
+	if cached == nil || cached.Deleting() {
 		return source.PriorityDeletion
 	}
 	return otherwise

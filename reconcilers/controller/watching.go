@@ -6,8 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
-	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
@@ -24,8 +22,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) {
 		c.unhandled.Seen(obj.GetUID())
 	}
 	if c.journal != nil {
-		key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-		c.journal.Object(key, obj.GetUID()).Event(eventType, obj.GetResourceVersion())
+		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
 	}
 	if c.feed != nil {
 		c.feed.Seen(eventType, obj)
@@ -34,7 +31,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) {
 		c.events.add(eventType, obj)
 	}
 	if c.owned != nil {
-		c.owned.seen(eventType, obj)
+		c.seenByOwners(eventType, obj)
 	}
 }
 
@@ -49,28 +46,6 @@ func (c *Controller) Deleted(obj source.Object) {
 // notifyDeleted calls Settings.Forget for the deleted objects of a name, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	c.forget(c.objects.TakeDeletions(key))
-}
-
-// syncedSource is the informer's source. It lets the controller know when the first listing of a run is complete.
-type syncedSource struct {
-	informer   ctrlsource.TypedSyncingSource[source.Request]
-	controller *Controller
-}
-
-var _ ctrlsource.TypedSyncingSource[source.Request] = syncedSource{}
-
-// Start is that of the informer's source.
-func (s syncedSource) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[source.Request]) error {
-	return s.informer.Start(ctx, q)
-}
-
-// WaitForSync is that of the informer's source.
-func (s syncedSource) WaitForSync(ctx context.Context) error {
-	err := s.informer.WaitForSync(ctx)
-	if err == nil && ctx.Err() == nil { // the source takes the end of the context for a success
-		s.controller.synced()
-	}
-	return err
 }
 
 // synced runs after the first listing of a run, before any pass: objects that are not in it were deleted while no

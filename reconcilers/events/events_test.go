@@ -6,29 +6,25 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-func object(name, uid string, version int) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	o.SetNamespace("ns")
-	o.SetName(name)
-	o.SetUID(types.UID(uid))
-	o.SetResourceVersion(fmt.Sprint(version))
-	return o
+func object(name, uid string, version int) *compact.Object {
+	return compacttest.Of(map[string]any{"spec": map[string]any{}, "metadata": map[string]any{
+		"namespace": "ns", "name": name, "uid": uid, "resourceVersion": fmt.Sprint(version),
+	}})
 }
 
 func shown(list []events.Event) (all []string) {
@@ -268,8 +264,7 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 			deleting = append(deleting, c.Deleting)
 			return true, nil
 		}))
-	going := object("a", "u1", 2)
-	going.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	going := compacttest.Deleting(object("a", "u1", 2))
 	h.Deliver(t.Context(), []events.Event{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
 	if d := cmp.Diff([]bool{false, true}, deleting); d != "" {
 		t.Errorf("-want, +got:\n%s", d)

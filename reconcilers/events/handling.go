@@ -94,8 +94,13 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 }
 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
-	c := &cause.Cause{Type: e.Type, Body: e.Object.Object, Deleting: e.Object.GetDeletionTimestamp() != nil}
-	noted := h.Journal.Of(c.Body)
+	body, err := e.Object.Body()
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
+		return nil
+	}
+	c := &cause.Cause{Type: e.Type, Body: body, Deleting: e.Object.Deleting()}
+	noted := h.Journal.Object(e.Object.Key(), e.Object.GetUID())
 	look := noted.LookAtEvent(c)
 	defer look.Note()
 	for _, handler := range h.Handlers {

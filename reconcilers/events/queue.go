@@ -4,8 +4,9 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
 // The types of events. Objects of the first listing have the empty one.
@@ -19,10 +20,10 @@ const (
 // Limit is how many events of one object may wait at once.
 const Limit = 256
 
-// Event is one raw event: its type, and the object as it was then. The object is shared: callers must not modify it.
+// Event is one raw event: its type, and the object as it was then.
 type Event struct {
 	Type   string
-	Object *unstructured.Unstructured
+	Object *compact.Object
 }
 
 // Queue keeps the events of the objects of one resource until a pass delivers them, in the order of their arrival. If
@@ -41,7 +42,7 @@ func (q *Queue) Add(e Event) (dropped bool) {
 	if q.waiting == nil {
 		q.waiting = map[types.NamespacedName][]Event{}
 	}
-	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+	key := e.Object.Key()
 	list := append(q.waiting[key], e)
 	if len(list) > Limit {
 		oldest := slices.IndexFunc(list, func(e Event) bool { return e.Type == Modified })

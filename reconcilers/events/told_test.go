@@ -84,7 +84,11 @@ func TestJournalOfWrites(t *testing.T) {
 	told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Widget"})
 	h := handling()
 	h.Journal, h.Writer = told.Kind, &refusing{}
-	h.Write(t.Context(), object("a", "u1", 1).Object, patching.Patch{Merge: map[string]any{"data": "x"}})
+	body, err := object("a", "u1", 1).Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write(t.Context(), body, patching.Patch{Merge: map[string]any{"data": "x"}})
 	if d := cmp.Diff([]string{"write data by event handlers: not now"}, told.Lines("ns", "a")); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}

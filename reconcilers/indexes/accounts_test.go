@@ -11,11 +11,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
@@ -63,9 +64,7 @@ func TestWhatFunctionsAreTold(t *testing.T) {
 			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 		feed.Seen("ADDED", objectOf("a"))
 		took = 100 * time.Millisecond
-		going := objectOf("a")
-		going.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-		feed.Seen("MODIFIED", going)
+		feed.Seen("MODIFIED", compacttest.Deleting(objectOf("a")))
 		if d := cmp.Diff([]bool{false, true}, deleting); d != "" || strings.Contains(said, "slow") {
 			t.Errorf("a tenth of a second is not slow: %q; deletions: -want, +got:\n%s", said, d)
 		}
@@ -87,9 +86,8 @@ func TestSeenTellsWhetherTheFeedCounts(t *testing.T) {
 			t.Errorf("step %d: %s: got %v", i, step.reason, got)
 		}
 	}
-	late := objectOf("l")
+	late := compacttest.Changed(objectOf("l"), func(u *unstructured.Unstructured) { u.SetResourceVersion("5") })
 	f.play("A l7")
-	late.SetResourceVersion("5")
 	if !f.feeds["B"].Seen("MODIFIED", late) || !f.feeds["B"].Seen("MODIFIED", objectOf("z")) {
 		t.Error("it counts, even if another one has told of something later, or of nothing at all")
 	}

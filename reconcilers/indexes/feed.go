@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -153,7 +153,7 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 
 // Seen updates the indices for an event, on the goroutine of the informer. The type of the event is empty in the first
 // listing. It tells whether the feed counts still.
-func (f *Feed) Seen(eventType string, object *unstructured.Unstructured) (counts bool) {
+func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	x, uid := f.indexer, object.GetUID()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *Feed) Seen(eventType string, object *unstructured.Unstructured) (counts
 }
 
 // after tells whether what was said is later than this state of the object.
-func (t told) after(object *unstructured.Unstructured) bool {
+func (t told) after(object *compact.Object) bool {
 	return t.gone || patching.Newer(t.version, object.GetResourceVersion())
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
@@ -52,11 +52,9 @@ func (f *fed) play(steps string) (missed []string) {
 				missed = append(missed, string(uid))
 			}
 		default:
-			o := &unstructured.Unstructured{Object: map[string]any{}}
-			o.SetName(what[:1])
-			o.SetUID(types.UID(what[:1]))
-			o.SetResourceVersion(what[1:])
-			feed.Seen(parts[2], o)
+			feed.Seen(parts[2], compacttest.Of(map[string]any{"metadata": map[string]any{
+				"name": what[:1], "uid": what[:1], "resourceVersion": what[1:],
+			}}))
 		}
 	}
 	slices.Sort(missed)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -45,15 +45,20 @@ type accountKey struct {
 
 // see calls the index functions for a state of an object, of which a feed with that listing has told. The caller holds
 // the lock.
-func (x *Indexer) see(eventType string, object *unstructured.Unstructured, listing int) {
+func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	if x.known == nil {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
 	uid := object.GetUID()
 	x.known[uid] = listing
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	ctx := logf.IntoContext(context.Background(), logging.OfObject(x.log, key, uid))
-	c := &cause.Cause{Type: eventType, Body: object.Object, Deleting: object.GetDeletionTimestamp() != nil}
+	log := logging.OfObject(x.log, object.Key(), uid)
+	ctx := logf.IntoContext(context.Background(), log)
+	body, err := object.Body()
+	if err != nil {
+		log.Error(err, "Cannot read an object; keeping its entries in the indices")
+		return
+	}
+	c := &cause.Cause{Type: eventType, Body: body, Deleting: object.Deleting()}
 	for _, h := range x.handlers {
 		x.index(ctx, h, c, uid)
 	}

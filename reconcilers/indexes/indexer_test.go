@@ -15,12 +15,14 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-func objectOf(uid string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}}}
+func objectOf(uid string) *compact.Object {
+	return compacttest.Of(map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}})
 }
 
 // indexing is one handler with its index.

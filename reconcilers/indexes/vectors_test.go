@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
@@ -43,7 +44,7 @@ func TestVectorsIndex(t *testing.T) {
 					time.Sleep(time.Until(p.began.Add(*at)))
 				}
 				p.results, p.calls = e.Mapping("results"), []any{}
-				feed.Seen(e.Text("type", ""), &unstructured.Unstructured{Object: e.Mapping("object")})
+				feed.Seen(e.Text("type", ""), compacttest.Of(e.Mapping("object")))
 				got = append(got, map[string]any{"calls": p.calls, "indices": content(indices)})
 			}
 			if !diff.Equal(want.Value, any(got)) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -53,7 +52,6 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 }
 
 func TestWrote(t *testing.T) {
-	body := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "9"}}}
 	type write struct {
 		body     map[string]any
 		released bool
@@ -63,11 +61,11 @@ func TestWrote(t *testing.T) {
 		writes       []write
 		written, end bool
 	}{
-		"Written": {"the cache does not have it yet", []write{{body.Object, false}}, true, false},
+		"Written": {"the cache does not have it yet", []write{{body("9"), false}}, true, false},
 		"NothingMore": {
-			"what was written before counts still", []write{{body.Object, false}, {nil, false}}, true, false,
+			"what was written before counts still", []write{{body("9"), false}, {nil, false}}, true, false,
 		},
-		"LastOne":      {"the cache never gets it", []write{{body.Object, true}}, false, true},
+		"LastOne":      {"the cache never gets it", []write{{body("9"), true}}, false, true},
 		"AfterThat":    {"it does not come back", []write{{nil, true}, {nil, false}}, false, true},
 		"NothingAtAll": {"nobody has written", []write{{nil, false}}, false, false},
 	} {
@@ -75,7 +73,7 @@ func TestWrote(t *testing.T) {
 		for _, one := range tc.writes {
 			o.Wrote(one.body, one.released)
 		}
-		if kept, past := keepsWrite(o), o.Past(body); kept != tc.written || past != tc.end {
+		if kept, past := keepsWrite(o), o.Past(cached(body("9"))); kept != tc.written || past != tc.end {
 			t.Errorf("%s: %s: written %v, past its end %v", name, tc.reason, kept, past)
 		}
 	}

@@ -3,9 +3,8 @@ package memory
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -30,18 +29,19 @@ func (o *Object) idle() bool {
 		o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it.
-func (o *Object) Newest(cached *unstructured.Unstructured) map[string]any {
+// Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it. An error
+// is that of an object of the cache that cannot be decoded.
+func (o *Object) Newest(cached *compact.Object) (map[string]any, error) {
 	o.catchUp(cached)
 	if o.written == nil {
-		return cached.Object
+		return cached.Body()
 	}
-	return o.written
+	return o.written, nil
 }
 
 // Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
 // maybe another state, or nil.
-func (o *Object) Proceed(cached *unstructured.Unstructured, next changes.Next, latest *unstructured.Unstructured) {
+func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
 	if next.Written != nil {
 		o.written = next.Written
 	}
@@ -49,8 +49,8 @@ func (o *Object) Proceed(cached *unstructured.Unstructured, next changes.Next, l
 		latest = cached
 	}
 	o.released = next.Released
-	if newest := o.Newest(latest); next.Gone {
-		*o = Object{Changes: o.Changes, gone: patching.VersionOf(newest)}
+	if o.catchUp(latest); next.Gone {
+		*o = Object{Changes: o.Changes, gone: o.version(latest)}
 	}
 }
 
@@ -65,14 +65,22 @@ func (o *Object) Wrote(body map[string]any, released bool) {
 
 // Past tells whether the cache is behind the end of the object: we removed its last finalizer, or it was not found. The
 // cache may be behind our own writes by then, and get them before it gets the end.
-func (o *Object) Past(cached *unstructured.Unstructured) bool {
+func (o *Object) Past(cached *compact.Object) bool {
 	has := cached.GetResourceVersion()
 	return o.released || o.gone != "" && (has == o.gone || patching.Newer(o.gone, has))
 }
 
+// version is that of the newest state that is known.
+func (o *Object) version(cached *compact.Object) string {
+	if o.written == nil {
+		return cached.GetResourceVersion()
+	}
+	return patching.VersionOf(o.written)
+}
+
 // catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one
 // object tell: a watch leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
-func (o *Object) catchUp(cached *unstructured.Unstructured) {
+func (o *Object) catchUp(cached *compact.Object) {
 	if o.written == nil {
 		return
 	}

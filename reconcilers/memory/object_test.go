@@ -4,19 +4,35 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-func TestCatchUp(t *testing.T) {
-	body := func(version string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{
-			Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}},
-		}
+func body(version string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"resourceVersion": version}}
+}
+
+// cached is nil for no object.
+func cached(body map[string]any) *compact.Object {
+	if body == nil {
+		return nil
 	}
+	return compacttest.Of(body)
+}
+
+// versionOf is that of the newest state beside a cache with the version.
+func versionOf(o *memory.Object, version string) string {
+	newest, err := o.Newest(cached(body(version)))
+	if err != nil {
+		return err.Error()
+	}
+	return patching.VersionOf(newest)
+}
+
+func TestCatchUp(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		cached string
@@ -33,8 +49,8 @@ func TestCatchUp(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
-			o.Wrote(body("9").Object, false)
-			if got := patching.VersionOf(o.Newest(body(tc.cached))); got != tc.want {
+			o.Wrote(body("9"), false)
+			if got := versionOf(o, tc.cached); got != tc.want {
 				t.Errorf("%s: got version %s, want %s", tc.reason, got, tc.want)
 			}
 			if kept := keepsWrite(o); kept != tc.kept {
@@ -46,18 +62,17 @@ func TestCatchUp(t *testing.T) {
 
 // keepsWrite tells whether the object knows a write that a cache may not have.
 func keepsWrite(o *memory.Object) bool {
-	unversioned := &unstructured.Unstructured{Object: map[string]any{}}
-	return patching.VersionOf(o.Newest(unversioned)) != ""
+	return versionOf(o, "") != ""
 }
 
 // An object that the API server does not find needs nothing to be remembered but that, until the cache knows it.
 func TestProceedWithoutTheObject(t *testing.T) {
-	cached := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}
+	cached := compacttest.Of(body("5"))
 	all := memory.NewObjects()
 	o := all.Take("u1")
 	o.Throttle.Fail(memory.DefaultErrorDelays, time.Now())
 	o.Blocks("something")
-	o.Wrote(map[string]any{"metadata": map[string]any{"resourceVersion": "6"}}, false)
+	o.Wrote(body("6"), false)
 	o.Proceed(cached, changes.Next{Gone: true}, cached)
 	if !o.Past(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.Blocks("something") {
 		t.Errorf("an object that is no more needs nothing but that: %+v", o)
@@ -72,31 +87,26 @@ func TestProceedWithoutTheObject(t *testing.T) {
 // What we wrote before the end comes to the cache before the end does. Only a version that is none of ours may mean
 // that the API server was wrong.
 func TestPast(t *testing.T) {
-	body := func(version string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{
-			Object: map[string]any{"metadata": map[string]any{"resourceVersion": version}},
-		}
-	}
 	tests := map[string]struct {
 		reason  string
 		written map[string]any
-		now     *unstructured.Unstructured
+		now     map[string]any
 		cached  string
 		want    bool
 	}{
 		"Same":       {"the cache has not moved", nil, body("5"), "5", true},
-		"OwnWrite":   {"we wrote before the end", body("7").Object, body("5"), "7", true},
+		"OwnWrite":   {"we wrote before the end", body("7"), body("5"), "7", true},
 		"ForeignOne": {"somebody else did, and the cache knew of it by then", nil, body("8"), "8", true},
-		"Between":    {"it was past when we wrote", body("7").Object, body("5"), "6", true},
-		"Later":      {"the API server has it after all", body("7").Object, body("5"), "9", false},
+		"Between":    {"it was past when we wrote", body("7"), body("5"), "6", true},
+		"Later":      {"the API server has it after all", body("7"), body("5"), "9", false},
 		"NoNumber":   {"nobody knows", nil, body("5"), "x", false},
-		"Forgotten":  {"the cache has nothing any more", body("7").Object, nil, "6", true},
+		"Forgotten":  {"the cache has nothing any more", body("7"), nil, "6", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
-			o.Proceed(body("5"), changes.Next{Gone: true, Written: tc.written}, tc.now)
-			if got := o.Past(body(tc.cached)); got != tc.want {
+			o.Proceed(cached(body("5")), changes.Next{Gone: true, Written: tc.written}, cached(tc.now))
+			if got := o.Past(cached(body(tc.cached))); got != tc.want {
 				t.Errorf("%s: past is %v", tc.reason, got)
 			}
 		})
@@ -106,14 +116,12 @@ func TestPast(t *testing.T) {
 // A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object
 // by then.
 func TestProceedBesideTheCache(t *testing.T) {
-	body := func(uid, version string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{
-			Object: map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}},
-		}
+	body := func(uid, version string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}}
 	}
 	tests := map[string]struct {
 		reason string
-		now    *unstructured.Unstructured
+		now    map[string]any
 		kept   bool
 	}{
 		"Same":      {"our write is yet to come", body("u1", "5"), true},
@@ -124,7 +132,7 @@ func TestProceedBesideTheCache(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
-			o.Proceed(body("u1", "5"), changes.Next{Written: body("u1", "9").Object}, tc.now)
+			o.Proceed(cached(body("u1", "5")), changes.Next{Written: body("u1", "9")}, cached(tc.now))
 			if kept := keepsWrite(o); kept != tc.kept {
 				t.Errorf("%s: kept: %v", tc.reason, kept)
 			}

@@ -65,7 +65,7 @@ func (s *Objects) Delete(obj source.Object) {
 	if s.deletions == nil {
 		s.deletions = map[types.NamespacedName][]types.UID{}
 	}
-	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	key := obj.Key()
 	s.deletions[key] = append(s.deletions[key], obj.GetUID())
 }
 

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
@@ -99,12 +100,10 @@ func TestDeletedBeforeTheNextRun(t *testing.T) {
 	}
 }
 
-func object(uid types.UID) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetUID(uid)
-	o.SetNamespace("ns")
-	o.SetName("a")
-	return o
+func object(uid types.UID) *compact.Object {
+	return compacttest.Of(map[string]any{"metadata": map[string]any{
+		"namespace": "ns", "name": "a", "uid": string(uid),
+	}})
 }
 
 // What has gone while nobody was there is given once, and forgotten.

@@ -124,13 +124,12 @@ func (c *Children) Route(tending []*handlers.Handler, enqueue func(key types.Nam
 }
 
 // Seen is told of every event of an owner.
-func (r *Route) Seen(object *unstructured.Unstructured) {
+func (r *Route) Seen(uid types.UID, key types.NamespacedName) {
 	c := r.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.owner(object.GetUID())
-	known.route = r
-	known.key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	known := c.owner(uid)
+	known.route, known.key = r, key
 }
 
 // Gone is told of the end of an owner.

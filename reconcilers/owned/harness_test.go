@@ -95,6 +95,12 @@ func (w *world) want(reason string, journal ...string) {
 // owner is an object that owns others; its uid is its name.
 func owner(name string) *unstructured.Unstructured { return object("Owner", name, 1) }
 
+// known is what a route is told of an owner.
+func known(name string) (types.UID, types.NamespacedName) {
+	o := owner(name)
+	return o.GetUID(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
 // child is a pod. Its owners, if not by its label, are named by references.
 func child(name string, version int, owners ...string) *unstructured.Unstructured {
 	o := object("Pod", name, version)

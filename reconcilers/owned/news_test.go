@@ -170,7 +170,7 @@ func TestNews(t *testing.T) {
 			"the owner itself is what a pass is made over",
 			func(w *world) {
 				w.pods.Seen(owned.Listed, child("c", 1, "late"))
-				w.route.Seen(owner("late"))
+				w.route.Seen(known("late"))
 				w.tend("late")
 			},
 			[]string{"h LISTED c@1", "repair late"},
@@ -179,7 +179,7 @@ func TestNews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, telling("h"))
 			for _, one := range []string{"o", "p", "q"} {
-				w.route.Seen(owner(one))
+				w.route.Seen(known(one))
 			}
 			tc.act(w)
 			w.want(tc.reason, tc.want...)
@@ -199,7 +199,7 @@ func TestNobodysChildren(t *testing.T) {
 // All children are told of in the order of their names, and each handler knows for itself what it was told.
 func TestOrderOfNews(t *testing.T) {
 	w := newWorld(t, telling("h"), telling("i"))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	other := child("a", 1, "o")
 	other.SetNamespace("other")
 	w.secrets.Seen(owned.Added, child("s", 1, "o"))
@@ -225,7 +225,7 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 		return nil
 	}
 	w = newWorld(t, telling("h", func(context.Context, *handlers.Call) error { return nil }, back))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.pods.Seen(owned.Modified, child("c", 2))
@@ -240,7 +240,7 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 func TestOnlyOneHasHeard(t *testing.T) {
 	never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	w := newWorld(t, where(telling("deaf"), never), telling("h"))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.want("the filter says no", "pass o", "filter", "h ADDED c@1", "repair o")

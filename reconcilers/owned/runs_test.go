@@ -23,7 +23,7 @@ func TestRuns(t *testing.T) {
 				w.pods.Seen(owned.Deleted, child("gone", 2, "o"))
 				w.route.End()
 				w.begin()
-				w.route.Seen(owner("o"))
+				w.route.Seen(known("o"))
 			},
 			[]string{"gone gone", "pass o", "forget o", "h LISTED c@1", "repair o"},
 		},
@@ -37,7 +37,7 @@ func TestRuns(t *testing.T) {
 				w.pods.Seen(owned.Added, child("late", 1, "o"))
 				w.pods.Seen(owned.Deleted, child("late", 2, "o"))
 				w.begin()
-				w.route.Seen(owner("o"))
+				w.route.Seen(known("o"))
 			},
 			[]string{"forget o", "gone late", "h LISTED c@2", "repair o"},
 		},
@@ -48,7 +48,7 @@ func TestRuns(t *testing.T) {
 		},
 		"OwnerGone": {
 			"another one is there with its children",
-			func(w *world) { w.route.Gone("o"); w.route.Gone("unknown"); w.route.Seen(owner("o")) },
+			func(w *world) { w.route.Gone("o"); w.route.Gone("unknown"); w.route.Seen(known("o")) },
 			[]string{"forget o", "h LISTED c@1", "h LISTED gone@1", "repair o"},
 		},
 		"Children": {
@@ -79,7 +79,7 @@ func TestRuns(t *testing.T) {
 		"EmptiedUnheard": {
 			"nobody has heard of those that it has lost",
 			func(w *world) {
-				w.route.Seen(owner("p"))
+				w.route.Seen(known("p"))
 				w.pods.Seen(owned.Added, child("fleeting", 1, "p"))
 				w.pods.Seen(owned.Deleted, child("fleeting", 2, "p"))
 				w.journal = nil
@@ -99,7 +99,7 @@ func TestRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, telling("h"))
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			w.secrets.Seen(owned.Added, child("s", 1, "o"))
 			w.pods.Seen(owned.Added, child("c", 1, "o"))
 			w.pods.Seen(owned.Added, child("gone", 1, "o"))
@@ -121,7 +121,7 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 		w.pods.Seen(owned.Listed, child("c", 3, "o"))
 		return nil
 	}))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.pods.Seen(owned.Modified, child("c", 2))
@@ -138,7 +138,7 @@ func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 		w.route.Gone("o")
 		return nil
 	}))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.pods.Seen(owned.Deleted, child("c", 2, "o"))

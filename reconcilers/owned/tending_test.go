@@ -61,7 +61,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, telling("h", tc.act))
-				w.route.Seen(owner("o"))
+				w.route.Seen(known("o"))
 				w.pods.Seen(owned.Added, child("c", 1, "o"))
 				w.journal = nil
 				result := w.tend("o")
@@ -101,7 +101,7 @@ func (w *world) after(result owned.Result, want time.Duration) {
 func TestNearestAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad), fail(nil), fail(errBad)))
-		w.route.Seen(owner("o"))
+		w.route.Seen(known("o"))
 		w.pods.Seen(owned.Added, child("b", 1, "o"))
 		w.after(w.tend("o"), 10*time.Second)
 		time.Sleep(4 * time.Second)
@@ -125,7 +125,7 @@ func TestNearestAttempt(t *testing.T) {
 func TestLostWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad)))
-		w.route.Seen(owner("o"))
+		w.route.Seen(known("o"))
 		w.pods.Seen(owned.Added, child("c", 1, "o"))
 		w.tend("o")
 		w.pods.Seen(owned.Deleted, child("c", 2, "o"))
@@ -151,7 +151,7 @@ func TestTimeout(t *testing.T) {
 			h.Policy.Timeout = &timeout
 			return h
 		})
-		w.route.Seen(owner("o"))
+		w.route.Seen(known("o"))
 		time.Sleep(time.Minute)
 		w.pods.Seen(owned.Added, child("c", 1, "o"))
 		for range 4 {
@@ -172,7 +172,7 @@ func TestCutOff(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.pods.Seen(owned.Added, child("d", 1, "o"))
 	w.journal = nil
@@ -197,7 +197,7 @@ func TestFilters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			filter := func(context.Context, *cause.Cause) (bool, error) { return tc.ok, tc.err }
 			w := newWorld(t, where(telling("h"), filter))
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			w.pods.Seen(owned.Added, child("c", 1, "o"))
 			w.pods.Seen(owned.Added, child("d", 1, "o"))
 			w.journal = nil
@@ -230,7 +230,7 @@ func TestWants(t *testing.T) {
 		h.Wants = wanted
 		return h
 	})
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	for version := range 3 {
 		w.pods.Seen(owned.Modified, child("c", version+1, "o"))
 		for range 2 {

@@ -19,7 +19,7 @@ func TestJournalOfOwners(t *testing.T) {
 		told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Owner"})
 		w := newWorld(t, telling("h", fail(errBad), set("fine")), telling("picky", set("once"), set("twice")))
 		w.handling.Journal = told.Kind
-		w.route.Seen(owner("o"))
+		w.route.Seen(known("o"))
 		w.pods.Seen(owned.Added, child("c", 1, "o"))
 		w.answers = []func() (patching.Result, error){
 			func() (patching.Result, error) { return patching.Result{}, errBad },

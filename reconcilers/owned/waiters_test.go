@@ -11,8 +11,8 @@ import (
 func TestPassesForWaits(t *testing.T) {
 	asked := 0
 	w := newWorld(t)
-	w.route.Seen(owner("o"))
-	w.route.Seen(owner("p"))
+	w.route.Seen(known("o"))
+	w.route.Seen(known("p"))
 	w.await(waiting(waiter("h"), &asked))
 	w.pods.Seen(owned.Added, child("d", 1, "o"))
 	w.pods.Seen(owned.Added, child("c", 1, "p"))
@@ -65,7 +65,7 @@ func TestWaitsOfParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			w := newWorld(t)
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			for i, h := range tc.waiting {
 				wait := waiting(h, &asked)
 				if i < len(tc.waiting)-1 {
@@ -99,7 +99,7 @@ func TestCalled(t *testing.T) {
 			asked := 0
 			h := waiter("h")
 			w := newWorld(t)
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			w.await(waiting(h, &asked))
 			if w.Awake("o", h, "change") {
 				t.Error("the child is not there yet")
@@ -139,7 +139,7 @@ func TestSameWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first, second := 0, 0
 			w := newWorld(t)
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			w.await(waiting(waiter("h"), &first))
 			again := waiting(waiter("h"), &second)
 			tc.change(&again)
@@ -160,7 +160,7 @@ func TestReachedAtOnce(t *testing.T) {
 	asked := 0
 	h := waiter("h")
 	w := newWorld(t)
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	missing := waiting(h, &asked)
 	missing.Name = "missing"
 	w.await(missing)
@@ -177,7 +177,7 @@ func TestReachedAtOnce(t *testing.T) {
 func TestPanicOfAWait(t *testing.T) {
 	h := waiter("h")
 	w := newWorld(t)
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	wait := waiting(h, new(int))
 	wait.Reached = func(map[string]any) (bool, error) { panic("bad") }

@@ -75,7 +75,7 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.old["c@4"] = true
-			w.route.Seen(owner("o"))
+			w.route.Seen(known("o"))
 			if tc.child != nil {
 				w.pods.Seen(owned.Added, tc.child)
 			}
@@ -111,7 +111,7 @@ func TestAwaitWithoutAController(t *testing.T) {
 	if !w.Awake("o", h, "change") {
 		t.Error("its children are known, but not itself")
 	}
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.await(waiting(h, &asked))
 	w.route.Gone("o")
 	if !w.Awake("o", h, "change") {
@@ -146,8 +146,8 @@ func TestAwake(t *testing.T) {
 			asked := 0
 			h := waiter("h")
 			w := newWorld(t, telling("tending"))
-			w.route.Seen(owner("o"))
-			w.route.Seen(owner("p"))
+			w.route.Seen(known("o"))
+			w.route.Seen(known("p"))
 			w.pods.Seen(owned.Added, child("c", 1, "o"))
 			w.tend("o")
 			w.await(waiting(h, &asked))

@@ -78,7 +78,7 @@ func TestWrites(t *testing.T) {
 				if tc.answer != nil {
 					w.answers = append(w.answers, tc.answer)
 				}
-				w.route.Seen(owner("o"))
+				w.route.Seen(known("o"))
 				w.pods.Seen(owned.Added, child("c", 1, "o"))
 				w.pods.Seen(owned.Added, child("d", 1, "o"))
 				w.journal = nil
@@ -103,7 +103,7 @@ func TestPauses(t *testing.T) {
 		w.closed = true
 		return call.Writes.SetResult("done")
 	}))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.pods.Seen(owned.Added, child("d", 1, "o"))
 	w.journal = nil
@@ -128,7 +128,7 @@ func TestRepairs(t *testing.T) {
 	}
 	repaired := time.Minute
 	w := newWorld(t, silent)
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.want("nobody wants to know")
 	w.drifts["c"] = true
@@ -142,7 +142,7 @@ func TestRepairs(t *testing.T) {
 	w.want("it is told when to look again", "repair o")
 
 	w = newWorld(t, silent, telling("h"))
-	w.route.Seen(owner("o"))
+	w.route.Seen(known("o"))
 	w.pods.Seen(owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.want("others are told", "pass o", "h ADDED c@1", "repair o")

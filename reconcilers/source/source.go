@@ -3,12 +3,13 @@ package source
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
 // Request asks for one pass over an object; or, with the id of a timer, for one tick of that timer.
@@ -27,8 +28,8 @@ const (
 	PriorityTimer    = -200
 )
 
-// Object is the raw object in the informer's cache. It is shared: callers must not modify it.
-type Object = *unstructured.Unstructured
+// Object is one of the informer's cache.
+type Object = *compact.Object
 
 // Queue takes the requests.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
@@ -89,14 +90,14 @@ func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Q
 func (Events) Generic(context.Context, event.TypedGenericEvent[Object], Queue) {}
 
 func priorityOf(obj Object) int {
-	if obj.GetDeletionTimestamp() != nil {
+	if obj.Deleting() {
 		return PriorityDeletion
 	}
 	return PriorityChange
 }
 
 func add(q Queue, obj Object, priority int) {
-	request := Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	request := Request{NamespacedName: obj.Key()}
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 		return

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -41,18 +41,9 @@ func (w *watcher) note(what string, obj source.Object) {
 }
 
 func objectOf(name, uid, version string) source.Object {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetNamespace("ns")
-	obj.SetName(name)
-	obj.SetUID(types.UID(uid))
-	obj.SetResourceVersion(version)
-	return obj
-}
-
-func deleting(obj source.Object) source.Object {
-	now := metav1.Now()
-	obj.SetDeletionTimestamp(&now)
-	return obj
+	return compacttest.Of(map[string]any{"metadata": map[string]any{
+		"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version,
+	}})
 }
 
 // request is one that came out of the queue.
@@ -141,7 +132,8 @@ func TestEvents(t *testing.T) {
 		"ListedDeleting": {
 			reason: "but not a deletion that waits since before the start: it has places of its own",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: deleting(v1()), IsInInitialList: true}, q)
+				obj := compacttest.Deleting(v1())
+				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: obj, IsInInitialList: true}, q)
 			},
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
@@ -162,7 +154,7 @@ func TestEvents(t *testing.T) {
 				e.Update(
 					ctx,
 					event.TypedUpdateEvent[source.Object]{
-						ObjectOld: v1(), ObjectNew: deleting(objectOf("a", "u1", "2")),
+						ObjectOld: v1(), ObjectNew: compacttest.Deleting(objectOf("a", "u1", "2")),
 					},
 					q,
 				)
@@ -178,7 +170,7 @@ func TestEvents(t *testing.T) {
 		"CreatedDeleting": {
 			reason: "one that comes into sight while it is being deleted is a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: deleting(v1())}, q)
+				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: compacttest.Deleting(v1())}, q)
 			},
 			queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
@@ -268,8 +260,7 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 
 func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
-	obj := objectOf("a", "u1", "1")
-	obj.SetNamespace("")
+	obj := compacttest.Changed(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })
 	source.Events{Watcher: &watcher{queue: queue}}.Create(
 		t.Context(), event.TypedCreateEvent[source.Object]{Object: obj}, queue,
 	)

@@ -3,5 +3,6 @@
 //
 // It is apart because it must not know what the objects are. It never changes a text, and it never encodes anything.
 //
-// Neighbours: webhooks/review brings the objects of reviews in, and package facade decodes Go types from the texts.
+// Neighbours: webhooks/review brings the objects of reviews in, reconcilers/compact those of caches, and package facade
+// decodes Go types from the texts.
 package jsontext

@@ -37,73 +37,10 @@ func (o *Object) stringOfValue(path []string) string {
 // field is what stands under a key of an object; nil if the text is no object, or does not have it. As for decoders,
 // the last one of several counts.
 func field(text []byte, key string) (found []byte) {
-	start := space(text, 0)
-	if text[start] != '{' {
-		return nil
-	}
-	for at := space(text, start+1); at < len(text) && text[at] == '"'; {
-		name := text[at+1 : past(text, at)-1]
-		at = space(text, past(text, at))
-		begin := space(text, at+1) // after the colon
-		at = past(text, begin)
-		if string(name) == key {
-			found = text[begin:at]
+	Members(text, func(m Member) {
+		if string(m.Key) == key {
+			found = m.Value
 		}
-		if at = space(text, at); at < len(text) && text[at] == ',' {
-			at = space(text, at+1)
-		}
-	}
+	})
 	return found
-}
-
-// space is the place of the next character that is no white space.
-func space(text []byte, at int) int {
-	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
-		at++
-	}
-	return at
-}
-
-// past is the place after the value that begins here.
-func past(text []byte, at int) int {
-	switch text[at] {
-	case '"':
-		return pastString(text, at)
-	case '{', '[':
-		return pastBrackets(text, at)
-	}
-	for at < len(text) {
-		switch text[at] {
-		case ',', '}', ']', ' ', '\n', '\t', '\r':
-			return at
-		}
-		at++
-	}
-	return at
-}
-
-func pastString(text []byte, at int) int {
-	for at++; text[at] != '"'; at++ {
-		if text[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
-}
-
-func pastBrackets(text []byte, at int) int {
-	for depth := 0; ; {
-		switch text[at] {
-		case '"':
-			at = pastString(text, at)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		if at++; depth == 0 {
-			return at
-		}
-	}
 }

@@ -1,0 +1,114 @@
+package compact
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+// Object is one state of one object. It never changes: any goroutine may use it.
+type Object struct {
+	name, namespace, version string
+	uid                      types.UID
+	deleting                 bool
+	endsListing              bool
+	packed                   []byte
+}
+
+var (
+	_ runtime.Object            = (*Object)(nil)
+	_ metav1.ObjectMetaAccessor = (*Object)(nil)
+)
+
+// Of makes an object of its JSON form.
+func Of(body map[string]any) (*Object, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an object: %w", err)
+	}
+	return New(text, metav1.TypeMeta{})
+}
+
+// GetName is metadata.name.
+func (o *Object) GetName() string { return o.name }
+
+// GetNamespace is metadata.namespace.
+func (o *Object) GetNamespace() string { return o.namespace }
+
+// GetUID is metadata.uid.
+func (o *Object) GetUID() types.UID { return o.uid }
+
+// GetResourceVersion is metadata.resourceVersion.
+func (o *Object) GetResourceVersion() string { return o.version }
+
+// Key is the name with the namespace.
+func (o *Object) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.namespace, Name: o.name}
+}
+
+// Deleting tells whether there is a metadata.deletionTimestamp.
+func (o *Object) Deleting() bool { return o.deleting }
+
+// Text is the JSON of the object, without metadata.managedFields. It is the caller's own.
+func (o *Object) Text() ([]byte, error) {
+	text, err := s2.Decode(nil, o.packed)
+	if err != nil {
+		return nil, fmt.Errorf("unpacking %s: %w", o.Key(), err)
+	}
+	return text, nil
+}
+
+// Open gives the object to several who read it, be it as text or decoded. Its values are shared: none of them may
+// modify them.
+func (o *Object) Open() (*jsontext.Object, error) {
+	text, err := o.Text()
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.New(text), nil
+}
+
+// Body is the decoded object, with integers as int64. It is the caller's own.
+func (o *Object) Body() (map[string]any, error) {
+	opened, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	body, err := opened.Value()
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+	}
+	return body, nil
+}
+
+// Unstructured is Body as apimachinery has it.
+func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
+	body, err := o.Body()
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: body}, nil
+}
+
+// GetObjectMeta has the metadata by which client-go finds an object, and the end of a listing; all else is left out.
+func (o *Object) GetObjectMeta() metav1.Object {
+	found := &metav1.ObjectMeta{Name: o.name, Namespace: o.namespace, UID: o.uid, ResourceVersion: o.version}
+	if o.endsListing {
+		found.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return found
+}
+
+// GetObjectKind knows nothing: a cache is of one kind.
+func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject gives the object itself, as it never changes.
+func (o *Object) DeepCopyObject() runtime.Object { return o }

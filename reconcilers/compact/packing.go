@@ -1,0 +1,127 @@
+package compact
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+var errMalformed = errors.New("it is no well-formed JSON object")
+
+// New makes an object of its JSON, which is the caller's again afterwards. The elements of some lists do not say what
+// they are: then it is what the type says. Only the metadata are looked into: what is not well-formed elsewhere is an
+// error when the object is decoded.
+func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
+	var metadata jsontext.Member
+	typed := typ.Kind == ""
+	whole := jsontext.Members(text, func(m jsontext.Member) {
+		switch string(m.Key) {
+		case "metadata":
+			metadata = m
+		case "kind":
+			typed = true
+		}
+	})
+	var o Object
+	managed, readable := o.read(metadata.Value)
+	if !whole || !readable && metadata.Value != nil {
+		return nil, fmt.Errorf("reading an object: %w", errMalformed)
+	}
+	if managed.End > 0 {
+		at := metadata.End - len(metadata.Value)
+		managed.At, managed.End = at+managed.At, at+managed.End
+	}
+	s, _ := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.text = s.text[:0]
+	if !typed {
+		s.text = fmt.Appendf(s.text, `{"apiVersion":%q,"kind":%q,`, typ.APIVersion, typ.Kind)
+		skipped := bytes.IndexByte(text, '{') + 1
+		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
+	}
+	s.text = appendWithout(s.text, text, managed.At, managed.End)
+	o.packed = s.pack()
+	return &o, nil
+}
+
+// read takes what is kept beside the text, and gives the member with the managed fields; it ends nowhere without any.
+func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
+	var name, namespace, uid, version []byte
+	whole = jsontext.Members(metadata, func(m jsontext.Member) {
+		switch string(m.Key) {
+		case "name":
+			name = unquoted(m.Value)
+		case "namespace":
+			namespace = unquoted(m.Value)
+		case "uid":
+			uid = unquoted(m.Value)
+		case "resourceVersion":
+			version = unquoted(m.Value)
+		case "deletionTimestamp":
+			o.deleting = m.Value[0] == '"'
+		case "annotations":
+			o.endsListing = endsListing(m.Value)
+		case "managedFields":
+			managed = m
+		}
+	})
+	joined := string(name) + string(namespace) + string(uid) + string(version) // in one place in memory
+	o.name, joined = joined[:len(name)], joined[len(name):]
+	o.namespace, joined = joined[:len(namespace)], joined[len(namespace):]
+	o.uid, o.version = types.UID(joined[:len(uid)]), joined[len(uid):]
+	return managed, whole
+}
+
+// endsListing is true for the annotations of the event that ends a listing in a stream.
+func endsListing(annotations []byte) bool {
+	const key = metav1.InitialEventsAnnotationKey
+	return bytes.Contains(annotations, []byte(key)) && jsontext.New(annotations).String(key) == "true"
+}
+
+func unquoted(value []byte) []byte {
+	switch {
+	case value[0] != '"':
+		return nil
+	case bytes.IndexByte(value, '\\') < 0:
+		return value[1 : len(value)-1]
+	}
+	var text string
+	_ = json.Unmarshal(value, &text) // what is no string is none
+	return []byte(text)
+}
+
+// appendWithout appends the text of an object without one of its members, and without a comma at its place.
+func appendWithout(to, text []byte, at, end int) []byte {
+	if end <= 0 {
+		return append(to, text...)
+	}
+	before, after := bytes.TrimRight(text[:at], " \t\r\n"), bytes.TrimLeft(text[end:], " \t\r\n")
+	if len(after) > 0 && after[0] == ',' {
+		after = after[1:]
+	} else {
+		before = bytes.TrimSuffix(before, []byte(","))
+	}
+	return append(append(to, before...), after...)
+}
+
+// scratch is where a text is prepared, and compressed.
+type scratch struct{ text, packed []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// pack gives the compressed text in as much memory as it needs.
+func (s *scratch) pack() []byte {
+	if most := s2.MaxEncodedLen(len(s.text)); cap(s.packed) < most {
+		s.packed = make([]byte, most)
+	}
+	return slices.Clone(s2.Encode(s.packed[:cap(s.packed)], s.text))
+}

@@ -1,0 +1,173 @@
+package informers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+var (
+	errMalformed = errors.New("it is no well-formed JSON object")
+	errReading   = errors.New("an informer sends nothing")
+)
+
+// serializer decodes the answers to lists and watches.
+type serializer struct{}
+
+var (
+	_ runtime.NegotiatedSerializer = serializer{}
+	_ runtime.Serializer           = serializer{}
+	_ runtime.Framer               = serializer{}
+)
+
+// SupportedMediaTypes is JSON alone.
+func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	return []runtime.SerializerInfo{{
+		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
+		EncodesAsText: true, Serializer: s,
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: s, Framer: s},
+	}}
+}
+
+// EncoderForVersion is the same for all versions.
+func (s serializer) EncoderForVersion(runtime.Encoder, runtime.GroupVersioner) runtime.Encoder {
+	return s
+}
+
+// DecoderToVersion is the same for all versions.
+func (s serializer) DecoderToVersion(runtime.Decoder, runtime.GroupVersioner) runtime.Decoder {
+	return s
+}
+
+// Identifier is that of the encoder.
+func (serializer) Identifier() runtime.Identifier { return "compact" }
+
+// Encode is never called.
+func (serializer) Encode(runtime.Object, io.Writer) error { return errReading }
+
+// NewFrameReader reads the events of a watch, one after the other.
+func (serializer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{from: r} }
+
+// NewFrameWriter is never called.
+func (serializer) NewFrameWriter(w io.Writer) io.Writer { return w }
+
+// Decode reads an event of a watch, whose object stays as it is; an object; a list of them; or a status, which is an
+// error.
+func (serializer) Decode(
+	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	if event, is := into.(*metav1.WatchEvent); is {
+		return event, nil, decodeEvent(data, event)
+	}
+	var a answer
+	if !jsontext.Members(data, a.take) {
+		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errMalformed)
+	}
+	found := schema.FromAPIVersionAndKind(a.version, a.kind)
+	switch {
+	case a.kind == "Status" && a.version == "v1":
+		status := &metav1.Status{}
+		err := kjson.UnmarshalCaseSensitivePreserveInts(data, status)
+		return status, &found, err
+	case a.isList():
+		list, err := a.list()
+		return list, &found, err
+	default:
+		object, err := compact.New(data, metav1.TypeMeta{})
+		return object, &found, err
+	}
+}
+
+func decodeEvent(data []byte, event *metav1.WatchEvent) error {
+	whole := jsontext.Members(data, func(m jsontext.Member) {
+		switch string(m.Key) {
+		case "type":
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &event.Type)
+		case "object":
+			event.Object.Raw = m.Value
+		}
+	})
+	if !whole {
+		return fmt.Errorf("reading an event of a watch: %w", errMalformed)
+	}
+	return nil
+}
+
+// answer is what the API server sends, as far as it must be known to decode it.
+type answer struct {
+	kind, version   string
+	metadata, items []byte
+}
+
+func (a *answer) take(m jsontext.Member) {
+	switch string(m.Key) {
+	case "kind":
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &a.kind)
+	case "apiVersion":
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &a.version)
+	case "metadata":
+		a.metadata = m.Value
+	case "items":
+		a.items = m.Value
+	}
+}
+
+// isList is false for an object of a kind such as ShoppingList, which has a name.
+func (a *answer) isList() bool {
+	return a.items != nil && strings.HasSuffix(a.kind, "List") && jsontext.New(a.metadata).String("name") == ""
+}
+
+// list is one page of a list.
+type list struct {
+	metadata metav1.ListMeta
+	Items    []*compact.Object // client-go finds them by this name
+}
+
+var (
+	_ runtime.Object          = (*list)(nil)
+	_ metav1.ListMetaAccessor = (*list)(nil)
+)
+
+func (a *answer) list() (*list, error) {
+	page := &list{}
+	if a.metadata != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(a.metadata, &page.metadata); err != nil {
+			return nil, fmt.Errorf("reading the metadata of a %s: %w", a.kind, err)
+		}
+	}
+	of := metav1.TypeMeta{APIVersion: a.version, Kind: strings.TrimSuffix(a.kind, "List")}
+	var failed error
+	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
+		object, err := compact.New(m.Value, of)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return
+		}
+		page.Items = append(page.Items, object)
+	})
+	if !whole && string(a.items) != "null" {
+		failed = errMalformed
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("reading a %s: %w", a.kind, failed)
+	}
+	return page, nil
+}
+
+// GetListMeta has the version, and where the next page begins.
+func (l *list) GetListMeta() metav1.ListInterface { return &l.metadata }
+
+// GetObjectKind knows nothing: nobody asks for it.
+func (l *list) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject gives the list itself: its objects never change.
+func (l *list) DeepCopyObject() runtime.Object { return l }

@@ -1,0 +1,139 @@
+package informers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/watch"
+	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+// shown is what came out of the decoder, in one line.
+func shown(t *testing.T, decoded runtime.Object) string {
+	t.Helper()
+	switch found := decoded.(type) {
+	case *metav1.Status:
+		return fmt.Sprintf("status %d %s", found.Code, found.Message)
+	case *compact.Object:
+		text, err := found.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	default:
+		all, err := meta.ExtractList(decoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, err := meta.ListAccessor(decoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := []string{"list " + about.GetResourceVersion() + about.GetContinue()}
+		for _, one := range all {
+			lines = append(lines, shown(t, one))
+		}
+		return strings.Join(lines, "; ")
+	}
+}
+
+func TestDecoding(t *testing.T) {
+	tests := map[string]struct{ reason, text, want string }{
+		"Object": {
+			"an object is kept as it is", `{"kind":"A","metadata":{"name":"n"}}`,
+			`{"kind":"A","metadata":{"name":"n"}}`,
+		},
+		"List": {
+			"its elements are told what they are",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c"},"items":[` +
+				`{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
+			`list 7c; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}; ` +
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
+		},
+		"Empty": {
+			"there may be none", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`,
+			"list 7",
+		},
+		"Null": {"or null", `{"kind":"PodList","apiVersion":"v1","items":null}`, "list "},
+		"NoList": {
+			"a kind may be called a list, and have items",
+			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
+			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
+		},
+		"Status": {
+			"an error is one", `{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}`, "status 410 gone",
+		},
+		"OtherStatus": {
+			"a kind may be called so", `{"kind":"Status","apiVersion":"example.org/v1","metadata":{"name":"n"}}`,
+			`{"kind":"Status","apiVersion":"example.org/v1","metadata":{"name":"n"}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			decoded, _, err := serializer{}.Decode([]byte(tc.text), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestDecodingFails(t *testing.T) {
+	for _, text := range []string{
+		``, `{`, `[]`, `{"kind":"PodList","items":{}}`, `{"kind":"PodList","items":[5]}`,
+		`{"kind":"PodList","items":[{]}`, `{"kind":"PodList","metadata":5,"items":[]}`,
+		`{"kind":"Status","apiVersion":"v1","code":"x"}`, `{"metadata":1}`,
+	} {
+		if _, _, err := (serializer{}).Decode([]byte(text), nil, nil); err == nil {
+			t.Errorf("%s was decoded", text)
+		}
+	}
+	if _, _, err := (serializer{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
+		t.Error("a list is no event")
+	}
+	if err := (serializer{}).Encode(nil, io.Discard); err == nil {
+		t.Error("an informer has nothing to send")
+	}
+}
+
+// A watch goes through client-go's own decoders.
+func TestDecodingAWatch(t *testing.T) {
+	stream := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"n"}}}
+		{"object":{"kind":"A","metadata":{"name":"m"}},"type":"DELETED"}
+		{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}}`
+	s := serializer{}
+	decoder := restwatch.NewDecoder(
+		streaming.NewDecoder(s.NewFrameReader(io.NopCloser(strings.NewReader(stream))), s), s,
+	)
+	for _, want := range []struct {
+		event watch.EventType
+		text  string
+	}{
+		{watch.Added, `{"kind":"A","metadata":{"name":"n"}}`}, {watch.Deleted, `{"kind":"A","metadata":{"name":"m"}}`},
+		{watch.Error, "status 410 gone"},
+	} {
+		event, object, err := decoder.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(t, object); event != want.event || got != want.text {
+			t.Errorf("got %s %s, want %s %s", event, got, want.event, want.text)
+		}
+	}
+	if _, _, err := decoder.Decode(); !errors.Is(err, io.EOF) {
+		t.Errorf("the watch has ended: %v", err)
+	}
+}
