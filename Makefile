@@ -14,6 +14,11 @@ TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
 TESTS      ?= all
 BASE       ?= origin/main
+SCENARIOS  ?= all
+CONTENDERS ?= all
+N          ?= 0
+SIZE       ?= 300
+ROUNDS     ?= 3
 GOVULNDB   ?= https://vuln.go.dev
 
 # Every module is told its own go.mod: a workspace around this folder must not mix them.
@@ -33,7 +38,7 @@ DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/de
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/interop test/chaos)
+SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/interop test/chaos test/yardstick)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
@@ -57,8 +62,9 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)'
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' \
+		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
 
 .PHONY: run
 run: ## Run an example against a control plane of its own, until Ctrl-C.
@@ -217,6 +223,13 @@ event-flood: ## Tell how many events 500 objects make whose handler fails at onc
 .PHONY: virtual-day
 virtual-day: ## Tell what the test kit costs over 15 virtual days of an operator with ten handlers, beside the same without it.
 	@VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
+
+.PHONY: yardstick
+yardstick: ## Compare whole operators, ours, by hand and genuine Kopf, as ratios: SCENARIOS, CONTENDERS, N, SIZE, ROUNDS; bin/yardstick --help.
+	$(call say,whole operators side by side; the first time waits for binaries and for Python packages)
+	@set -e; $(GO) build -o bin/yardstick ./test/yardstick; \
+	assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
+	exec bin/yardstick -scenarios '$(SCENARIOS)' -contenders '$(CONTENDERS)' -n '$(N)' -size '$(SIZE)' -rounds '$(ROUNDS)'
 
 .PHONY: bench
 bench: ## Run the benchmarks of PACKAGES, with allocations.

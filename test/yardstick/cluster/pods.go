@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A pod has about 2.7 KB of JSON, as many pods have, beside the managed fields.
+const (
+	containers = 2
+	variables  = 15
+	nodes      = 100
+)
+
+// CreatePods makes so many pods, which nobody will ever run, on a hundred nodes.
+func (c *Cluster) CreatePods(ctx context.Context, count int) error {
+	return c.each(ctx, "creating pods", 0, count, func(i int) error {
+		if err := c.api.Create(ctx, pod(i)); err != nil {
+			return fmt.Errorf("creating a pod: %w", err)
+		}
+		return nil
+	})
+}
+
+// DeletePods removes all pods at once.
+func (c *Cluster) DeletePods(ctx context.Context) error {
+	err := c.api.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(Namespace), client.GracePeriodSeconds(0))
+	if err != nil {
+		return fmt.Errorf("deleting the pods: %w", err)
+	}
+	return nil
+}
+
+func pod(i int) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("pod-%06d", i), Namespace: Namespace,
+			Labels: map[string]string{"app": fmt.Sprint("a", i%50), "tier": "web"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: fmt.Sprint("node-", i%nodes),
+			Volumes: []corev1.Volume{{
+				Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+			}},
+		},
+	}
+	for k := range containers {
+		one := corev1.Container{
+			Name: fmt.Sprint("c", k), Image: "registry.example.org/team/app:v1.2.3",
+			VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/data"}},
+		}
+		for e := range variables {
+			one.Env = append(one.Env, corev1.EnvVar{
+				Name: fmt.Sprint("VARIABLE_", e), Value: fmt.Sprintf("value-%d-of-pod-%d", e, i),
+			})
+		}
+		p.Spec.Containers = append(p.Spec.Containers, one)
+	}
+	return p
+}

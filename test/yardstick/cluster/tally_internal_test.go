@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
+)
+
+func newTally() *Tally {
+	return &Tally{counts: Counts{Seen: map[string]int{}}, changed: make(chan struct{}, 1)}
+}
+
+// TestTally counts an object through its life: what it was before counts no more.
+func TestTally(t *testing.T) {
+	var bare, made, updated v1.KopfExample
+	made.Status.CreateFn = &v1.Created{}
+	updated.Status.CreateFn, updated.Status.UpdateFn = &v1.Created{}, &v1.Updated{Seen: "v2"}
+	tally := newTally()
+	steps := []struct {
+		was, is *v1.KopfExample
+		want    Counts
+	}{
+		{nil, &bare, Counts{Objects: 1, Seen: map[string]int{}}},
+		{&bare, &made, Counts{Objects: 1, Created: 1, Seen: map[string]int{}}},
+		{&made, &updated, Counts{Objects: 1, Created: 1, Seen: map[string]int{"v2": 1}}},
+		{&updated, nil, Counts{Seen: map[string]int{}}},
+	}
+	for i, step := range steps {
+		if step.was != nil {
+			tally.count(step.was, -1)
+		}
+		if step.is != nil {
+			tally.count(step.is, 1)
+		}
+		if diff := cmp.Diff(step.want, tally.Counts()); diff != "" {
+			t.Errorf("step %d: -want, +got\n%s", i, diff)
+		}
+	}
+}
+
+// TestAwait is about a wait that something else ends: an operator that has died is the reason that people see.
+func TestAwait(t *testing.T) {
+	tally := newTally()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	died := errors.New("the operator has ended")
+	objects := func(c Counts) int { return c.Objects }
+	ended := make(chan error)
+	go func() { ended <- tally.Await(ctx, 2, objects, func(int) {}) }()
+	tally.count(&v1.KopfExample{}, 1)
+	cancel(died)
+	if err := <-ended; !errors.Is(err, died) {
+		t.Errorf("one of two objects is not enough: want %v, got %v", died, err)
+	}
+	tally.count(&v1.KopfExample{}, 1)
+	if err := tally.Await(t.Context(), 2, objects, func(int) {}); err != nil {
+		t.Errorf("both are there: %v", err)
+	}
+}

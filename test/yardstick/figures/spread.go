@@ -1,0 +1,72 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Spread is what repetitions of one measurement have given.
+type Spread struct{ Median, Min, Max float64 }
+
+// Median is the value in the middle, or the mean of the two that are there; not a number if there is none.
+func Median(values []float64) float64 { return Quantile(values, 0.5) }
+
+// Quantile is the value below which a share of them lies, such as 0.99, interpolated between neighbours; not a number
+// if there is none.
+func Quantile(values []float64, share float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	place := share * float64(len(sorted)-1)
+	below := int(place)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (sorted[above]-sorted[below])*(place-float64(below))
+}
+
+// Of tells how far values lie apart.
+func Of(values []float64) Spread {
+	if len(values) == 0 {
+		return Spread{Median: math.NaN(), Min: math.NaN(), Max: math.NaN()}
+	}
+	return Spread{Median: Median(values), Min: slices.Min(values), Max: slices.Max(values)}
+}
+
+// Ratio compares two contenders round by round. Rounds in which the second one has nothing are left out, as nothing
+// is a multiple of nothing; it is false if no round is left.
+func Ratio(of, to []float64) (Spread, bool) {
+	var ratios []float64
+	for i := range min(len(of), len(to)) {
+		if to[i] != 0 {
+			ratios = append(ratios, of[i]/to[i])
+		}
+	}
+	return Of(ratios), len(ratios) > 0
+}
+
+// String is the median, with the least and the greatest in parentheses if they differ from it: 1.12 (1.05–1.20).
+func (s Spread) String() string {
+	text := fmt.Sprintf("%.2f", s.Median)
+	if least, greatest := fmt.Sprintf("%.2f", s.Min), fmt.Sprintf("%.2f", s.Max); least != text || greatest != text {
+		text += fmt.Sprintf(" (%s–%s)", least, greatest)
+	}
+	return text
+}
+
+// Number writes a value with three digits that tell something, and never in scientific notation.
+func Number(value float64) string {
+	size := math.Abs(value)
+	switch {
+	case math.IsNaN(value):
+		return "–"
+	case value == math.Trunc(value), size >= 100:
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	case size >= 10:
+		return strconv.FormatFloat(value, 'f', 1, 64)
+	case size >= 0.1:
+		return strconv.FormatFloat(value, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(value, 'f', 3, 64)
+}

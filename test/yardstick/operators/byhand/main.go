@@ -1,0 +1,130 @@
+// Command byhand is what a Go user would write instead, on controller-runtime alone.
+//
+//	byhand dynamic|typed changes|timers|restart|latency|pods N
+//
+// On creation it adds a finalizer, stores a result in the status, and the last-handled spec in an annotation; on an
+// update it compares with the annotation, and stores a result; on deletion it removes the finalizer. In timers, each
+// object comes again every five seconds; in latency, each update tells how long after the change it came. With pods,
+// it has an index of them by node, and tells when it has seen all N. Caches keep no managed fields.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
+)
+
+const (
+	finalizer  = "byhand.example.org/finalizer"
+	annotation = "byhand.example.org/last-handled"
+	interval   = 5 * time.Second
+	// workers is how many objects are reconciled at once.
+	workers = 10
+)
+
+func main() {
+	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: byhand dynamic|typed SCENARIO N")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1] == "typed", os.Args[2], os.Args[3]); err != nil {
+		log.Log.Error(err, "The operator has failed")
+		os.Exit(1)
+	}
+}
+
+func run(typed bool, scenario, objects string) error {
+	count, err := strconv.Atoi(objects)
+	if err != nil {
+		return fmt.Errorf("reading the number of objects: %w", err)
+	}
+	m, err := newManager()
+	if err != nil {
+		return err
+	}
+	about := about{client: m.GetClient(), cache: m.GetCache(), scenario: scenario, ticks: &atomic.Int64{}}
+	switch {
+	case scenario == "pods":
+		err = setupPods(m, count)
+	case typed:
+		err = setup(m, &v1.KopfExample{}, about.reconcileTyped)
+	default:
+		err = setup(m, newExample(), about.reconcileDynamic)
+	}
+	if err != nil {
+		return err
+	}
+	err = m.Start(ctrl.SetupSignalHandler())
+	return errors.Join(err, process.Tell(os.Stdout, "ticks", float64(about.ticks.Load())))
+}
+
+func newManager() (manager.Manager, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = -1, 0
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+}
+
+func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) error {
+	options := controller.Options{MaxConcurrentReconciles: workers}
+	return ctrl.NewControllerManagedBy(m).For(kind).WithOptions(options).Complete(reconciler)
+}
+
+// about is what both reconcilers have.
+type about struct {
+	client   client.Client
+	cache    cache.Cache
+	scenario string
+	ticks    *atomic.Int64
+}
+
+// unchanged is what is done about an object that was handled.
+func (a about) unchanged() (reconcile.Result, error) {
+	if a.scenario != "timers" {
+		return reconcile.Result{}, nil
+	}
+	a.ticks.Add(1)
+	return reconcile.Result{RequeueAfter: interval}, nil
+}
+
+func (a about) patch(ctx context.Context, o, base client.Object) error {
+	return client.IgnoreNotFound(a.client.Patch(ctx, o, client.MergeFrom(base)))
+}
+
+// updated is called as a handler of updates would be.
+func (a about) updated(field string) error {
+	if a.scenario != "latency" {
+		return nil
+	}
+	return process.TellLatency(os.Stdout, field, time.Now())
+}

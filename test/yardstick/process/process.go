@@ -1,0 +1,111 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a program may take to end when it is told to.
+const patience = 30 * time.Second
+
+// Process is a program that runs, or has run.
+type Process struct {
+	command *exec.Cmd
+	hearing *hearing
+	log     *os.File
+	begun   time.Time
+	done    chan struct{}
+	err     error // why it has ended; read behind done
+}
+
+// Start runs a program with more variables than this one has. What it prints goes to the end of a file.
+func Start(args, variables []string, log string) (*Process, error) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", args[0], err)
+	}
+	p := &Process{
+		command: exec.Command(args[0], args[1:]...), //nolint:gosec // the contenders are given by name
+		hearing: newHearing(), log: file, done: make(chan struct{}),
+	}
+	p.command.Env = append(os.Environ(), variables...)
+	p.command.Stdout, p.command.Stderr = io.MultiWriter(file, p.hearing), file
+	p.begun = time.Now()
+	if err := p.command.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", args[0], err), file.Close())
+	}
+	go p.wait()
+	return p, nil
+}
+
+func (p *Process) wait() {
+	err := p.command.Wait()
+	p.err = errors.Join(fmt.Errorf("%s has ended: %w", strings.Join(p.command.Args, " "), ended(err)), p.log.Close())
+	close(p.done)
+}
+
+func ended(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// Begun is when it was started.
+func (p *Process) Begun() time.Time { return p.begun }
+
+// Done is closed when the program has ended; [Process.Err] says how then.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the program has ended, with the end of its log; nil while it runs.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%w; the end of its log:\n%s", p.err, tail(p.log.Name()))
+	default:
+		return nil
+	}
+}
+
+// Usage is what the program has used so far; it has to be running.
+func (p *Process) Usage() (Usage, error) { return Measure(p.command.Process.Pid) }
+
+// Await waits until the program has told a word so many times, and gives all that it told with it.
+func (p *Process) Await(ctx context.Context, word string, times int) ([]Told, error) {
+	return p.hearing.await(ctx, word, times)
+}
+
+// Told is what the program has told with a word so far.
+func (p *Process) Told(word string) []Told {
+	told, _ := p.hearing.all(word)
+	return told
+}
+
+// Stop ends the program, and waits for that: kindly at first, then by force.
+func (p *Process) Stop() {
+	// It may have ended by itself, and then there is nothing to signal.
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		_ = p.command.Process.Kill()
+		<-p.done
+	}
+}
+
+// tail is the end of a file, as far as it can be read.
+func tail(path string) string {
+	const most = 4000
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-most):])
+}

@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/figures"
+)
+
+// Contender is a program that is measured. It is told the scenario and the number of objects behind its arguments, and
+// finds KUBECONFIG among its variables.
+type Contender struct {
+	Name string
+	Args []string
+	// Dynamic says that it works on objects without Go types, although there are such types.
+	Dynamic bool
+}
+
+// User is the name by which the API server knows the contender.
+func (c Contender) User() string { return "yardstick-" + c.Name }
+
+// Bench is what all trials share.
+type Bench struct {
+	Cluster    *cluster.Cluster
+	Contenders []Contender
+	Book       *figures.Book
+	// Folder is where the logs of the operators go.
+	Folder string
+	// Progress gets lines of what is being done.
+	Progress io.Writer
+	// Objects, Size and Rounds say how much is measured: Size is the bytes of an object, about.
+	Objects, Size, Rounds int
+	// Window is for how long timers tick, and changes come; Rest is for how long nothing happens before memory is
+	// called steady.
+	Window, Rest time.Duration
+	// Rate is how many changes come per second where latency is measured.
+	Rate int
+}
+
+func (b *Bench) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Progress, format+"\n", args...) }

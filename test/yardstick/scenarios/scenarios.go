@@ -1,0 +1,92 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Scenario is a life of operators and objects.
+type Scenario struct {
+	Name, About string
+	// Objects is how many there are, unless somebody says otherwise.
+	Objects int
+	// TypedOnly leaves out contenders that could have a Go type and do not use it.
+	TypedOnly bool
+
+	prepare, clear func(context.Context, *Bench) error // once for all rounds; nil is nothing
+	phases         []phase
+}
+
+// phase is a part of a scenario, with what is to be done and noted in it.
+type phase struct {
+	name string
+	do   func(context.Context, *trial) error
+}
+
+// All are the scenarios, in the order in which they run.
+var All = []Scenario{
+	{
+		Name: "changes", Objects: 3000,
+		About: "objects are created, changed, changed while the operator is down, deleted",
+		phases: []phase{
+			{"start", startReady}, {"create", create}, {"update", update}, {"downtime", downtime}, {"delete", remove},
+		},
+	},
+	{
+		Name: "timers", Objects: 2000,
+		About:  "each object has a timer that does nothing every five seconds",
+		phases: []phase{{"start", startReady}, {"load", load}, {"ticking", ticking}},
+	},
+	{
+		Name: "restart", Objects: 10000,
+		About:  "an operator starts over objects that are handled and unchanged: nothing may be written",
+		phases: []phase{{"start", startReady}, {"load", load}, {"restart", restart}, {"probe", probe}},
+	},
+	{
+		Name: "latency", Objects: 500,
+		About:  "changes come at a steady rate; how long after it was sent does a change reach its handler",
+		phases: []phase{{"start", startReady}, {"load", load}, {"steady", steady}},
+	},
+	{
+		Name: "pods", Objects: 10000, TypedOnly: true,
+		About:   "an operator starts over pods, with an index of them by node and a handler that sees them all",
+		prepare: createPods, clear: deletePods,
+		phases: []phase{{"start", seeAll}},
+	},
+}
+
+// Play runs all rounds of a scenario.
+func (s Scenario) Play(ctx context.Context, b *Bench) (err error) {
+	if s.prepare != nil {
+		if err := s.prepare(ctx, b); err != nil {
+			return err
+		}
+	}
+	if s.clear != nil {
+		defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx), b)) }()
+	}
+	for round := range b.Rounds {
+		for _, c := range b.turns(s, round) {
+			if err := s.playOne(ctx, b, c, round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turns are the contenders of a round; every other round goes backwards, as what the servers have grown by then would
+// always hit the last.
+func (b *Bench) turns(s Scenario, round int) []Contender {
+	contenders := s.Fitting(b.Contenders)
+	if round%2 == 1 {
+		slices.Reverse(contenders)
+	}
+	return contenders
+}
+
+// Fitting are those contenders that can play the scenario.
+func (s Scenario) Fitting(contenders []Contender) []Contender {
+	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool { return s.TypedOnly && c.Dynamic })
+}

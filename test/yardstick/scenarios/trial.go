@@ -1,0 +1,118 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
+)
+
+// trial is one contender in one round.
+type trial struct {
+	*Bench
+	scenario  string
+	contender Contender
+	round     int
+	phase     string
+
+	operator *process.Process // nil while it is down
+	watching context.CancelFunc
+	failed   context.CancelCauseFunc
+}
+
+// playOne goes through the phases, and leaves nothing behind, also if one of them fails.
+func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t := &trial{Bench: b, scenario: s.Name, contender: c, round: round, failed: cancel}
+	defer func() { err = errors.Join(err, t.tidy(context.WithoutCancel(ctx))) }()
+	b.say("%s, round %d of %d: %s", s.Name, round+1, b.Rounds, c.Name)
+	for _, p := range s.phases {
+		t.phase = p.name
+		if err := p.do(ctx, t); err != nil {
+			return fmt.Errorf("%s, %s, %s: %w", s.Name, c.Name, p.name, err)
+		}
+	}
+	return nil
+}
+
+// start runs the operator. Should it end by itself, everything that waits for it ends, too.
+func (t *trial) start() error {
+	args := append(append([]string{}, t.contender.Args...), t.scenario, strconv.Itoa(t.Objects))
+	variables := []string{"KUBECONFIG=" + t.Cluster.Kubeconfig(t.contender.User())}
+	operator, err := process.Start(args, variables, filepath.Join(t.Folder, t.contender.Name+".log"))
+	if err != nil {
+		return err
+	}
+	wanted := make(chan struct{})
+	t.operator, t.watching = operator, func() { close(wanted) }
+	go func() {
+		select {
+		case <-operator.Done():
+			t.failed(operator.Err())
+		case <-wanted:
+		}
+	}()
+	return nil
+}
+
+func (t *trial) stop() {
+	if t.operator == nil {
+		return
+	}
+	t.watching()
+	t.operator.Stop()
+	t.operator = nil
+}
+
+// tidy stops the operator, and removes all objects.
+func (t *trial) tidy(ctx context.Context) error {
+	t.stop()
+	if t.Cluster.Tally.Counts().Objects == 0 {
+		return nil
+	}
+	if err := t.Cluster.Release(ctx, t.Objects+1); err != nil {
+		return err
+	}
+	if err := t.Cluster.DeleteAll(ctx, 0, t.Objects+1); err != nil {
+		return err
+	}
+	return t.await(ctx, "objects left", 0, objects)
+}
+
+// await waits until so many objects are as they should be.
+func (t *trial) await(ctx context.Context, what string, want int, number func(cluster.Counts) int) error {
+	err := t.Cluster.Tally.Await(ctx, want, number, func(now int) {
+		t.say("  %s, %s: %s: %d, wanted are %d", t.contender.Name, t.phase, what, now, want)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func objects(c cluster.Counts) int { return c.Objects }
+func created(c cluster.Counts) int { return c.Created }
+
+func seen(field string) func(cluster.Counts) int {
+	return func(c cluster.Counts) int { return c.Seen[field] }
+}
+
+func (t *trial) note(figure string, value float64) {
+	t.Book.Note(t.phase, figure, t.contender.Name, value)
+}
+
+// pause waits while the operator runs.
+func (t *trial) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
