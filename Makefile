@@ -4,7 +4,8 @@
 GO         ?= go
 EXAMPLE    ?= 01-minimal
 FUZZTIME   ?= 10s
-BENCHTIME  ?= 1s
+BENCHTIME  ?= 200ms
+COUNT      ?= 6
 STORMS     ?= 500
 COURSES    ?= all
 CHAOS      ?= 5m
@@ -42,7 +43,7 @@ SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/i
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
-APART = $(wildcard test/weight test/browser)
+APART = $(wildcard test/weight test/browser test/benchmarks)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
@@ -62,8 +63,8 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' \
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' \
 		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
 
 .PHONY: run
@@ -77,7 +78,7 @@ demo: ## The same, then update and delete its object; fails if a handler did not
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-newest weight test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
+test: test-unit test-newest weight allocations test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
 
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
@@ -103,6 +104,12 @@ test-newest: gotest ## Run the unit tests with the newest versions of what go.mo
 weight: ## Tell what a project takes on with this module, and fail if that is more than it should be.
 	$(call say,what is added to a program with controller-runtime alone)
 	@$(GO) test -v -count 1 $(LIMIT) ./test/weight
+
+# The benchmarks that it runs are no input that the test cache knows of, and the race detector allocates.
+.PHONY: allocations
+allocations: ## Fail if what is done for every event allocates more than make bench-record has written down.
+	$(call say,allocations on the way of an object)
+	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/...
 
 .PHONY: test-envtest
 test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.
@@ -231,9 +238,38 @@ yardstick: ## Compare whole operators, ours, by hand and genuine Kopf, as ratios
 	assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
 	exec bin/yardstick -scenarios '$(SCENARIOS)' -contenders '$(CONTENDERS)' -n '$(N)' -size '$(SIZE)' -rounds '$(ROUNDS)'
 
+# The benchmarks of PACKAGES, as go test prints them, in bin/bench.txt.
+MEASURE = set -e; mkdir -p bin; : >bin/bench.txt; all=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' $(PACKAGES)); \
+	printf '%s\n' "$$all" | while read -r package folder; do \
+		grep -qsE '^func Benchmark' "$$folder"/*_test.go || continue; \
+		printf '== %s\n' "$$package"; \
+		$(GO) test -run '^$$' -bench . -benchmem -benchtime '$(BENCHTIME)' -count '$(COUNT)' "$$package" >bin/bench.part || \
+			{ cat bin/bench.part; exit 1; }; \
+		cat bin/bench.part >>bin/bench.txt; \
+	done; rm -f bin/bench.part
+FIGURES = test/benchmarks/figures.txt
+
 .PHONY: bench
-bench: ## Run the benchmarks of PACKAGES, with allocations.
-	@$(GO) test -run '^$$' -bench . -benchmem -benchtime '$(BENCHTIME)' $(PACKAGES)
+# What tells machines apart is left out, so that figures of two machines stand in one table.
+bench: ## Run the benchmarks of PACKAGES, COUNT times for BENCHTIME, and compare them with those recorded last.
+	$(call say,benchmarks$(comma) $(COUNT) times each)
+	@$(MEASURE)
+	$(call say,compared with $(FIGURES))
+	@sed -n 's/^# //p' $(FIGURES)
+	@set -e; [ -s bin/bench.txt ] || { echo 'there are no benchmarks in $(PACKAGES)'; exit; }; \
+	measured=$$(awk '/^pkg: / {printf "%s%s", or, $$2; or = " OR "}' bin/bench.txt); \
+	$(TOOL) benchstat -table pkg -ignore goos,goarch,cpu,/gomaxprocs -filter "pkg:($$measured)" recorded=$(FIGURES) now=bin/bench.txt
+
+.PHONY: bench-record
+bench-record: override PACKAGES := ./...
+bench-record: ## Record the figures of all benchmarks anew, for others to compare theirs with.
+	$(call say,benchmarks$(comma) $(COUNT) times each)
+	@$(MEASURE)
+	@set -e; { \
+		printf '# Recorded by make bench-record: %s, %s\n' "$$($(GO) version)" "$$(sed -n 's/^cpu: //p' bin/bench.txt | sort -u)"; \
+		echo '# Times are those of that machine. Allocations and bytes can be compared from one machine to the next.'; \
+		grep -E '^(goos|goarch|cpu|pkg|Benchmark)' bin/bench.txt; \
+	} >bin/figures.txt; mv bin/figures.txt $(FIGURES)
 
 .PHONY: cover
 cover: ## Measure the coverage by unit tests: bin/cover.out, bin/cover.html, and the total.

@@ -9,9 +9,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// What an event costs for the question whether anybody wants the object, and whom to call for it.
+// What an event costs for the question whether anybody wants the object, and whom to call for it: with ten handlers
+// that filter by labels, some of which are of a field.
 func BenchmarkInterestInAndSelect(b *testing.B) {
 	selector, err := labels.Parse("tier=prod,!paused")
 	if err != nil {
@@ -26,21 +28,25 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 			Filters: []handlers.Filter{handlers.Labels(selector)}, Function: i,
 		}
 		if i%4 == 3 {
-			all[i].Field, all[i].NeedsChange = diff.Path{"spec", "field"}, true
+			all[i].Field, all[i].NeedsChange = diff.Path{"spec"}, true
 		}
 	}
-	c := cause.Detect(cause.Observation{
-		Body: object{"metadata": object{"labels": object{"tier": "prod"}}, "spec": object{"field": "y"}},
-		Old:  object{"spec": object{"field": "x"}}, New: object{"spec": object{"field": "y"}},
-	})
 	made := made(all...)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := adapters.InterestIn(b.Context(), made, c, nil); err != nil {
-			b.Fatal(err)
-		}
-		if selected, err := adapters.Select(b.Context(), made, c, nil); err != nil || len(selected) != 5 {
-			b.Fatalf("got %d handlers, error %v", len(selected), err)
-		}
+	for _, o := range objects.All {
+		body, before := o.Changed(), o.Tree()
+		updated := cause.Detect(cause.Observation{
+			Body: body, Old: object{"spec": before["spec"]}, New: object{"spec": body["spec"]},
+		})
+		b.Run(o.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := adapters.InterestIn(b.Context(), made, updated, nil); err != nil {
+					b.Fatal(err)
+				}
+				if selected, err := adapters.Select(b.Context(), made, updated, nil); err != nil || len(selected) != 5 {
+					b.Fatalf("got %d handlers, error %v", len(selected), err)
+				}
+			}
+		})
 	}
 }

@@ -1,10 +1,21 @@
 package indexes_test
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
 // Of 50,000 pods by two keys: how long it takes to fill, and what stays in memory.
@@ -36,6 +47,46 @@ func BenchmarkChange(b *testing.B) {
 		index.Replace(types.UID("pod-7"), entries)
 		index.Get(key)
 	}
+}
+
+// BenchmarkSeen is an event of one of 1,000 objects on the goroutine of the informer: one index function is called, and
+// what it gives takes the place of what it gave before, or the object goes and comes back.
+func BenchmarkSeen(b *testing.B) {
+	for _, o := range objects.All {
+		for name, types := range map[string][]string{"Modified": {"MODIFIED"}, "DeletedAdded": {"DELETED", "ADDED"}} {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				_, h := indexing(byNameAndNamespace)
+				var indexer indexes.Indexer
+				feed := indexer.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
+				all := make([]*compact.Object, 1000)
+				for i := range all {
+					all[i] = numbered(o, i)
+					feed.Seen("", all[i])
+				}
+				feed.Listed("1")
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					for _, eventType := range types {
+						if !feed.Seen(eventType, all[n%len(all)]) {
+							b.Fatal("the feed does not count")
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func byNameAndNamespace(_ context.Context, c *handlers.Call) (entries map[any]any, keep bool, err error) {
+	metadata := c.Object["metadata"].(map[string]any)
+	return map[any]any{metadata["name"]: c.Object["spec"], metadata["namespace"]: metadata["name"]}, false, nil
+}
+
+func numbered(o objects.Object, number int) *compact.Object {
+	return compacttest.Changed(compacttest.Of(o.Tree()), func(u *unstructured.Unstructured) {
+		u.SetName(fmt.Sprint(u.GetName(), "-", number))
+		u.SetUID(types.UID(u.GetName()))
+	})
 }
 
 func heap() uint64 {

@@ -1,49 +1,85 @@
 package patching_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// realistic is an object of about 2 KiB.
-func realistic() map[string]any {
-	body := object()
-	spec := body["spec"].(map[string]any)
-	for i := range 20 {
-		spec[fmt.Sprintf("field%d", i)] = map[string]any{
-			"name": "a name of some length", "values": []any{int64(1), "two", true},
+// BenchmarkMergeDiff is what a handler has changed of its copy.
+func BenchmarkMergeDiff(b *testing.B) {
+	for _, o := range objects.All {
+		before := o.Tree()
+		for name, after := range map[string]map[string]any{"Equal": o.Tree(), "OneLeaf": o.Changed()} {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if merge, _ := patching.MergeDiff(before, after); (merge == nil) != (name == "Equal") {
+						b.Fatalf("got %v", merge)
+					}
+				}
+			})
 		}
 	}
-	return body
 }
 
-func BenchmarkMergeDiff(b *testing.B) {
-	before, changed := realistic(), realistic()
-	changed["spec"].(map[string]any)["field7"].(map[string]any)["name"] = "another"
-	for name, after := range map[string]map[string]any{"Equal": realistic(), "OneLeaf": changed} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				patching.MergeDiff(before, after)
-			}
-		})
+// patches are those of a pass: what the framework notes and what a handler changes, alone or with its finalizer.
+func patches() map[string]patching.Patch {
+	merge := annotate(map[string]any{"phase": "Done"})
+	return map[string]patching.Patch{
+		"Merge":     {Merge: merge},
+		"Finalizer": {Merge: merge, Transforms: []patching.Transform{patching.BlockDeletion("own")}},
 	}
 }
 
+// BenchmarkApplyTo is the object as it will be.
 func BenchmarkApplyTo(b *testing.B) {
-	body := realistic()
-	merge := patching.Patch{Merge: annotate(map[string]any{"b": int64(2)})}
-	both := patching.Patch{Merge: merge.Merge, Transforms: []patching.Transform{patching.BlockDeletion("own")}}
-	for name, p := range map[string]*patching.Patch{"Merge": &merge, "Transforms": &both} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := p.ApplyTo(body); err != nil {
-					b.Fatal(err)
+	for _, o := range objects.All {
+		body := o.Tree()
+		for name, p := range patches() {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := p.ApplyTo(body); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// BenchmarkPatch is a patch from nothing to what is sent: the notes of the framework, the result of a handler.
+func BenchmarkPatch(b *testing.B) {
+	result := map[string]any{"host": "orders.shop.svc", "port": int64(5432)}
+	b.ReportAllocs()
+	for b.Loop() {
+		p := patching.Patch{}
+		p.SetIn([]string{"metadata", "annotations", "example.org/create_fn"}, `{"started":"2026-01-05T09:30:00Z"}`)
+		p.SetIn([]string{"metadata", "annotations", "example.org/kopf-managed"}, "yes")
+		if err := p.AddResult("create_fn", result); err != nil {
+			b.Fatal(err)
+		}
+		if sent := p.Clone(); sent.Empty() {
+			b.Fatal("nothing is sent")
+		}
+	}
+}
+
+// BenchmarkAdmissionOps is the answer of a mutating webhook.
+func BenchmarkAdmissionOps(b *testing.B) {
+	for _, o := range objects.All {
+		body := o.Tree()
+		for name, p := range patches() {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if ops, err := patching.AdmissionOps(body, p); err != nil || len(ops) == 0 {
+						b.Fatal(ops, err)
+					}
+				}
+			})
+		}
 	}
 }

@@ -1,37 +1,17 @@
 package diffbase_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// realistic is an object of about 2 KiB in JSON, as an operator meets it that has handled it before.
-func realistic(b *testing.B, storage diffbase.Storage) object {
+// handled is an object as an operator meets it that has handled it before, with its essence.
+func handled(b *testing.B, storage diffbase.Storage, o objects.Object) (body object, essence diffbase.Essence) {
 	b.Helper()
-	containers := []any{}
-	for i := range 4 {
-		containers = append(containers, object{
-			"name": fmt.Sprintf("container-%d", i), "image": "registry.example.org/team/image:v1.2.3",
-			"env":       []any{object{"name": "MODE", "value": "production"}, object{"name": "LEVEL", "value": "info"}},
-			"resources": object{"limits": object{"cpu": "500m", "memory": "256Mi"}, "requests": object{"cpu": "100m"}},
-		})
-	}
-	body := object{
-		"apiVersion": "example.org/v1", "kind": "Application",
-		"metadata": object{
-			"name": "app", "namespace": "default", "uid": "6f2ab1b2-0001-4c1f-9d3a-7d5d3a4c1e77",
-			"resourceVersion": "123456",
-			"labels": object{
-				"app.kubernetes.io/name": "app", "app.kubernetes.io/part-of": "suite", "tier": "prod",
-			},
-			"annotations": object{"example.org/note": "by hand", "example.org/contact": "team@example.org"},
-		},
-		"spec":   object{"replicas": int64(3), "template": object{"spec": object{"containers": containers}}},
-		"status": object{"phase": "Ready", "conditions": []any{object{"type": "Available", "status": "True"}}},
-	}
+	body = o.Tree()
 	essence, err := storage.Build(body, nil)
 	if err != nil {
 		b.Fatalf("cannot build: %v", err)
@@ -40,46 +20,53 @@ func realistic(b *testing.B, storage diffbase.Storage) object {
 	if err := storage.Store(patch, body, essence); err != nil {
 		b.Fatalf("cannot store: %v", err)
 	}
-	return merged(body, patch)
+	return merged(body, patch), essence
 }
 
 func BenchmarkBuild(b *testing.B) {
 	storage := diffbase.Annotations{}
-	body := realistic(b, storage)
-	for name, extra := range map[string][]diff.Path{"plain": nil, "extra": paths("status.phase", "status.conditions")} {
-		b.Run(name, func(b *testing.B) {
+	fields := map[string][]diff.Path{"Plain": nil, "StatusFields": paths("status.phase", "status.conditions")}
+	for _, o := range objects.All {
+		body, _ := handled(b, storage, o)
+		for name, extra := range fields {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := storage.Build(body, extra); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkFetch(b *testing.B) {
+	storage := diffbase.Annotations{}
+	for _, o := range objects.All {
+		body, _ := handled(b, storage, o)
+		b.Run(o.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := storage.Build(body, extra); err != nil {
-					b.Fatal(err)
+				if essence, err := storage.Fetch(body); err != nil || essence == nil {
+					b.Fatal(essence, err)
 				}
 			}
 		})
 	}
 }
 
-func BenchmarkFetch(b *testing.B) {
-	storage := diffbase.Annotations{}
-	body := realistic(b, storage)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := storage.Fetch(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkStore(b *testing.B) {
 	storage := diffbase.Annotations{}
-	body := realistic(b, storage)
-	essence, err := storage.Build(body, nil)
-	if err != nil {
-		b.Fatalf("cannot build: %v", err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := storage.Store(object{}, body, essence); err != nil {
-			b.Fatal(err)
-		}
+	for _, o := range objects.All {
+		body, essence := handled(b, storage, o)
+		b.Run(o.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := storage.Store(object{}, body, essence); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -51,6 +51,7 @@ var House = Plan{
 	{Dir: "facade/internal/normal", Layer: 0, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
 	{Dir: "webhooks/certificates", Layer: 1},
 	{Dir: "test/genuine", Layer: 0, Kit: true},
+	{Dir: "test/benchmarks/objects", Layer: 0, Kit: true},
 	{Dir: "test/growth", Layer: 0, Kit: true},
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
 	{Dir: "reconcilers/logging", Layer: 0},

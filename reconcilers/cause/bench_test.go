@@ -1,0 +1,68 @@
+package cause_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+)
+
+// remembering is an object with the essence of its state before: of the present one, or of another.
+func remembering(b *testing.B, body, before object) object {
+	b.Helper()
+	essence, err := newLens().New(before)
+	if err != nil {
+		b.Fatal(err)
+	}
+	patch := object{}
+	if err := (diffbase.Annotations{}).Store(patch, body, essence); err != nil {
+		b.Fatal(err)
+	}
+	metadata := body["metadata"].(object)
+	annotations, _ := metadata["annotations"].(object)
+	if annotations == nil {
+		annotations = object{}
+		metadata["annotations"] = annotations
+	}
+	for key, value := range patch["metadata"].(object)["annotations"].(object) {
+		annotations[key] = value
+	}
+	return body
+}
+
+// BenchmarkDetect is the way from an object to its cause: the present essence, the last-handled one, their difference.
+func BenchmarkDetect(b *testing.B) {
+	for _, o := range objects.All {
+		for name, bench := range map[string]struct {
+			body object
+			want cause.Reason
+		}{
+			"Created":   {o.Tree(), cause.Create},
+			"Updated":   {remembering(b, o.Changed(), o.Tree()), cause.Update},
+			"Unchanged": {remembering(b, o.Tree(), o.Tree()), cause.Noop},
+		} {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if got := detected(b, bench.body); got.Reason != bench.want {
+						b.Fatalf("got %s, want %s", got.Reason, bench.want)
+					}
+				}
+			})
+		}
+	}
+}
+
+func detected(b *testing.B, body object) *cause.Cause {
+	lens := newLens()
+	present, err := lens.New(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	last, err := lens.Old(body, lens.Diffbase)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return cause.Detect(cause.Observation{Body: body, Old: last, New: present})
+}

@@ -1,0 +1,44 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+)
+
+// BenchmarkPrematch is what an event costs at one handler with filters of each sort that no Go type is needed for, all
+// of which let the object through; Field is of a handler with a field and its pattern.
+func BenchmarkPrematch(b *testing.B) {
+	selector, err := labels.Parse("tier=prod,!paused")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]*handlers.Handler{
+		"None":     {},
+		"Selector": {Filters: []handlers.Filter{handlers.Labels(selector)}},
+		"Patterns": {Filters: []handlers.Filter{
+			handlers.Metadata("labels", "tier", handlers.Equals("prod")),
+			handlers.Metadata("annotations", "example.org/paused", handlers.Absent),
+		}},
+		"Field": {Field: diff.Path{"spec"}, Value: handlers.Present},
+	}
+	for _, o := range objects.All {
+		body := o.Tree()
+		c := &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}}
+		for name, h := range all {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, ok, err := h.Prematch(b.Context(), c); !ok || err != nil {
+						b.Fatal(ok, err)
+					}
+				}
+			})
+		}
+	}
+}

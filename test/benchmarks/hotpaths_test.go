@@ -1,0 +1,96 @@
+package benchmarks_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks"
+)
+
+// hotPaths are what is done for every event of every object, or for every pass, with the benchmarks of it.
+var hotPaths = map[string][]string{
+	"queueing": {
+		"reconcilers/source.BenchmarkEvents", "reconcilers/internal/queue.BenchmarkQueue",
+		"reconcilers/internal/queue.BenchmarkEvent",
+	},
+	"indices": {"reconcilers/indexes.BenchmarkSeen"},
+	"essences": {
+		"storage/diffbase.BenchmarkBuild", "storage/diffbase.BenchmarkFetch", "storage/diffbase.BenchmarkStore",
+		"storage/progress.BenchmarkClear",
+	},
+	"differences": {"storage/diff.BenchmarkCompute", "storage/diff.BenchmarkReduce"},
+	"causes":      {"reconcilers/cause.BenchmarkDetect"},
+	"filters":     {"reconcilers/handlers.BenchmarkPrematch", "reconcilers/adapters.BenchmarkInterestInAndSelect"},
+	"caches":      {"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject"},
+	"decoding":    {"facade/internal/codec.BenchmarkCodec"},
+	"records":     {"storage/progress.BenchmarkFetch", "storage/progress.BenchmarkStore"},
+	"patches": {
+		"reconcilers/patching.BenchmarkMergeDiff", "reconcilers/patching.BenchmarkPatch",
+		"reconcilers/patching.BenchmarkApplyTo", "reconcilers/patching.BenchmarkAdmissionOps",
+	},
+	"passes": {"reconcilers/changes.BenchmarkPass", "reconcilers/controller.BenchmarkPassAtRest"},
+}
+
+// What becomes slower is seen in allocations first, and these can be told from one machine to the next.
+func TestAllocations(t *testing.T) {
+	recorded, measured := recorded(t), measured(t)
+	for path, names := range hotPaths {
+		for _, name := range names {
+			was, is := recorded.Of(name), measured.Of(name)
+			if len(was)+len(is) == 0 {
+				t.Errorf("%s: there is no %s", path, name)
+			}
+			for _, wrong := range benchmarks.Compare(was, is) {
+				t.Errorf("%s: %s", path, wrong)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Log("make bench shows both; if it has to be so, make bench-record writes it down")
+	}
+}
+
+func recorded(t *testing.T) benchmarks.Figures {
+	t.Helper()
+	text, err := os.ReadFile("figures.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return figures(t, text)
+}
+
+// measured runs each benchmark often enough that what is done once does not count, and no more: it is not about time.
+func measured(t *testing.T) benchmarks.Figures {
+	t.Helper()
+	var folders, functions []string
+	for _, names := range hotPaths {
+		for _, name := range names {
+			folder, function, _ := strings.Cut(name, ".")
+			folders, functions = append(folders, "../../"+folder), append(functions, function)
+		}
+	}
+	slices.Sort(folders)
+	arguments := append([]string{
+		"test", "-vet=off", "-run=^$", "-bench=^(" + strings.Join(functions, "|") + ")$", "-benchmem",
+		"-benchtime=200x",
+	}, slices.Compact(folders)...)
+	command := exec.CommandContext(t.Context(), "go", arguments...)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("running the benchmarks: %v\n%s", err, output)
+	}
+	return figures(t, output)
+}
+
+func figures(t *testing.T, output []byte) benchmarks.Figures {
+	t.Helper()
+	all, err := benchmarks.Read(bytes.NewReader(output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
