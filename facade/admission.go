@@ -126,7 +126,7 @@ type admitting[T client.Object] struct {
 // admit registers an admitting handler.
 func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []AdmissionOption) {
 	h := handlers.Handler{
-		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsRequest: true,
+		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
 	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
 	for _, problem := range fn.problems(&h) {

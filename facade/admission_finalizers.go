@@ -44,7 +44,7 @@ func (op *Operator) setsFinalizer(one resolved, all []resolved) resolved {
 	selector := one.selector
 	h := &handlers.Handler{
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
-		IgnoreFailures: true, Sparing: true, ReadsRequest: true, Labels: commonLabels(selector, all),
+		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
 		Location: op.location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Call) error { return op.setFinalizer(ctx, selector, call) }

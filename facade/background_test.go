@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 type Run = kopf.Run[*Widget]
@@ -172,7 +173,7 @@ func TestRun(t *testing.T) {
 		return nil
 	})
 	a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, l
+		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, l
 		a.Call.Object = nil // as the engine leaves it
 	})
 	if a.Outcome.Err != nil || a.Result() != int64(7) || len(a.Made()) != 1 {
@@ -187,7 +188,7 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Current(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Body: a.Call.Object}, &fakeLive{
+		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // largeSpec is that of an object of about 2 KB of JSON.
@@ -71,7 +72,7 @@ func BenchmarkFilters(b *testing.B) {
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok, err := handler.Prematch(b.Context(), &cause.Cause{Body: object}); !ok || err != nil {
+		if _, ok, err := handler.Prematch(b.Context(), &cause.Cause{Object: jsontext.Of(object)}); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
 	}

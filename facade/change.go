@@ -99,7 +99,7 @@ func (s ChangeSelection[T]) newChange(
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
-	object, err := codec.Decode(call.Object)
+	object, err := codec.DecodeText(call.Text, call.Working)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *Change[T]) end(err error) error {
 }
 
 // name is the object's, for messages.
-func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body) }
+func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body()) }
 
 // Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
 // another operator. The type is spelled: kopf.Result[string](c, "provision").
@@ -208,7 +208,10 @@ func (c *Change[T]) status(id string) (any, error) {
 	if c.returned.Load() {
 		return nil, errReturned
 	}
-	body := c.call.Object
+	body, err := c.call.Working()
+	if err != nil {
+		return nil, err
+	}
 	if c.call.Live != nil {
 		body = c.latest()
 	}

@@ -45,7 +45,7 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	if err := c.checkCondition(wanted); err != nil {
 		return Permanent(err)
 	}
-	body, now := c.call.Cause.Body, time.Now()
+	body, now := c.call.Cause.Body(), time.Now()
 	if c.call.Live != nil {
 		body = c.latest()
 	}

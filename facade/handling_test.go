@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // used is what a function that several handlers share has seen.
@@ -85,7 +86,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) {
-			a.Call.Cause, a.Call.Live, a.Call.Object = &cause.Cause{Body: a.Call.Object}, &fakeLive{object: newer}, nil
+			a.Call.Cause, a.Call.Live, a.Call.Object = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, &fakeLive{object: newer}, nil
 		}, "new"},
 	}
 	for name, tc := range cases {
@@ -162,7 +163,7 @@ func TestFiltersKnowTheKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)})
+	_, ok, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(nil))})
 	if !ok || err != nil || got.Kind != "Widget" || got.Group != "example.org" || got.Version != "v1" {
 		t.Errorf("got %+v, %v, error %v", got, ok, err)
 	}

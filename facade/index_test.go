@@ -18,6 +18,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func TestNewIndex(t *testing.T) {
@@ -139,8 +140,8 @@ func lookup[V any](t *testing.T, value V) (got V) {
 		t.Fatal(err)
 	}
 	h := plan[0].Handler
-	what := &cause.Cause{Body: body(nil)}
-	entries, _, err := h.Index.Call(t.Context(), &handlers.Call{Handler: h, Cause: what, Object: what.Body})
+	what := &cause.Cause{Object: jsontext.Of(body(nil))}
+	entries, _, err := h.Index.Call(t.Context(), &handlers.Call{Handler: h, Cause: what, Object: what.Body()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (c *Change[T]) events() Events {
 		c.do(func() error { return errOnlyReading })
 		return Events{}
 	}
-	return Events{c.call.Events, c.log, []map[string]any{c.call.Cause.Body}}
+	return Events{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}
 }
 
 // Info posts a Kubernetes event of the type Normal about the object, unless [PostingSettings].Level is above

@@ -27,7 +27,7 @@ func (c *Change[T]) Latest() T {
 // latest is the newest state in its raw form. It is shared.
 func (c *Change[T]) latest() map[string]any {
 	var body map[string]any
-	switch known := (unstructured.Unstructured{Object: c.call.Cause.Body}); {
+	switch known := (unstructured.Unstructured{Object: c.call.Cause.Body()}); {
 	case c.returned.Load(): // who asks has outlived the handler, and the engine has gone on
 	case c.call.Live != nil:
 		body = c.call.Live.Object()
@@ -35,7 +35,7 @@ func (c *Change[T]) latest() map[string]any {
 		body = c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID())
 	}
 	if body == nil { // gone, as it was when the call began
-		body = c.call.Cause.Body
+		body = c.call.Cause.Body()
 	}
 	return body
 }
@@ -45,7 +45,7 @@ func (c *Change[T]) latest() map[string]any {
 func (c *Change[T]) Resource() Resource {
 	c.needCall()
 	if c.call.Resource == nil {
-		known := unstructured.Unstructured{Object: c.call.Cause.Body}
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
 		return Resource{GroupVersionKind: known.GroupVersionKind()}
 	}
 	return cloneResource(*c.call.Resource)

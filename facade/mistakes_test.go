@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // logging is a context whose log goes to the lines.
@@ -274,7 +275,7 @@ func TestMistakesOfSubHandlers(t *testing.T) {
 		ctx := logging(t.Context(), &lines)
 		call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
 		for _, sub := range held.declared {
-			a := execution.New(sub, &cause.Cause{Body: body(nil)}, body(nil))
+			a := execution.New(sub, &cause.Cause{Object: jsontext.Of(body(nil))}, body(nil))
 			if _, err := adapters.New(sub, nil).Reconcile(ctx, a); err != nil {
 				t.Fatal(err)
 			}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -163,7 +162,7 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		return s
 	}
 	filter := func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body}, nil)
+		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body()}, nil)
 		if err != nil {
 			return false, err
 		}

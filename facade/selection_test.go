@@ -10,6 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // selected tells which handlers of the operator want the object.
@@ -47,7 +48,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	mineChanges.OnCreate("mine-changes", succeed)
 	otherChanges.OnCreate("other-changes", succeed)
 
-	got := selected(t, op, &cause.Cause{Body: body(nil)})
+	got := selected(t, op, &cause.Cause{Object: jsontext.Of(body(nil))})
 	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -73,7 +74,7 @@ func TestFilters(t *testing.T) {
 	metadata["labels"] = map[string]any{"tier": "prod"}
 	metadata["annotations"] = map[string]any{"owner": "ann"}
 	got := selected(t, op, &cause.Cause{
-		Reason: cause.Update, Body: object, Old: map[string]any{"spec": map[string]any{"size": int64(1)}},
+		Reason: cause.Update, Object: jsontext.Of(object), Old: map[string]any{"spec": map[string]any{"size": int64(1)}},
 		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
 	})
 	if d := cmp.Diff([]string{"prod", "owned", "large", "grown", "changed"}, got); d != "" {
@@ -107,7 +108,7 @@ func TestFiltersThatFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(map[string]any{"size": "three"})})
+			_, _, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(map[string]any{"size": "three"}))})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -130,7 +131,7 @@ func TestFiltersOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Body: body(nil)}); err == nil {
+			if _, _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(nil))}); err == nil {
 				t.Error("no error: what a filter does would be lost silently")
 			}
 		})
@@ -150,7 +151,7 @@ func TestFiltersGetCopies(t *testing.T) {
 	}).OnCreate("b", func(context.Context, *Raw) error { return nil })
 	object := body(nil)
 	object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "prod"}
-	selected(t, op, &cause.Cause{Body: object})
+	selected(t, op, &cause.Cause{Object: jsontext.Of(object)})
 	want := map[string]any{"tier": "prod"}
 	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
 		t.Errorf("-want, +got:\n%s", d)

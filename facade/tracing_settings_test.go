@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func TestTracingSettings(t *testing.T) {
@@ -113,7 +114,7 @@ func costOf(t *testing.T, h *handlers.Handler) float64 {
 	own := *h
 	own.Call = func(context.Context, *handlers.Call) error { return nil }
 	chain := adapters.New(&own, nil)
-	about := &cause.Cause{Reason: cause.Create, Body: body(nil)}
+	about := &cause.Cause{Reason: cause.Create, Object: jsontext.Of(body(nil))}
 	return testing.AllocsPerRun(200, func() {
 		a := execution.New(&own, about, nil)
 		a.Due = true

@@ -154,5 +154,5 @@ func childName(w owned.Wait, namespace string) string {
 
 // metadata is that of the object.
 func (c *Change[T]) metadata() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: c.call.Cause.Body}
+	return &unstructured.Unstructured{Object: c.call.Cause.Body()}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and
@@ -160,7 +161,7 @@ func callIn(
 		t.Fatalf("setting up: %v", err)
 	}
 	handler := plan[0].Handler
-	what := &cause.Cause{Reason: handler.Reason, Body: body, Old: old}
+	what := &cause.Cause{Reason: handler.Reason, Object: jsontext.Of(body), Old: old}
 	what.Diff = diff.Compute(toValue(old), body["spec"])
 	a := execution.New(handler, what, body)
 	a.Account.Started, a.Call.Events = time.Unix(1000, 0), &recorder{}

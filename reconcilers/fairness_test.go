@@ -28,7 +28,7 @@ type timesheet struct {
 }
 
 func (j *timesheet) note(id string, c *handlers.Call) (name string, call int) {
-	name = (&unstructured.Unstructured{Object: c.Cause.Body}).GetName()
+	name = (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.calls == nil {

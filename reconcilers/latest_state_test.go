@@ -19,7 +19,7 @@ import (
 
 // labelled tells whether the object has a label by now.
 func labelled(c *handlers.Call) bool {
-	known := unstructured.Unstructured{Object: c.Cause.Body}
+	known := unstructured.Unstructured{Object: c.Cause.Body()}
 	latest := c.Newest.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
 	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
 }

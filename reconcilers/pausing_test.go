@@ -154,7 +154,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 			return nil
 		})
 		h.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
-			return (&unstructured.Unstructured{Object: c.Body}).GetLabels()["l"] != "out", nil
+			return (&unstructured.Unstructured{Object: c.Body()}).GetLabels()["l"] != "out", nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
 			to(t, "secrets", counting("h", cause.Create, &created)))

@@ -99,7 +99,7 @@ func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Call: func(_ context.Context, c *handlers.Call) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.names = append(v.names, (&unstructured.Unstructured{Object: c.Cause.Body}).GetNamespace())
+		v.names = append(v.names, (&unstructured.Unstructured{Object: c.Cause.Body()}).GetNamespace())
 		return nil
 	}}
 }
@@ -280,7 +280,7 @@ func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 			) error {
 				seen.mu.Lock()
 				defer seen.mu.Unlock()
-				seen.names = append(seen.names, (&unstructured.Unstructured{Object: c.Cause.Body}).GetName())
+				seen.names = append(seen.names, (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName())
 				return nil
 			}}))
 		defer stop()

@@ -81,7 +81,7 @@ func (f *fleet) handlers(t *testing.T) (all []reconcilers.Registration) {
 }
 
 func (f *fleet) asked(_ context.Context, c *cause.Cause) (bool, error) {
-	uid := (&unstructured.Unstructured{Object: c.Body}).GetUID()
+	uid := (&unstructured.Unstructured{Object: c.Body()}).GetUID()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.seen[uid] {

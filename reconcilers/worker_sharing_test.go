@@ -25,7 +25,7 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 		p.create("ConfigMap", "calm")
 		tick := timer("t", time.Second, func(_ context.Context, c *handlers.Call) error { j.note("t", c); return nil })
 		tick.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
-			return (&unstructured.Unstructured{Object: c.Body}).GetName() == "calm", nil
+			return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "calm", nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Workers: workers},
 			to(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {

@@ -115,7 +115,7 @@ func describe(call *handlers.Call) *Call {
 	if call.Cause == nil {
 		return noted
 	}
-	object := unstructured.Unstructured{Object: call.Cause.Body}
+	object := unstructured.Unstructured{Object: call.Cause.Body()}
 	noted.Kind, noted.Namespace, noted.Name = object.GetKind(), object.GetNamespace(), object.GetName()
 	noted.Reason = cmp.Or(string(call.Cause.Reason), call.Cause.Type, h.Activity)
 	if asked := call.Admission; asked != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // writeTimeout is that of an operator.
@@ -87,7 +88,7 @@ func (e *ChildEvent[T, C]) Call(
 	c.begin()
 	r := &recorder{about: string(e.trial.subject.uid)}
 	body := c.body()
-	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Body: body}, body)
+	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Object: jsontext.Of(body)}, body)
 	a.Call.Child, a.Call.Newest = e.child.body(), c
 	err := e.trial.run(listening(ctx, r), a, r)
 	return e.trial.outcome(r, absent, err)

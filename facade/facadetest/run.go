@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Run is one object, for a daemon or a timer to be called for. Make it with [NewRun].
@@ -63,7 +64,7 @@ func (r *Run[T]) Call(ctx context.Context, fn kopf.RunFunc[T], options ...kopf.B
 	}
 	r.trial.cluster.begin()
 	seen := &recorder{about: string(r.trial.subject.uid)}
-	a := execution.New(seen.watch(h), &cause.Cause{Body: r.trial.cluster.body()}, nil)
+	a := execution.New(seen.watch(h), &cause.Cause{Object: jsontext.Of(r.trial.cluster.body())}, nil)
 	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
 	err := r.trial.run(listening(ctx, seen), a, seen)
 	o := r.trial.outcome(seen, absent, err)

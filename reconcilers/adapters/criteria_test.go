@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // The criteria of a handler's field, as seen through the doors that ask for them.
@@ -67,7 +68,7 @@ func TestFieldCriteria(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := stating(&cause.Cause{Body: tc.body, Old: tc.before, New: tc.now}, cause.Update)
+			c := stating(&cause.Cause{Object: jsontext.Of(tc.body), Old: tc.before, New: tc.now}, cause.Update)
 			h := &handlers.Handler{ID: "fn", Family: tc.family, Field: diff.Path{"spec", "a"}, NeedsChange: true}
 			_, present, err := h.Prematch(t.Context(), c)
 			if err != nil || present != tc.present {
@@ -87,7 +88,7 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
 		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
 	}
-	matching, err := adapters.Matching(t.Context(), made(all...), &cause.Cause{Body: object{}}, nil)
+	matching, err := adapters.Matching(t.Context(), made(all...), &cause.Cause{Object: jsontext.Of(object{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

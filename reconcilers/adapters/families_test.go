@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -264,7 +265,7 @@ func TestHolds(t *testing.T) {
 		"BrokenDaemon": {"nobody knows", []*handlers.Handler{daemon(broken)}, false, true},
 	} {
 		all := adapters.Families{Changing: of(handlers.Changing, tc.all), Spawning: of(handlers.Spawning, tc.all)}
-		got, err := adapters.Holds(t.Context(), all, &cause.Cause{Body: object{}})
+		got, err := adapters.Holds(t.Context(), all, &cause.Cause{Object: jsontext.Of(object{})})
 		if got != tc.want || (err != nil) != tc.fails {
 			t.Errorf("%s: %s: got %v, error %v", name, tc.reason, got, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 type object = map[string]any
@@ -38,7 +39,7 @@ func attemptOf(call handlers.Func) *execution.Attempt {
 	return &execution.Attempt{
 		Call: handlers.Call{
 			Handler: h, Object: object{},
-			Cause: &cause.Cause{Reason: cause.Create, Body: object{"kind": "KopfExample"}},
+			Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(object{"kind": "KopfExample"})},
 		},
 		Limits: execution.Limits{ID: h.ID, Mode: handlers.ErrorsTemporary},
 		Now:    time.Now,

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // The context of a function has its labels, whatever it is called for.
@@ -36,9 +37,9 @@ func TestLabels(t *testing.T) {
 		`"Pod" true of "fn/*"`: (&handlers.Handler{ID: "part", Call: call}).Sub(parent),
 		`"" true of "begin"`:   {ID: "begin", Family: handlers.Acting, Act: acting},
 	} {
-		c := &cause.Cause{Body: object{"kind": "Pod"}}
+		c := &cause.Cause{Object: jsontext.Of(object{"kind": "Pod"})}
 		if h.Act != nil {
-			c.Body = nil
+			c.Object = nil
 		}
 		adapters.New(h, nil).Run(t.Context(), execution.New(h, c, nil))
 		if got != want {
@@ -58,7 +59,7 @@ func TestLabelsInProfiles(t *testing.T) {
 		during = goroutine(t, "adapters_test.startedByFunction")
 		return nil
 	}}
-	a := execution.New(h, &cause.Cause{Body: object{"kind": "Pod"}}, nil)
+	a := execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": "Pod"})}, nil)
 	_, err := adapters.New(h, nil).Reconcile(t.Context(), a)
 	if want := `{"handler":"fn", "kind":"Pod"}`; err != nil || !strings.Contains(during, want) {
 		t.Errorf("want the labels %s; the error is %v, the goroutine:\n%s", want, err, during)
@@ -97,7 +98,7 @@ func TestLabelsOfSeveralKinds(t *testing.T) {
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: look}
 	reconciler := adapters.New(h, nil)
 	for _, kind := range []string{"Pod", "Secret", "Pod"} {
-		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Body: object{"kind": kind}}, nil))
+		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": kind})}, nil))
 	}
 	if strings.Join(got, " ") != "Pod Secret Pod" {
 		t.Errorf("the kinds are %v", got)

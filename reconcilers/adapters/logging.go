@@ -45,7 +45,7 @@ func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	if !lines || family != handlers.Changing && family != handlers.Spawning {
 		return log
 	}
-	return poster.Logger(log, a.Call.Cause.Body, told...)
+	return poster.Logger(log, a.Call.Cause.Body(), told...)
 }
 
 // logOutcome logs what came of the call.

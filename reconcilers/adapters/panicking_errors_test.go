@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -152,7 +153,7 @@ func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
 		called := 0
 		a := attemptOf(func(context.Context, *handlers.Call) error { called++; return nil })
 		// Prometheus panics at labels that are no text.
-		a.Call.Cause.Body = object{"kind": "\xff"}
+		a.Call.Cause.Object = jsontext.Of(object{"kind": "\xff"})
 		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)
 		if called != 1 || !o.Final || o.Err != nil {
 			t.Errorf("the function was called %d times, and came to %+v", called, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var errFilter = errors.New("the database of owners is down")
@@ -35,9 +36,9 @@ func failingWith(err error) handlers.Filter {
 // updated is an update of spec.a from 0 to 1.
 func updated() *cause.Cause {
 	return stating(&cause.Cause{
-		Body: object{"spec": object{"a": int64(1), "b": int64(2)}},
-		Old:  object{"spec": object{"a": int64(0), "b": int64(2)}},
-		New:  object{"spec": object{"a": int64(1), "b": int64(2)}},
+		Object: jsontext.Of(object{"spec": object{"a": int64(1), "b": int64(2)}}),
+		Old:    object{"spec": object{"a": int64(0), "b": int64(2)}},
+		New:    object{"spec": object{"a": int64(1), "b": int64(2)}},
 	}, cause.Update)
 }
 

@@ -186,7 +186,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range selected {
-		if h.Run(t.Context(), execution.New(h.Description, c, c.Body)); calls != 1 {
+		if h.Run(t.Context(), execution.New(h.Description, c, c.Body())); calls != 1 {
 			t.Errorf("%d calls", calls)
 		}
 	}

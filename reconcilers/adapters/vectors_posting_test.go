@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -106,7 +107,7 @@ func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vector
 		return handler.Handle(ctx, record)
 	})
 	a.Call.Handler.Family, a.Call.Events = families[input.Text("logger", "")], poster
-	a.Call.Cause.Body = input.Object("body")
+	a.Call.Cause.Object = jsontext.Of(input.Object("body"))
 	a.Call.Handler.Index = &handlers.Index{
 		Call: func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
 			return nil, true, a.Call.Handler.Call(ctx, call)

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -24,10 +25,10 @@ func causeOf(t *testing.T, spec any) *cause.Cause {
 	c := &cause.Cause{
 		Reason: cause.Reason(
 			d.Text("reason", ""),
-		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Body: d.Mapping("body"),
+		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Object: jsontext.Of(d.Mapping("body")),
 		Old: map[string]any(d.Mapping("old")), New: map[string]any(d.Mapping("new")),
 	}
-	deletion, _ := diff.Resolve(c.Body, diff.Path{"metadata", "deletionTimestamp"})
+	deletion, _ := diff.Resolve(c.Body(), diff.Path{"metadata", "deletionTimestamp"})
 	c.Deleting = deletion != nil
 	c.Diff = diff.Compute(d["old"], d["new"])
 	return stating(c, c.Reason)

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // goneDelay is how long a task waits for the informer to report the deletion of an object that the cache lacks.
@@ -29,7 +30,7 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 		delay := goneDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
-	a := execution.New(t.handler.Description, &cause.Cause{Body: body}, nil)
+	a := execution.New(t.handler.Description, &cause.Cause{Object: jsontext.Of(body)}, nil)
 	a.Account = execution.Account{Retries: t.retries, Started: t.started, Trace: t.trace}
 	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{t}
 	a.Call.Resource = settings.Resource

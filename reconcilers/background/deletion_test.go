@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Whether the object is held on its deletion, and whether that is for handlers that have not ended yet.
@@ -80,14 +81,14 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 		var said []string
 		log := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
 		ctx := logf.IntoContext(t.Context(), log)
-		holds, busy, err := w.Supervise(ctx, &cause.Cause{Body: w.body, Deleting: true})
+		holds, busy, err := w.Supervise(ctx, &cause.Cause{Object: jsontext.Of(w.body), Deleting: true})
 		if !holds || busy || err != nil {
 			t.Errorf("got held %v, busy %v, error %v; the last handler wants it, and nothing runs", holds, busy, err)
 		}
 		if len(said) != 1 || !strings.Contains(said[0], `"handler"="broken"`) {
 			t.Errorf("that a filter fails is said of the one that does: %q", said)
 		}
-		_, _, err = w.Supervise(t.Context(), &cause.Cause{Body: w.body})
+		_, _, err = w.Supervise(t.Context(), &cause.Cause{Object: jsontext.Of(w.body)})
 		if err == nil || !strings.Contains(err.Error(), "broken") {
 			t.Errorf("an object that lives has to wait for a filter that fails: got the error %v", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
@@ -127,7 +128,7 @@ func (w *world) note(what string) {
 func (w *world) attend() (holds bool) {
 	w.t.Helper()
 	body := w.Latest(types.NamespacedName{}, "")
-	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}})
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}})
 	if err != nil || busy {
 		w.t.Errorf("busy: %v, error: %v; an object that lives waits for nobody", busy, err)
 	}

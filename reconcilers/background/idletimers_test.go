@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
@@ -47,7 +48,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 			},
 		}
 		holds, _, err := supervisor.Supervise(
-			t.Context(), &cause.Cause{Body: body, New: map[string]any{"spec": map[string]any{"n": int64(n)}}},
+			t.Context(), &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": map[string]any{"n": int64(n)}}},
 		)
 		if err != nil || !holds {
 			t.Fatalf("object %d: held %v, error %v", n, holds, err)

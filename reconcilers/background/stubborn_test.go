@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // errUnmatched is what the filter of a stubborn handler has instead of an error when it does not match.
@@ -94,7 +95,7 @@ func (s *stubborn) stop(reason background.Reason) {
 func (w *world) remove() (holds, busy bool) {
 	w.t.Helper()
 	body := w.Latest(types.NamespacedName{}, "")
-	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Body: body, Deleting: true})
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(body), Deleting: true})
 	if err != nil {
 		w.t.Error(err)
 	}

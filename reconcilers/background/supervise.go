@@ -45,7 +45,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 
 // matching are the handlers that match the object. The journal is told which ones do not.
 func (s *Settings) matching(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
-	look := s.Journal.Of(c.Body).LookForBackground(c)
+	look := s.Journal.Of(c.Body()).LookForBackground(c)
 	defer look.Note()
 	return adapters.Matching(ctx, s.Handlers, c, look.Teller())
 }

@@ -147,7 +147,7 @@ func (s *Supervisor) lastService() Service {
 // tasksOf gives the tasks of an object. If there are none, it makes an empty set if create is true, and returns nil
 // otherwise.
 func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
-	object := unstructured.Unstructured{Object: c.Body}
+	object := unstructured.Unstructured{Object: c.Body()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.byUID[object.GetUID()]

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // What people are told of daemons and timers: which are for the object, which are not and why, what came of each call,
@@ -69,7 +70,7 @@ func TestJournalOfBackground(t *testing.T) {
 			func(w *world) {
 				metadata, _ := w.body["metadata"].(map[string]any)
 				metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"
-				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Body: w.body, Deleting: true})
+				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(w.body), Deleting: true})
 			}, nil,
 		},
 	} {

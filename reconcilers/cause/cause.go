@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -45,8 +46,8 @@ type Cause struct {
 	// Handled is true if the object was handled to the end before: there is a last-handled essence. Changed is true if
 	// the present one differs from it.
 	Handled, Changed bool
-	// Body is the raw object. It is shared: callers must not modify it.
-	Body map[string]any
+	// Object is the raw object, which may not be decoded yet; see Body.
+	Object *jsontext.Object
 	// Old is the last-handled essence; nil if the object was never handled.
 	Old diffbase.Essence
 	// New is the essence of Body.
@@ -98,7 +99,7 @@ func (r Reason) Handled() bool {
 // new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Body: o.Body, Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
+		Object: jsontext.Of(o.Body), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
 	c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
@@ -109,6 +110,16 @@ func Detect(o Observation) *Cause {
 	c.Initial = o.Initial && !c.Created()
 	c.Reason = c.reason()
 	return c
+}
+
+// Body is the raw object. It is shared: callers must not modify it. It panics if the object cannot be decoded, which is
+// one of the many things that can go wrong when a handler or a filter is called.
+func (c *Cause) Body() map[string]any {
+	body, err := c.Object.Value()
+	if err != nil {
+		panic(err)
+	}
+	return body
 }
 
 // reason is the first one that fits.

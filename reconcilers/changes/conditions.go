@@ -85,7 +85,7 @@ func tellTransform(types conditions.Types, report conditions.Report, now time.Ti
 // report is what there is to tell of the handlers of a cause.
 func (p *pass) report(handled *outcomes) conditions.Report {
 	report := conditions.Report{
-		Generation: conditions.GenerationOf(handled.cause.Body), Resumed: handled.cause.Reason == cause.Resume,
+		Generation: conditions.GenerationOf(handled.cause.Body()), Resumed: handled.cause.Reason == cause.Resume,
 		Former: p.object.body,
 	}
 	for _, h := range handled.state.Handlers() {
@@ -141,7 +141,7 @@ func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 		return err
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
-	report := conditions.Report{Generation: conditions.GenerationOf(c.Body)}
+	report := conditions.Report{Generation: conditions.GenerationOf(c.Body())}
 	if !ok || !p.catchesUp(types, report) {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 // noteTold is for conditions that were written with the outcomes of handlers.
 func (p *pass) noteTold(ctx context.Context, handled *outcomes) {
 	if p.memory.told = 0; !handled.called {
-		p.memory.told = conditions.GenerationOf(handled.cause.Body) + 1
+		p.memory.told = conditions.GenerationOf(handled.cause.Body()) + 1
 	}
 	p.checkTold(ctx)
 }

@@ -53,7 +53,7 @@ func when(filter func(c *cause.Cause) bool) option {
 }
 
 // labelled is the filter of objects with the label on=yes.
-var labelled = when(func(c *cause.Cause) bool { return at(c.Body, "metadata", "labels", "on") == "yes" })
+var labelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
 
 func ok(context.Context, *handlers.Call) error { return nil }
 

@@ -34,7 +34,7 @@ func (c *cache) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 // latest asks for the newest state.
 func latest(c *handlers.Call) map[string]any {
 	return c.Newest.Latest(
-		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.UIDOf(c.Cause.Body)),
+		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.UIDOf(c.Cause.Body())),
 	)
 }
 

@@ -36,7 +36,7 @@ func (w *world) wantNoted(told *journaltest.Reader, want ...string) {
 func TestJournal(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	value := func(want string) option {
-		return when(func(c *cause.Cause) bool { return at(c.Body, "spec", "field") == want })
+		return when(func(c *cause.Cause) bool { return at(c.Body(), "spec", "field") == want })
 	}
 	run(t, map[string]scenario{
 		"NotPicked": {"the lifecycle has others wait, which is no matter of those that wait anyway", func(w *world) {

@@ -39,7 +39,7 @@ func TestUndecodable(t *testing.T) {
 				w.set("bad", "spec", "field")
 				p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
 					h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
-						if at(c.Body, "spec", "field") == "bad" {
+						if at(c.Body(), "spec", "field") == "bad" {
 							return false, undecodableError{}
 						}
 						return true, nil

@@ -49,7 +49,7 @@ func newCatalogue(t *testing.T) *catalogue {
 		ID: "i", Family: handlers.Indexing, Index: &handlers.Index{
 			Into: c.index, Call: func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
 				c.note(name(call) + " " + call.Cause.Type)
-				return map[any]any{name(call): labelOf(call.Cause.Body)}, false, nil
+				return map[any]any{name(call): labelOf(call.Cause.Body())}, false, nil
 			},
 		},
 	}, nil)}

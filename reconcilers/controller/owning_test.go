@@ -127,7 +127,7 @@ func TestRetriesForChildren(t *testing.T) {
 				f.handle(&handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(c.creates)},
 					Filters: []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
-						return (&unstructured.Unstructured{Object: c.Body}).GetName() == "p", nil
+						return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "p", nil
 					}},
 				}, late)
 				f.create("a", "p")

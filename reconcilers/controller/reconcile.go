@@ -143,10 +143,13 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	return result, left
 }
 
-// handleChanges decodes the object for all that a pass asks of it.
+// handleChanges decodes the object for all that a pass asks of it, if there is anything.
 func (c *Controller) handleChanges(
 	ctx context.Context, o *memory.Object, cached *compact.Object,
 ) (changes.Next, error) {
+	if o.Unknown() && c.changes.LeavesAlone(cached) {
+		return changes.Next{}, nil
+	}
 	newest, err := o.Newest(cached)
 	if err != nil {
 		return changes.Next{}, err

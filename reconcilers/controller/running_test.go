@@ -72,7 +72,7 @@ func (s *site) forget(uid types.UID) { s.change(func() { s.gone = append(s.gone,
 func (s *site) note(what string)     { s.change(func() { s.calls = append(s.calls, what) }) }
 
 func name(c *handlers.Call) string {
-	return (&unstructured.Unstructured{Object: c.Cause.Body}).GetName()
+	return (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 }
 
 func succeeding(*handlers.Call) error { return nil }

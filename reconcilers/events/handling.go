@@ -94,12 +94,12 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 }
 
 func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
-	body, err := e.Object.Body()
+	opened, err := e.Object.Open()
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
 		return nil
 	}
-	c := &cause.Cause{Type: e.Type, Body: body, Deleting: e.Object.Deleting()}
+	c := &cause.Cause{Type: e.Type, Object: opened, Deleting: e.Object.Deleting()}
 	noted := h.Journal.Object(e.Object.Key(), e.Object.GetUID())
 	look := noted.LookAtEvent(c)
 	defer look.Note()
@@ -113,16 +113,22 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
-			a := h.call(ctx, handler, c)
-			noted.Attempt(a)
-			attempts = append(attempts, a)
+			if a := h.call(ctx, handler, c); a != nil {
+				noted.Attempt(a)
+				attempts = append(attempts, a)
+			}
 		}
 	}
 	return attempts
 }
 
+// call is nil for an object that cannot be decoded.
 func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
-	a := execution.New(handler.Description, c, c.Body)
+	a, err := execution.Of(handler.Description, c)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
+		return nil
+	}
 	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
 	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
 	running, cancel := adapters.Running(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func TestContinue(t *testing.T) {
@@ -68,7 +69,7 @@ func TestAdopt(t *testing.T) {
 			object{"refuses": true},
 		},
 	} {
-		a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{Body: tc.body}, tc.body)
+		a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{Object: jsontext.Of(tc.body)}, tc.body)
 		a.Adopt(tc.other)
 		if d := cmp.Diff(tc.want, a.Call.Object); d != "" {
 			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)

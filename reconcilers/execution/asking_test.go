@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -84,7 +85,7 @@ func TestAccountOfAHandler(t *testing.T) {
 func TestNewAttempts(t *testing.T) {
 	body := map[string]any{"spec": map[string]any{"a": "x"}}
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching}
-	a := execution.New(h, &cause.Cause{Body: body}, body)
+	a := execution.New(h, &cause.Cause{Object: jsontext.Of(body)}, body)
 	if err := a.Call.Writes.Remember(func(object map[string]any) error {
 		object["spec"].(map[string]any)["a"] = "y"
 		return nil

@@ -78,6 +78,21 @@ func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	return a
 }
 
+// Of makes an attempt on the object of the cause. Nothing is decoded for functions that do so by themselves. An error is
+// that of an object that cannot be decoded.
+func Of(h *handlers.Handler, c *cause.Cause) (*Attempt, error) {
+	if text := c.Object.Text(); h.ReadsText && text != nil {
+		a := New(h, c, nil)
+		a.Call.Text = text
+		return a, nil
+	}
+	body, err := c.Object.Value()
+	if err != nil {
+		return nil, err
+	}
+	return New(h, c, body), nil
+}
+
 // Continue goes on from the account of the attempts before.
 func (a *Attempt) Continue(now time.Time) {
 	a.Call.Retry, a.Call.Started, a.Call.Waited = a.Account.Retries, a.Account.Started, a.Account.Waited
@@ -98,7 +113,11 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	if a.Call.Live != nil { // the object changes meanwhile: apply the transformation to a copy of its newest state
 		a.Call.Object = runtime.DeepCopyJSON(a.present())
 	}
-	if err := transform(a.Call.Object); err != nil {
+	object, err := a.Call.Working()
+	if err == nil {
+		err = transform(object)
+	}
+	if err != nil {
 		return err
 	}
 	a.transforms = append(a.transforms, transform)
@@ -110,7 +129,7 @@ func (a *Attempt) present() map[string]any {
 	if body := a.Call.Live.Object(); body != nil {
 		return body
 	}
-	return a.Call.Cause.Body
+	return a.Call.Cause.Body()
 }
 
 // SetResult sets the result of the attempt if it succeeds; the last call counts. A value without a JSON form is an

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // live is the object of a function in the background, which may be gone.
@@ -23,7 +24,7 @@ func (l *live) Object() map[string]any { return l.body }
 func TestAttemptInTheBackground(t *testing.T) {
 	newest := &live{body: object{"others": int64(1)}}
 	a := newAttempt()
-	a.Call.Cause, a.Call.Live = &cause.Cause{Body: object{"begun": true}}, newest
+	a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(object{"begun": true})}, newest
 	for _, step := range []struct {
 		reason string
 		body   object

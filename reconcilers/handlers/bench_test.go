@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
@@ -29,7 +30,7 @@ func BenchmarkPrematch(b *testing.B) {
 	}
 	for _, o := range objects.All {
 		body := o.Tree()
-		c := &cause.Cause{Body: body, New: map[string]any{"spec": body["spec"]}}
+		c := &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}}
 		for name, h := range all {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

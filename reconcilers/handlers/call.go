@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -64,8 +65,8 @@ type Call struct {
 	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own.
 	Object map[string]any
-	// Text is the JSON text of Object, where it is at hand: that of an admitting handler, if none before has changed
-	// anything. With [Handler.ReadsRequest], there may be no Object then. It is shared: callers must not modify it.
+	// Text is the JSON text of Object, where it is at hand, and as long as nothing is changed. With [Handler.ReadsText],
+	// there may be no Object then, see Working. It is shared: callers must not modify it.
 	Text []byte
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
@@ -110,4 +111,16 @@ type Indexed interface {
 type Index struct {
 	Call IndexFunc
 	Into Indexed
+}
+
+// Working is Object; the first who asks for one that there is only Text of decodes it.
+func (c *Call) Working() (map[string]any, error) {
+	if c.Object == nil && c.Text != nil {
+		object, err := jsontext.New(c.Text).Value()
+		if err != nil {
+			return nil, err
+		}
+		c.Object = object
+	}
+	return c.Object, nil
 }

@@ -46,7 +46,7 @@ func (h *Handler) fieldMatches(c *cause.Cause) bool {
 	if wanted == nil {
 		wanted = Present
 	}
-	candidates := []any{c.Body}
+	candidates := []any{c.Body()}
 	if h.Family == Changing {
 		candidates = []any{c.New, c.Old}
 	}
@@ -59,7 +59,7 @@ func (h *Handler) Present(c *cause.Cause) map[string]any {
 	if h.Family == Changing {
 		return c.New
 	}
-	return c.Body
+	return c.Body()
 }
 
 // Pattern says what a value must be like. An absent value is nil and not present; a null is present.
@@ -83,21 +83,21 @@ type Filter func(ctx context.Context, c *cause.Cause) (bool, error)
 // Labels is a filter by a selector over the labels of the present object.
 func Labels(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		return selector.Matches(stringsAt(c.Body, "labels")), nil
+		return selector.Matches(stringsAt(c.Body(), "labels")), nil
 	}
 }
 
 // Annotations is the same over the annotations.
 func Annotations(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		return selector.Matches(stringsAt(c.Body, "annotations")), nil
+		return selector.Matches(stringsAt(c.Body(), "annotations")), nil
 	}
 }
 
 // Metadata is a filter by one of the "labels" or "annotations" of the present object.
 func Metadata(name, key string, matches Pattern) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		value, present := stringsAt(c.Body, name)[key]
+		value, present := stringsAt(c.Body(), name)[key]
 		return matches(value, present), nil
 	}
 }

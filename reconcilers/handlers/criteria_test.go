@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func TestPatterns(t *testing.T) {
@@ -42,7 +43,7 @@ func TestPrematch(t *testing.T) {
 	yes, no := fixed(true, nil), fixed(false, nil)
 	panicking := func(any, bool) bool { panic("boo") }
 	c := &cause.Cause{
-		Body: object{"status": object{"a": "b"}}, Old: object{"spec": object{"old": "x"}},
+		Object: jsontext.Of(object{"status": object{"a": "b"}}), Old: object{"spec": object{"old": "x"}},
 		New: object{"spec": object{"now": "x"}},
 	}
 	for name, tc := range map[string]struct {
@@ -100,7 +101,7 @@ func TestPrematch(t *testing.T) {
 }
 
 func TestPresentPlace(t *testing.T) {
-	c := &cause.Cause{Body: object{"of": "body"}, New: object{"of": "essence"}}
+	c := &cause.Cause{Object: jsontext.Of(object{"of": "body"}), New: object{"of": "essence"}}
 	for family, want := range map[handlers.Family]any{handlers.Changing: "essence", handlers.Watching: "body"} {
 		if got := (&handlers.Handler{Family: family}).Present(c)["of"]; got != want {
 			t.Errorf("family %d looks into the %v, want the %v", family, got, want)

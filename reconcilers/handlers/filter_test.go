@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func TestMetadataFilters(t *testing.T) {
@@ -55,7 +56,7 @@ func TestMetadataFilters(t *testing.T) {
 				if tc.values == nil {
 					body = object{}
 				}
-				got, err := filter(t.Context(), &cause.Cause{Body: body})
+				got, err := filter(t.Context(), &cause.Cause{Object: jsontext.Of(body)})
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %s: got %v, error %v", tc.reason, place, got, err)
 				}
@@ -69,7 +70,7 @@ func TestMetadataFiltersKeepApart(t *testing.T) {
 	for place, filter := range map[string]handlers.Filter{
 		"annotations": handlers.Labels(selector), "labels": handlers.Annotations(selector),
 	} {
-		c := &cause.Cause{Body: object{"metadata": object{place: object{"tier": "prod"}}}}
+		c := &cause.Cause{Object: jsontext.Of(object{"metadata": object{place: object{"tier": "prod"}}})}
 		if got, err := filter(t.Context(), c); err != nil || got {
 			t.Errorf("what stands in the %s is nothing to the other filter: got %v, error %v", place, got, err)
 		}
@@ -124,7 +125,7 @@ func TestView(t *testing.T) {
 			reason: "without a field, all is seen", cause: c, before: c.Old, now: c.New, changes: c.Diff,
 		},
 		"Nothing": {
-			reason: "families without essences see none", cause: &cause.Cause{Body: object{"spec": object{}}},
+			reason: "families without essences see none", cause: &cause.Cause{Object: jsontext.Of(object{"spec": object{}})},
 			field: diff.Path{"spec"},
 		},
 	}

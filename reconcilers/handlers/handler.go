@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -101,10 +100,10 @@ type Handler struct {
 	IgnoreFailures bool
 	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
 	Persistent bool
-	// ReadsRequest is for admitting handlers whose functions take the objects from the request by themselves, so that
-	// only those are decoded that they need: their causes have no Old, New and Diff, nor a Body unless filters look at
-	// it; and their calls have no Object if they are not Mutating, and there is a Text.
-	ReadsRequest bool
+	// ReadsText is for watching and indexing handlers whose functions decode the text of the object by themselves: their
+	// calls have no Object if there is a Text. So it is for admitting handlers that are not Mutating; the causes of all
+	// of these have no Old, New and Diff, as functions take from the request what they need.
+	ReadsText bool
 	// Sparing is for an admitting handler that does ahead of time what the controllers of the operator would do anyway:
 	// it is for those resources alone that they can handle, and nobody waits for it for long.
 	Sparing bool

@@ -19,6 +19,5 @@ func (c *Call) Kind() string {
 	case c.Admission != nil || c.Cause == nil:
 		return ""
 	}
-	kind, _ := c.Cause.Body["kind"].(string)
-	return kind
+	return c.Cause.Object.String("kind")
 }

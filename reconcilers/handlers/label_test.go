@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // However many sub-handlers an object asks for, and however deep, the values of labels stay as few as registrations.
@@ -25,7 +26,7 @@ func TestLabel(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	resource := &discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Widget"}}
-	body := &cause.Cause{Body: map[string]any{"kind": "Gadget"}}
+	body := &cause.Cause{Object: jsontext.Of(map[string]any{"kind": "Gadget"})}
 	for name, tc := range map[string]struct {
 		reason string
 		call   handlers.Call
@@ -38,7 +39,7 @@ func TestKind(t *testing.T) {
 		"Object":   {"without that, the object has it", handlers.Call{Cause: body}, "Gadget"},
 		"Activity": {"there is no object", handlers.Call{}, ""},
 		"Unknown": {
-			"the object has none", handlers.Call{Cause: &cause.Cause{Body: map[string]any{"kind": int64(1)}}}, "",
+			"the object has none", handlers.Call{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
 			"a request may have anything for it", handlers.Call{Cause: body, Admission: &handlers.Admission{}}, "",

@@ -53,12 +53,12 @@ func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	x.known[uid] = listing
 	log := logging.OfObject(x.log, object.Key(), uid)
 	ctx := logf.IntoContext(context.Background(), log)
-	body, err := object.Body()
+	opened, err := object.Open()
 	if err != nil {
 		log.Error(err, "Cannot read an object; keeping its entries in the indices")
 		return
 	}
-	c := &cause.Cause{Type: eventType, Body: body, Deleting: object.Deleting()}
+	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.Deleting()}
 	for _, h := range x.handlers {
 		x.index(ctx, h, c, uid)
 	}
@@ -87,7 +87,11 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 		h.Description.Index.Into.Remove(uid)
 		return
 	}
-	a := execution.New(h.Description, c, c.Body)
+	a, err := execution.Of(h.Description, c)
+	if err != nil {
+		log.Error(err, "Cannot read an object; keeping its entries in the indices")
+		return
+	}
 	a.Account, a.Limits.Backoff = past, x.backoff
 	began := time.Now()
 	h.Run(logf.IntoContext(ctx, log), a)

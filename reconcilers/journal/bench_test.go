@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // BenchmarkNote is what the journal costs for each thing that happens: with full pages of many objects, by turns.
@@ -26,7 +27,7 @@ func BenchmarkNote(b *testing.B) {
 		{By: "Filters", Why: execution.FilteredOut}, {By: "Field", Why: execution.Unchanged, Found: int64(3)},
 		{By: "State", Why: execution.Finished},
 	}
-	c := &cause.Cause{Reason: cause.Update, Body: body, Diff: differing("size")}
+	c := &cause.Cause{Reason: cause.Update, Object: jsontext.Of(body), Diff: differing("size")}
 	done := attemptOf(own[0], 0, execution.Outcome{Final: true})
 	notes := map[string]func(o journal.Object, n int){
 		"event": func(o journal.Object, _ int) { o.Event("MODIFIED", "12345") },
@@ -90,7 +91,7 @@ func handled(o journal.Object, own []*handlers.Handler) {
 	patch := patching.Patch{Merge: map[string]any{"metadata": map[string]any{"annotations": annotations}}}
 	for _, reason := range []cause.Reason{cause.Create, cause.Noop, cause.Update, cause.Noop} {
 		o.Event("MODIFIED", "12345")
-		look := o.Look(&cause.Cause{Reason: reason, Body: body})
+		look := o.Look(&cause.Cause{Reason: reason, Object: jsontext.Of(body)})
 		if reason == cause.Noop { // nobody is asked
 			look.Note()
 			continue

@@ -156,7 +156,7 @@ func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 		v.Expected, v.Found = criterion.Text, "false"
 		return
 	}
-	found, _ := diff.Resolve(d.cause.Body, criterion.Path)
+	found, _ := diff.Resolve(d.cause.Body(), criterion.Path)
 	d.atField(v, criterion.Path, criterion.Text, found)
 }
 

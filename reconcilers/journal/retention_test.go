@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // What is remembered of a look must not keep the state of the object that it was taken at.
@@ -26,10 +27,10 @@ func TestObjectsAreLetGo(t *testing.T) {
 // noted notes a look at an object that nobody else has, and gives that without keeping it.
 func noted(kind *journal.Kind) weak.Pointer[cause.Cause] {
 	found := map[string]any{"size": map[string]any{"of": "a mapping"}}
-	what := &cause.Cause{Reason: cause.Update, Body: map[string]any{
+	what := &cause.Cause{Reason: cause.Update, Object: jsontext.Of(map[string]any{
 		"metadata": map[string]any{"name": "one", "uid": "u"}, "spec": found,
-	}}
-	look := kind.Of(what.Body).Look(what)
+	})}
+	look := kind.Of(what.Body()).Look(what)
 	look.Verdict(&handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, NeedsChange: true},
 		execution.Stop{By: "FieldChanged", Why: execution.Unchanged, Found: found})
 	look.Note()

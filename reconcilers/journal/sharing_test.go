@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // What is found of many objects is remembered once, and what differs is each object's own.
@@ -17,7 +18,7 @@ func TestSharing(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	look := func(reason cause.Reason, stop execution.Stop) func(o journal.Object) {
 		return func(o journal.Object) {
-			d := o.Look(&cause.Cause{Reason: reason, Body: body})
+			d := o.Look(&cause.Cause{Reason: reason, Object: jsontext.Of(body)})
 			d.Verdict(demanding(), stop)
 			d.Note()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var (
@@ -42,7 +43,7 @@ func verdictOn(t *testing.T, j *journal.Journal, kind *journal.Kind, h *handlers
 	journal.Verdict, string,
 ) {
 	t.Helper()
-	d := kind.Object(w1, "u1").Look(&cause.Cause{Reason: cause.Create, Body: body})
+	d := kind.Object(w1, "u1").Look(&cause.Cause{Reason: cause.Create, Object: jsontext.Of(body)})
 	d.Verdict(h, stop)
 	d.Note()
 	answers := explained(t, j, w1).Handlers

@@ -24,7 +24,8 @@ type Object struct {
 	panicked string         // what was said last about a panic
 }
 
-func (o *Object) idle() bool {
+// Unknown is true if nothing is kept of the object.
+func (o *Object) Unknown() bool {
 	return o.Changes.Idle() && o.written == nil && !o.released && o.gone == "" && o.Throttle.failures == 0 &&
 		o.blocked == "" && o.panicked == ""
 }

@@ -150,7 +150,7 @@ func (s *Objects) Take(uid types.UID) *Object {
 func (s *Objects) Put(uid types.UID, o *Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.idle() {
+	if o.Unknown() {
 		delete(s.byUID, uid)
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Writer sends patches of one object, and reads it anew.
@@ -123,7 +124,7 @@ func (r *Result) postpone(delay time.Duration) {
 
 // matches asks the filters of the handler about the owner.
 func (h *Handling) matches(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
-	ok, err := handler.Matches(ctx, &cause.Cause{Body: body, Deleting: patching.BeingDeleted(body)}, nil)
+	ok, err := handler.Matches(ctx, &cause.Cause{Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}, nil)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not telling it of children",
 			append(panics.Stack(err), "handler", handler.Description.ID)...)
@@ -150,7 +151,7 @@ func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one new
 // tell calls the handler for one child.
 func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news, result *Result) {
 	body := result.Body
-	c := &cause.Cause{Type: one.kind, Body: body, Deleting: patching.BeingDeleted(body)}
+	c := &cause.Cause{Type: one.kind, Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}
 	a := execution.New(handler.Description, c, body)
 	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
 	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache

@@ -27,7 +27,7 @@ func FuzzReview(f *testing.F) {
 		reviewer := serving(&handlers.Handler{
 			ID: "fn", Mutating: true, Subresource: "*", Call: func(_ context.Context, call *handlers.Call) error {
 				calls++
-				if call.Object == nil || call.Cause.Body == nil || call.Admission.User == nil {
+				if call.Object == nil || call.Cause.Body() == nil || call.Admission.User == nil {
 					t.Errorf("there is no object, or no user: %+v", call)
 				}
 				call.Admission.Warn(call.Admission.Name)

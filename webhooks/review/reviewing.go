@@ -28,7 +28,7 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 	body, whole := false, false
 	for _, h := range all {
 		d := h.Description
-		whole = whole || !d.ReadsRequest
+		whole = whole || !d.ReadsText
 		body = body || d.Answers(admission) && (d.Mutating || d.Field != nil || len(d.Filters) > 0)
 	}
 	if whole {
@@ -40,8 +40,9 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 		}
 		r.cause.Diff = diff.Compute(orNull(r.cause.Old), orNull(r.cause.New))
 	}
+	r.cause.Object = admission.Body()
 	if body || whole {
-		r.cause.Body, err = admission.Body().Value()
+		_, err = r.cause.Object.Value()
 	}
 	return err
 }
@@ -67,16 +68,16 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
 	admission := r.request.admission
 	patch := patching.Patch{Transforms: r.remembered()}
-	object, err := patch.ApplyTo(r.cause.Body)
-	if err != nil {
-		return nil, err
-	}
 	var text []byte
 	if len(patch.Transforms) == 0 {
 		text = admission.Body().Text()
 	}
-	if h.ReadsRequest && !h.Mutating && text != nil {
-		object = nil
+	var object map[string]any
+	if !h.ReadsText || h.Mutating || text == nil {
+		var err error
+		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
+			return nil, err
+		}
 	}
 	a := execution.New(h, &r.cause, object)
 	a.Call.Text, a.Call.Admission, a.Call.Resource, a.Call.Started = text, admission, &r.resource, time.Now().UTC()

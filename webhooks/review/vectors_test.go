@@ -159,13 +159,13 @@ func seen(d vectors.Fields, call *handlers.Call) map[string]any {
 		headers[name] = values[0]
 	}
 	user, _ := asked.User.Value()
-	name, _ := diff.Resolve(call.Cause.Body, diff.Path{"metadata", "name"})
-	namespace, _ := diff.Resolve(call.Cause.Body, diff.Path{"metadata", "namespace"})
+	name, _ := diff.Resolve(call.Cause.Body(), diff.Path{"metadata", "name"})
+	namespace, _ := diff.Resolve(call.Cause.Body(), diff.Path{"metadata", "namespace"})
 	return map[string]any{
 		"id": declared.ID(d), "param": d["param"], "retry": int64(call.Retry), "name": name, "namespace": namespace,
 		"dryrun": asked.DryRun, "operation": orNull(asked.Operation),
 		"subresource": orNull(asked.Subresource), "userinfo": user, "headers": headers,
-		"sslpeer": map[string]any{}, "body": call.Cause.Body, "old": mappingOrNull(call.Cause.Old),
+		"sslpeer": map[string]any{}, "body": call.Cause.Body(), "old": mappingOrNull(call.Cause.Old),
 		"new": mappingOrNull(call.Cause.New), "diff": itemsOf(call.Cause),
 	}
 }

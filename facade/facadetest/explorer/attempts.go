@@ -109,7 +109,7 @@ func describe(call *handlers.Call, names *names, life int) *attempt {
 	if call.Cause == nil {
 		return a
 	}
-	a.object = names.of(&unstructured.Unstructured{Object: call.Cause.Body})
+	a.object = names.of(&unstructured.Unstructured{Object: call.Cause.Body()})
 	switch {
 	case call.Admission != nil:
 		a.reason = call.Admission.Operation

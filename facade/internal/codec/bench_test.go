@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
@@ -71,14 +72,14 @@ type decoding struct {
 }
 
 func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type) decoding {
-	c, asked := codec.New[T](typ), &cause.Cause{Body: o.Tree()}
+	c, asked := codec.New[T](typ), &cause.Cause{Object: jsontext.Of(o.Tree())}
 	return decoding{name: name, object: o, decode: map[string]func(map[string]any, []byte) error{
 		"Decode": func(body map[string]any, _ []byte) error { return found(c.Decode(body)) },
 		"DecodeText": func(_ map[string]any, text []byte) error {
 			return found(c.DecodeText(text, func() (map[string]any, error) { return nil, errUndecodable }))
 		},
 		"DecodeForFilter/First": func(body map[string]any, _ []byte) error {
-			return found(c.DecodeForFilter(&cause.Cause{Body: body}))
+			return found(c.DecodeForFilter(&cause.Cause{Object: jsontext.Of(body)}))
 		},
 		"DecodeForFilter/Next": func(map[string]any, []byte) error { return found(c.DecodeForFilter(asked)) },
 		"DecodeOld":            func(body map[string]any, _ []byte) error { return found(c.DecodeOld(body)) },

@@ -103,11 +103,11 @@ func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 // the first of them, and gives each a copy of its own.
 func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	if !c.cacheable {
-		return c.Decode(of.Body)
+		return c.DecodeText(of.Object.Text(), of.Object.Value)
 	}
 	last := c.last.Load()
 	if last == nil || last.cause != of {
-		object, err := c.Decode(of.Body)
+		object, err := c.DecodeText(of.Object.Text(), of.Object.Value)
 		last = &decoded[T]{of, object, err}
 		c.last.Store(last)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -61,7 +62,7 @@ func TestDecodeErrors(t *testing.T) {
 }
 
 func TestDecodeForFilterGivesCopies(t *testing.T) {
-	c, what := pods(), &cause.Cause{Body: pod(object{"nodeName": "n", "nodeSelector": object{"k": "v"}})}
+	c, what := pods(), &cause.Cause{Object: jsontext.Of(pod(object{"nodeName": "n", "nodeSelector": object{"k": "v"}}))}
 	first, err := c.DecodeForFilter(what)
 	if err != nil {
 		t.Fatal(err)

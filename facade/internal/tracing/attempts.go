@@ -103,7 +103,7 @@ func (t Attempts) describe(call *handlers.Call) []attribute.KeyValue {
 	add("kopf.reason", reason(call))
 	object := unstructured.Unstructured{}
 	if call.Cause != nil {
-		object.Object = call.Cause.Body
+		object.Object = call.Cause.Body()
 	}
 	namespace, own := object.GetNamespace(), object.GetName()
 	if asked := call.Admission; asked != nil {

@@ -19,16 +19,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // stub is the handler of a creation that succeeds.
 func stub() *handlers.Call {
 	return &handlers.Call{
-		Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{Reason: cause.Create, Body: map[string]any{
+		Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(map[string]any{
 			"kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w", "uid": "u"},
 			"spec": map[string]any{"secret": "hidden"},
-		}},
+		})},
 	}
 }
 
