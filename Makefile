@@ -232,7 +232,7 @@ virtual-day: ## Tell what the test kit costs over 15 virtual days of an operator
 	@VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 
 .PHONY: yardstick
-yardstick: ## Compare whole operators, ours, by hand and genuine Kopf, as ratios: SCENARIOS, CONTENDERS, N, SIZE, ROUNDS; bin/yardstick --help.
+yardstick: ## Compare whole operators, ours, by hand and genuine Kopf, as ratios: SCENARIOS, CONTENDERS, N, SIZE, ROUNDS; go run ./test/yardstick --help.
 	$(call say,whole operators side by side; the first time waits for binaries and for Python packages)
 	@set -e; $(GO) build -o bin/yardstick ./test/yardstick; \
 	assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \

@@ -74,8 +74,19 @@ func (p *Process) Err() error {
 	}
 }
 
-// Usage is what the program has used so far; it has to be running.
-func (p *Process) Usage() (Usage, error) { return Measure(p.command.Process.Pid) }
+// Usage is what the program has used so far. If it has ended by itself, the error is that of [Process.Err].
+func (p *Process) Usage() (Usage, error) {
+	usage, err := Measure(p.command.Process.Pid)
+	if err == nil {
+		return usage, nil
+	}
+	select {
+	case <-p.done:
+		return usage, p.Err()
+	case <-time.After(time.Second): // it is there, and cannot be measured
+		return usage, err
+	}
+}
 
 // Await waits until the program has told a word so many times, and gives all that it told with it.
 func (p *Process) Await(ctx context.Context, word string, times int) ([]Told, error) {

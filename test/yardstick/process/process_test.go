@@ -125,6 +125,9 @@ func TestFailing(t *testing.T) {
 		!strings.Contains(err.Error(), "no cluster") {
 		t.Errorf("the exit status and the end of the log are wanted, got: %v", err)
 	}
+	if _, err := p.Usage(); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("what has ended cannot be measured, and the reason is not that there is no /proc, got: %v", err)
+	}
 }
 
 // TestNothingTold is about an operator that never tells: whoever waits gives up with the reason of the context.

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"slices"
 )
 
@@ -57,14 +56,11 @@ var All = []Scenario{
 }
 
 // Play runs all rounds of a scenario.
-func (s Scenario) Play(ctx context.Context, b *Bench) (err error) {
+func (s Scenario) Play(ctx context.Context, b *Bench) error {
 	if s.prepare != nil {
 		if err := s.prepare(ctx, b); err != nil {
 			return err
 		}
-	}
-	if s.clear != nil {
-		defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx), b)) }()
 	}
 	for round := range b.Rounds {
 		for _, c := range b.turns(s, round) {
@@ -73,7 +69,10 @@ func (s Scenario) Play(ctx context.Context, b *Bench) (err error) {
 			}
 		}
 	}
-	return nil
+	if s.clear == nil {
+		return nil
+	}
+	return s.clear(ctx, b)
 }
 
 // turns are the contenders of a round; every other round goes backwards, as what the servers have grown by then would

@@ -1,9 +1,14 @@
 package scenarios
 
 import (
+	"context"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
 )
 
 // TestTurns is about fairness: nobody comes last in every round, and nobody is measured in a scenario that is not his.
@@ -36,5 +41,27 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestDeadOperator is about an operator that ends in the middle of a phase: nobody waits for it until patience is at
+// its end, and who reads the error learns which one it was, where, and what it said last.
+func TestDeadOperator(t *testing.T) {
+	s := Scenario{Name: "changes", phases: []phase{{"create", func(ctx context.Context, t *trial) error {
+		if err := t.start(); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}}}}
+	b := &Bench{
+		Cluster: &cluster.Cluster{}, Folder: t.TempDir(), Progress: io.Discard, Rounds: 1,
+		Contenders: []Contender{{Name: "ours", Args: []string{"sh", "-c", "echo no rights; exit 3"}}},
+	}
+	err := s.Play(t.Context(), b)
+	for _, want := range []string{"changes, ours, create", "exit status 3", "no rights"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not tell %q: %v", want, err)
+		}
 	}
 }

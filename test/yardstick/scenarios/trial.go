@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -25,18 +24,23 @@ type trial struct {
 	failed   context.CancelCauseFunc
 }
 
-// playOne goes through the phases, and leaves nothing behind, also if one of them fails.
-func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int) (err error) {
+// playOne goes through the phases, and leaves nothing behind. If one of them fails, or somebody has had enough, only
+// the operator is stopped: the whole control plane goes then, with all that is in it.
+func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t := &trial{Bench: b, scenario: s.Name, contender: c, round: round, failed: cancel}
-	defer func() { err = errors.Join(err, t.tidy(context.WithoutCancel(ctx))) }()
+	defer t.stop()
 	b.say("%s, round %d of %d: %s", s.Name, round+1, b.Rounds, c.Name)
 	for _, p := range s.phases {
 		t.phase = p.name
 		if err := p.do(ctx, t); err != nil {
 			return fmt.Errorf("%s, %s, %s: %w", s.Name, c.Name, p.name, err)
 		}
+	}
+	t.phase = "tidying up"
+	if err := t.tidy(ctx); err != nil {
+		return fmt.Errorf("%s, %s, %s: %w", s.Name, c.Name, t.phase, err)
 	}
 	return nil
 }
