@@ -16,6 +16,8 @@ type Contender struct {
 	Args []string
 	// Dynamic says that it works on objects without Go types, although there are such types.
 	Dynamic bool
+	// Skips are scenarios that it takes no part in.
+	Skips []string
 }
 
 // User is the name by which the API server knows the contender.

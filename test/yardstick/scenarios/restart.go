@@ -14,8 +14,9 @@ const (
 	// quiet is for how long an operator may use at most idle of CPU before it counts as through.
 	quiet = 1500 * time.Millisecond
 	idle  = 30 * time.Millisecond
-	// late is the part of all CPU that, used behind that, says that it was only waiting for something.
-	late = 0.1
+	// late is what, used behind that in relation to the CPU before, says that it was only waiting for something. It is
+	// not small, as Kopf ends the workers of all objects some seconds after the last of them had something to do.
+	late = 0.5
 	// settling is how long all of it may take.
 	settling = 10 * time.Minute
 )

@@ -87,5 +87,7 @@ func (b *Bench) turns(s Scenario, round int) []Contender {
 
 // Fitting are those contenders that can play the scenario.
 func (s Scenario) Fitting(contenders []Contender) []Contender {
-	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool { return s.TypedOnly && c.Dynamic })
+	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool {
+		return s.TypedOnly && c.Dynamic || slices.Contains(c.Skips, s.Name)
+	})
 }

@@ -13,7 +13,9 @@ import (
 
 // TestTurns is about fairness: nobody comes last in every round, and nobody is measured in a scenario that is not his.
 func TestTurns(t *testing.T) {
-	b := &Bench{Contenders: []Contender{{Name: "dynamic", Dynamic: true}, {Name: "typed"}, {Name: "kopf"}}}
+	b := &Bench{Contenders: []Contender{
+		{Name: "dynamic", Dynamic: true}, {Name: "typed"}, {Name: "kopf", Skips: []string{"slow"}},
+	}}
 	cases := map[string]struct {
 		reason   string
 		scenario Scenario
@@ -25,6 +27,10 @@ func TestTurns(t *testing.T) {
 		"third": {
 			reason: "as the first: nothing was turned for good", round: 2,
 			want: []string{"dynamic", "typed", "kopf"},
+		},
+		"skipped": {
+			reason: "who would take an hour does not take part", scenario: Scenario{Name: "slow"},
+			want: []string{"dynamic", "typed"},
 		},
 		"typed only": {
 			reason:   "maps instead of a type that exists are nothing that somebody would do",
