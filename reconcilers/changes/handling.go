@@ -114,13 +114,14 @@ type Handling struct {
 }
 
 // LeavesAlone tells of an object, without decoding it, that a pass over it could not do anything: nobody handles changes
-// of the kind, or runs in the background for it, and the object does not have our finalizer from another time.
+// of the kind, or runs in the background for it, and the object has neither our finalizer nor annotations of ours from
+// another time.
 func (h *Handling) LeavesAlone(object *compact.Object) bool {
-	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil || h.Dependents != nil || object.Deleting() {
+	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
 	text, err := object.Text()
-	return err == nil && !bytes.Contains(text, []byte(h.Finalizer))
+	return err == nil && !bytes.Contains(text, []byte(h.Finalizer)) && !bytes.Contains(text, []byte(h.Interim.annotations.Prefix))
 }
 
 // errUnsettled delays the object as any error of the framework: our writes do not last, so another client undoes them.
