@@ -30,7 +30,7 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 			args := []string{filepath.Join(python, "bin", "python"), script}
 			kopf := scenarios.Contender{Name: kopfName, Args: args}
 			if o.kopfIfPossible {
-				kopf.Skips = []string{"pods"} // what it takes for its indices grows with the square of the objects
+				kopf.Skips = []string{"pods"} // what it takes for its indices grows faster than the objects do
 			}
 			ready = append(ready, kopf)
 		case !o.kopfIfPossible:
