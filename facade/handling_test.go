@@ -86,7 +86,8 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) {
-			a.Call.Cause, a.Call.Live, a.Call.Object = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, &fakeLive{object: newer}, nil
+			a.Call.Cause = &cause.Cause{Object: jsontext.Of(a.Call.Object)}
+			a.Call.Live, a.Call.Object = &fakeLive{object: newer}, nil
 		}, "new"},
 	}
 	for name, tc := range cases {

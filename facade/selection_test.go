@@ -74,7 +74,8 @@ func TestFilters(t *testing.T) {
 	metadata["labels"] = map[string]any{"tier": "prod"}
 	metadata["annotations"] = map[string]any{"owner": "ann"}
 	got := selected(t, op, &cause.Cause{
-		Reason: cause.Update, Object: jsontext.Of(object), Old: map[string]any{"spec": map[string]any{"size": int64(1)}},
+		Reason: cause.Update, Object: jsontext.Of(object),
+		Old:  map[string]any{"spec": map[string]any{"size": int64(1)}},
 		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
 	})
 	if d := cmp.Diff([]string{"prod", "owned", "large", "grown", "changed"}, got); d != "" {
@@ -108,7 +109,8 @@ func TestFiltersThatFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(map[string]any{"size": "three"}))})
+			wrong := &cause.Cause{Object: jsontext.Of(body(map[string]any{"size": "three"}))}
+			_, _, err = plan[0].Handler.Prematch(t.Context(), wrong)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -131,7 +133,8 @@ func TestFiltersOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(nil))}); err == nil {
+			any := &cause.Cause{Object: jsontext.Of(body(nil))}
+			if _, _, err := plan[0].Handler.Prematch(t.Context(), any); err == nil {
 				t.Error("no error: what a filter does would be lost silently")
 			}
 		})

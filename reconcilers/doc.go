@@ -20,6 +20,7 @@
 // An object with one handler is created. These functions are called in this order; test/calltrace records them, and
 // compares.
 //
+//	compact.New                           keeps it as compressed JSON, beside its name, uid and version
 //	source.Events.Create                  gets the event from the informer, on the informer's goroutine
 //	controller.Controller.Seen            updates the indices, and keeps the event for its handlers, before all else
 //	queue.Queue.AddWithOpts               orders requests: deletion, change, retry, resume; ticks of timers apart
@@ -28,6 +29,7 @@
 //	controller.Controller.pass            is one look at one object, from here to its end
 //	controller.Controller.deliverEvents   calls the handlers of raw events
 //	memory.Object.Newest                  is the later of the cache and our own last write
+//	compact.Object.Body                   decodes it, for this pass alone
 //	changes.Handling.Reconcile            leads the object to what its handlers want, in rounds
 //	changes.pass.round                    takes the steps below, in this order
 //	changes.object.refreshIfUncertain     reads the object anew if the answer to our last write was lost

@@ -128,7 +128,9 @@ func (w *world) note(what string) {
 func (w *world) attend() (holds bool) {
 	w.t.Helper()
 	body := w.Latest(types.NamespacedName{}, "")
-	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}})
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{
+		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]},
+	})
 	if err != nil || busy {
 		w.t.Errorf("busy: %v, error: %v; an object that lives waits for nobody", busy, err)
 	}

@@ -48,7 +48,9 @@ func TestIdleTimersCostLittle(t *testing.T) {
 			},
 		}
 		holds, _, err := supervisor.Supervise(
-			t.Context(), &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": map[string]any{"n": int64(n)}}},
+			t.Context(), &cause.Cause{
+				Object: jsontext.Of(body), New: map[string]any{"spec": map[string]any{"n": int64(n)}},
+			},
 		)
 		if err != nil || !holds {
 			t.Fatalf("object %d: held %v, error %v", n, holds, err)

@@ -77,8 +77,10 @@ func TestFingerprintOfCauses(t *testing.T) {
 		other  *cause.Cause
 		same   bool
 	}{
-		"Same":    {"the change goes on", &cause.Cause{Reason: cause.Update, New: essence(int64(1))}, true},
-		"Status":  {"it is no part of it", &cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.Of(one.New)}, true},
+		"Same": {"the change goes on", &cause.Cause{Reason: cause.Update, New: essence(int64(1))}, true},
+		"Status": {
+			"it is no part of it", &cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.Of(one.New)}, true,
+		},
 		"Reason":  {"it is deleted by now", &cause.Cause{Reason: cause.Delete, New: one.New}, false},
 		"Essence": {"it was changed again", &cause.Cause{Reason: cause.Update, New: essence(int64(2))}, false},
 		"NoJSON":  {"it is not known", &cause.Cause{Reason: cause.Update, New: essence(math.NaN())}, false},

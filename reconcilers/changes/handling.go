@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -111,17 +109,6 @@ type Handling struct {
 	WriteTimeout time.Duration
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
-}
-
-// LeavesAlone tells of an object, without decoding it, that a pass over it could not do anything: nobody handles changes
-// of the kind, or runs in the background for it, and the object has neither our finalizer nor annotations of ours from
-// another time.
-func (h *Handling) LeavesAlone(object *compact.Object) bool {
-	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
-		return false
-	}
-	text, err := object.Text()
-	return err == nil && !bytes.Contains(text, []byte(h.Finalizer)) && !bytes.Contains(text, []byte(h.Interim.annotations.Prefix))
 }
 
 // errUnsettled delays the object as any error of the framework: our writes do not last, so another client undoes them.

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -49,6 +51,18 @@ func (m *Memory) Idle() bool {
 
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
 func (m *Memory) Unwritten() bool { return m.unwritten != nil }
+
+// LeavesAlone tells of an object, without decoding it, that a pass over it could not do anything: nobody handles
+// changes of the kind, or runs in the background for it, and the object has neither our finalizer nor annotations of
+// ours from another time.
+func (h *Handling) LeavesAlone(object *compact.Object) bool {
+	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
+		return false
+	}
+	text, err := object.Text()
+	prefix := h.Interim.annotations.Prefix
+	return err == nil && !bytes.Contains(text, []byte(h.Finalizer)) && !bytes.Contains(text, []byte(prefix))
+}
 
 // Reconcile makes one pass over the object. The body is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.

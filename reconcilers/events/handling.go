@@ -124,11 +124,12 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 
 // call is nil for an object that cannot be decoded.
 func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
-	a, err := execution.Of(handler.Description, c)
+	object, err := handler.Description.Opened(c)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
 		return nil
 	}
+	a := execution.New(handler.Description, c, object)
 	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
 	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
 	running, cancel := adapters.Running(ctx)

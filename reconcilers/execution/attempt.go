@@ -64,33 +64,22 @@ type Attempt struct {
 var _ handlers.Writes = (*Attempt)(nil)
 
 // New makes an attempt of a handler that was selected for the cause. It copies the object; nil is for functions that
-// read the live object. The caller adds the account of former attempts, the place, and the functions that write.
+// read the live object, or the text of that of the cause. The caller adds the account of former attempts, the place,
+// and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Call{Handler: h, Cause: c},
 		Limits:   Limits{ID: h.ID, Policy: h.Policy, Mode: h.ErrorsByDefault()},
 		Selected: true, Now: time.Now,
 	}
-	if object != nil {
+	switch {
+	case object != nil:
 		a.Call.Object = runtime.DeepCopyJSON(object)
+	case h.ReadsText:
+		a.Call.Text = c.Object.Text()
 	}
 	a.Call.Writes = a
 	return a
-}
-
-// Of makes an attempt on the object of the cause. Nothing is decoded for functions that do so by themselves. An error is
-// that of an object that cannot be decoded.
-func Of(h *handlers.Handler, c *cause.Cause) (*Attempt, error) {
-	if text := c.Object.Text(); h.ReadsText && text != nil {
-		a := New(h, c, nil)
-		a.Call.Text = text
-		return a, nil
-	}
-	body, err := c.Object.Value()
-	if err != nil {
-		return nil, err
-	}
-	return New(h, c, body), nil
 }
 
 // Continue goes on from the account of the attempts before.

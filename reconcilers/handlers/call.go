@@ -65,8 +65,8 @@ type Call struct {
 	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own.
 	Object map[string]any
-	// Text is the JSON text of Object, where it is at hand, and as long as nothing is changed. With [Handler.ReadsText],
-	// there may be no Object then, see Working. It is shared: callers must not modify it.
+	// Text is the JSON text of Object, where it is at hand, and as long as nothing is changed. With
+	// [Handler.ReadsText], there may be no Object then, see Working. It is shared: callers must not modify it.
 	Text []byte
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
@@ -111,6 +111,15 @@ type Indexed interface {
 type Index struct {
 	Call IndexFunc
 	Into Indexed
+}
+
+// Opened is the object of the cause for a call of the handler. Nothing is decoded, and nil is given, for a function
+// that reads the text of the object.
+func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
+	if h.ReadsText && c.Object.Text() != nil {
+		return nil, nil
+	}
+	return c.Object.Value()
 }
 
 // Working is Object; the first who asks for one that there is only Text of decodes it.

@@ -125,8 +125,9 @@ func TestView(t *testing.T) {
 			reason: "without a field, all is seen", cause: c, before: c.Old, now: c.New, changes: c.Diff,
 		},
 		"Nothing": {
-			reason: "families without essences see none", cause: &cause.Cause{Object: jsontext.Of(object{"spec": object{}})},
-			field: diff.Path{"spec"},
+			reason: "families without essences see none",
+			cause:  &cause.Cause{Object: jsontext.Of(object{"spec": object{}})},
+			field:  diff.Path{"spec"},
 		},
 	}
 	for name, tc := range tests {

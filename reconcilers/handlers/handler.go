@@ -100,9 +100,9 @@ type Handler struct {
 	IgnoreFailures bool
 	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
 	Persistent bool
-	// ReadsText is for watching and indexing handlers whose functions decode the text of the object by themselves: their
-	// calls have no Object if there is a Text. So it is for admitting handlers that are not Mutating; the causes of all
-	// of these have no Old, New and Diff, as functions take from the request what they need.
+	// ReadsText is for watching and indexing handlers whose functions decode the text of the object by themselves:
+	// their calls have no Object if there is a Text. So it is for admitting handlers that are not Mutating; the causes
+	// of all of these have no Old, New and Diff, as functions take from the request what they need.
 	ReadsText bool
 	// Sparing is for an admitting handler that does ahead of time what the controllers of the operator would do anyway:
 	// it is for those resources alone that they can handle, and nobody waits for it for long.

@@ -39,7 +39,8 @@ func TestKind(t *testing.T) {
 		"Object":   {"without that, the object has it", handlers.Call{Cause: body}, "Gadget"},
 		"Activity": {"there is no object", handlers.Call{}, ""},
 		"Unknown": {
-			"the object has none", handlers.Call{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
+			"the object has none",
+			handlers.Call{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
 			"a request may have anything for it", handlers.Call{Cause: body, Admission: &handlers.Admission{}}, "",

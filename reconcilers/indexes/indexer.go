@@ -87,11 +87,12 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 		h.Description.Index.Into.Remove(uid)
 		return
 	}
-	a, err := execution.Of(h.Description, c)
+	object, err := h.Description.Opened(c)
 	if err != nil {
 		log.Error(err, "Cannot read an object; keeping its entries in the indices")
 		return
 	}
+	a := execution.New(h.Description, c, object)
 	a.Account, a.Limits.Backoff = past, x.backoff
 	began := time.Now()
 	h.Run(logf.IntoContext(ctx, log), a)

@@ -56,8 +56,8 @@ func Summarize(calls []record.Call) Summary {
 // often they are called depends on the pieces in which the bytes come; and the journal, which listens if somebody wants
 // it to: nobody does here.
 var leftOut = []string{
-	"reconcilers/health", "reconcilers/internal/fence", "reconcilers/internal/timing", "reconcilers/requests",
-	"reconcilers/journal",
+	"reconcilers/health", "reconcilers/informers", "reconcilers/internal/fence", "reconcilers/internal/timing",
+	"reconcilers/requests", "reconcilers/journal",
 }
 
 // Files is how many files under the folder have a function that was called.
@@ -115,7 +115,7 @@ func (s Summary) String() string {
 
 // byWatches are the packages that every event of a watch leads through. Informers end their watches at random, and ask
 // for the next one.
-var byWatches = []string{"reconcilers/compact", "reconcilers/informers", "storage/jsontext"}
+var byWatches = []string{"reconcilers/compact", "storage/jsontext"}
 
 func (s Summary) times(folder string) string {
 	n := s.Entered[folder]

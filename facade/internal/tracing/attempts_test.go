@@ -26,7 +26,8 @@ import (
 // stub is the handler of a creation that succeeds.
 func stub() *handlers.Call {
 	return &handlers.Call{
-		Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(map[string]any{
+		Handler: &handlers.Handler{ID: "fn"},
+		Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(map[string]any{
 			"kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w", "uid": "u"},
 			"spec": map[string]any{"secret": "hidden"},
 		})},

@@ -1,0 +1,61 @@
+package changes_test
+
+import (
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// nothingElse runs in the background.
+type nothingElse struct{ changes.Background }
+
+func TestLeavesAlone(t *testing.T) {
+	const finalizer, prefix = "example.org/finalizer", "op.example.org"
+	annotated := func(key string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": "a", "annotations": map[string]any{key: "y"}}}
+	}
+	plain := annotated("other.example.org/x")
+	tests := map[string]struct {
+		reason string
+		with   func(h *changes.Handling)
+		body   map[string]any
+		want   bool
+	}{
+		"Plain": {"nobody wants it, nor ever did", nil, plain, true},
+		"Handlers": {
+			"a handler of changes may want it",
+			func(h *changes.Handling) {
+				h.Handlers = []*adapters.Handler{adapters.New(&handlers.Handler{ID: "h"}, nil)}
+			}, plain, false,
+		},
+		"Background": {
+			"something may run for it", func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
+		},
+		"Conditions": {
+			"it may tell of its handlers", func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
+			plain, false,
+		},
+		"Finalizer": {
+			"it was held once, and must not be for ever", nil,
+			map[string]any{"metadata": map[string]any{"name": "a", "finalizers": []any{finalizer}}}, false,
+		},
+		"Annotations": {
+			"something was remembered of it, be it what others need it for", nil,
+			annotated(prefix + "/x"), false,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := &changes.Handling{Finalizer: finalizer, Interim: changes.NewInterim(prefix)}
+			if tc.with != nil {
+				tc.with(h)
+			}
+			if got := h.LeavesAlone(compacttest.Of(tc.body)); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package events_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// A function that decodes the text by itself gets that alone, and an object as soon as it changes something.
+func TestHandlersOfTexts(t *testing.T) {
+	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+		if call.Object != nil || !strings.Contains(string(call.Text), `"uid":"u1"`) {
+			t.Errorf("got %v, and the text %s", call.Object, call.Text)
+		}
+		return call.Writes.Remember(func(body map[string]any) error {
+			body["spec"] = map[string]any{"size": int64(1)}
+			return nil
+		})
+	}))
+	h.Handlers[0].Description.ReadsText = true
+	patch := h.Deliver(t.Context(), []events.Event{{events.Modified, object("a", "u1", 1)}})
+	changed, err := patch.ApplyTo(map[string]any{})
+	if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, changed); d != "" || err != nil {
+		t.Errorf("%v: -want, +got:\n%s", err, d)
+	}
+}
+
+// An object that cannot be decoded is the matter of its own handlers: those of others are called.
+func TestUndecodableObjects(t *testing.T) {
+	var called []string
+	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+		called = append(called, call.Cause.Type)
+		return nil
+	}))
+	broken, err := compact.New([]byte(`{"metadata":{"name":"a","uid":"u1"},"spec":nul}`), metav1.TypeMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	ctx := logf.IntoContext(t.Context(), funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+	h.Deliver(ctx, []events.Event{{events.Added, broken}, {events.Modified, object("b", "u2", 1)}})
+	if d := cmp.Diff([]string{events.Modified}, called); d != "" || !strings.Contains(said, "Cannot read an object") {
+		t.Errorf("it said %q, -want, +called:\n%s", said, d)
+	}
+}
