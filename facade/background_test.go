@@ -149,7 +149,7 @@ type fakeLive struct {
 	reason   error
 }
 
-func (l *fakeLive) Object() map[string]any    { return l.object }
+func (l *fakeLive) Object() *jsontext.Object  { return jsontext.Of(l.object) }
 func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
 func (l *fakeLive) StopReason() error         { return l.reason }
 

@@ -3,6 +3,8 @@ package facade
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Current is c.Object, for functions that take [Handling].
@@ -17,25 +19,36 @@ func (c *Change[T]) Current() T { return c.Object }
 // decode into its type any more, the handler fails, and what could be decoded is given.
 func (c *Change[T]) Latest() T {
 	c.needCall()
-	object, err := c.codec.Decode(c.latest())
+	newest := c.newest()
+	object, err := c.codec.DecodeText(newest.Text(), newest.Value)
 	if err != nil {
 		c.do(func() error { return err })
 	}
 	return object
 }
 
-// latest is the newest state in its raw form. It is shared.
-func (c *Change[T]) latest() map[string]any {
-	var body map[string]any
-	switch known := (unstructured.Unstructured{Object: c.call.Cause.Body()}); {
+// newest is the newest state as it is kept.
+func (c *Change[T]) newest() *jsontext.Object {
+	var newest *jsontext.Object
+	switch {
 	case c.returned.Load(): // who asks has outlived the handler, and the engine has gone on
 	case c.call.Live != nil:
-		body = c.call.Live.Object()
+		newest = c.call.Live.Object()
 	case c.call.Newest != nil:
-		body = c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID())
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
+		newest = jsontext.Of(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
 	}
-	if body == nil { // gone, as it was when the call began
-		body = c.call.Cause.Body()
+	if newest == nil { // gone, as it was when the call began
+		newest = c.call.Cause.Object
+	}
+	return newest
+}
+
+// latest is the newest state in its raw form. It is shared.
+func (c *Change[T]) latest() map[string]any {
+	body, err := c.newest().Value()
+	if err != nil {
+		panic(err) // as when a function looks at a cause that cannot be decoded
 	}
 	return body
 }

@@ -133,8 +133,8 @@ func TestFiltersOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			any := &cause.Cause{Object: jsontext.Of(body(nil))}
-			if _, _, err := plan[0].Handler.Prematch(t.Context(), any); err == nil {
+			nothing := &cause.Cause{Object: jsontext.Of(body(nil))}
+			if _, _, err := plan[0].Handler.Prematch(t.Context(), nothing); err == nil {
 				t.Error("no error: what a filter does would be lost silently")
 			}
 		})

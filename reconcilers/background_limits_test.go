@@ -40,7 +40,7 @@ func TestManyDaemons(t *testing.T) {
 						return nil
 					case <-time.After(time.Minute):
 					}
-					object := unstructured.Unstructured{Object: call.Live.Object()}
+					object := unstructured.Unstructured{Object: liveBody(call)}
 					if object.GetLabels()["l"] == "edited" {
 						edited.Add(1)
 					}
@@ -97,7 +97,7 @@ func TestDaemonsAreBounded(t *testing.T) {
 		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d",
 			handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
 				mu.Lock()
-				began = append(began, (&unstructured.Unstructured{Object: call.Live.Object()}).GetName())
+				began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
 				mu.Unlock()
 				<-ctx.Done()
 				return nil

@@ -140,7 +140,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
 			func(ctx context.Context, call *handlers.Call) error {
 				time.Sleep(time.Minute)
-				live := (&unstructured.Unstructured{Object: call.Live.Object()}).GetLabels()["l"]
+				live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
 				err := call.Writes.Remember(func(body map[string]any) error {
 					if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
 						return fmt.Errorf("patched object has label %q, Live has %q", l, live)

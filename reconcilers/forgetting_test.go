@@ -32,7 +32,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 			forgotten = append(forgotten, names[uid])
 		}}, to(t, "configmaps", daemon("d", handlers.Background{},
 			func(ctx context.Context, call *handlers.Call) error {
-				object := unstructured.Unstructured{Object: call.Live.Object()}
+				object := unstructured.Unstructured{Object: liveBody(call)}
 				mu.Lock()
 				names[object.GetUID()] = object.GetName()
 				mu.Unlock()

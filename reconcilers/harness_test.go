@@ -230,3 +230,8 @@ func complete(o *reconcilers.Options, registrations ...reconcilers.Registration)
 	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
 	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
 }
+
+// liveBody is the newest state of the object of a function in the background.
+func liveBody(call *handlers.Call) map[string]any {
+	return (&cause.Cause{Object: call.Live.Object()}).Body()
+}

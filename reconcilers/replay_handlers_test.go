@@ -159,7 +159,7 @@ func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]
 	if behave.Flag("note_spec") {
 		object := call.Object
 		if call.Live != nil {
-			object = call.Live.Object()
+			object = liveBody(call)
 		}
 		entry["spec"] = object["spec"]
 	}

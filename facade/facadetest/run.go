@@ -96,7 +96,7 @@ func (l *life) stop(reason error) {
 }
 
 // Object is the newest state.
-func (l *life) Object() map[string]any { return l.cluster.body() }
+func (l *life) Object() *jsontext.Object { return jsontext.Of(l.cluster.body()) }
 
 // Stopping is closed when the function has to end.
 func (l *life) Stopping() <-chan struct{} { return l.stopping }

@@ -23,14 +23,14 @@ const slowestInsistence = 5 * time.Second
 func (t *task) attempt(ctx context.Context) execution.Outcome {
 	settings, _ := t.object.supervisor.current()
 	t.object.mu.Lock()
-	body := t.object.latest()
-	t.calling = body != nil
+	object := t.object.latest()
+	t.calling = object != nil
 	t.object.mu.Unlock()
-	if body == nil {
+	if object == nil {
 		delay := goneDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
-	a := execution.New(t.handler.Description, &cause.Cause{Object: jsontext.Of(body)}, nil)
+	a := execution.New(t.handler.Description, &cause.Cause{Object: object}, nil)
 	a.Account = execution.Account{Retries: t.retries, Started: t.started, Trace: t.trace}
 	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{t}
 	a.Call.Resource = settings.Resource
@@ -90,14 +90,18 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	if err := patch.AddResult(t.id(), a.Result()); err != nil {
 		return err
 	}
-	t.object.mu.Lock()
-	body := t.object.latest()
-	t.object.mu.Unlock()
-	switch {
-	case patch.Empty():
+	if patch.Empty() {
 		return nil
-	case body == nil:
+	}
+	t.object.mu.Lock()
+	object := t.object.latest()
+	t.object.mu.Unlock()
+	if object == nil {
 		return execution.ErrDeleted
+	}
+	body, err := object.Value()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.WriteTimeout)
 	defer cancel()
@@ -121,7 +125,7 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 type live struct{ task *task }
 
 // Object gives the newest state of the object.
-func (l live) Object() map[string]any {
+func (l live) Object() *jsontext.Object {
 	l.task.object.mu.Lock()
 	defer l.task.object.mu.Unlock()
 	return l.task.object.latest()

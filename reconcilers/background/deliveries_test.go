@@ -123,7 +123,7 @@ func TestNewestState(t *testing.T) {
 						w.mu.Lock()
 						w.body = tc.cached
 						w.mu.Unlock()
-						got = patching.VersionOf(call.Live.Object())
+						got = patching.VersionOf(liveBody(call))
 						return nil
 					}))
 				w.answers = tc.answers
@@ -144,7 +144,7 @@ func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 		over := make(chan struct{})
 		linger := func(_ context.Context, call *handlers.Call) error {
 			<-over
-			w.note(fmt.Sprint("sees ", patching.VersionOf(call.Live.Object())))
+			w.note(fmt.Sprint("sees ", patching.VersionOf(liveBody(call))))
 			return nil
 		}
 		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, linger))

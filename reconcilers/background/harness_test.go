@@ -77,7 +77,14 @@ func made(all ...*handlers.Handler) (list []*adapters.Handler) {
 	return list
 }
 
-func (w *world) Latest(types.NamespacedName, types.UID) map[string]any {
+func (w *world) Newest(types.NamespacedName, types.UID) *jsontext.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return jsontext.Of(w.body)
+}
+
+// latest is what Newest has.
+func (w *world) latest() map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.body
@@ -127,7 +134,7 @@ func (w *world) note(what string) {
 // attend looks at the object, as a pass does.
 func (w *world) attend() (holds bool) {
 	w.t.Helper()
-	body := w.Latest(types.NamespacedName{}, "")
+	body := w.latest()
 	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{
 		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]},
 	})
@@ -165,4 +172,9 @@ func succeed(context.Context, *handlers.Call) error { return nil }
 
 func tell(value string) handlers.Func {
 	return func(_ context.Context, call *handlers.Call) error { return call.Writes.SetResult(value) }
+}
+
+// liveBody is the newest state of the object of a function in the background.
+func liveBody(call *handlers.Call) map[string]any {
+	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

@@ -23,7 +23,7 @@ type host struct {
 	queue priorityqueue.PriorityQueue[source.Request]
 }
 
-func (host) Latest(types.NamespacedName, types.UID) map[string]any { return nil }
+func (host) Newest(types.NamespacedName, types.UID) *jsontext.Object { return nil }
 
 func (h host) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
 	h.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, source.Request{NamespacedName: key, Handler: handler})

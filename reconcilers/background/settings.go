@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 const (
@@ -35,8 +36,8 @@ type Writer interface {
 
 // Service is what the supervisor needs of a running controller.
 type Service interface {
-	// Latest gives the newest known state of the object; nil if there is none. It is shared.
-	Latest(key types.NamespacedName, uid types.UID) map[string]any
+	// Newest gives the newest known state of the object; nil if there is none.
+	Newest(key types.NamespacedName, uid types.UID) *jsontext.Object
 	// Enqueue requests a call of Fire after a delay; or, without a handler, a pass over the object.
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -94,7 +92,7 @@ func (s *stubborn) stop(reason background.Reason) {
 // remove looks at the object as it is being deleted.
 func (w *world) remove() (holds, busy bool) {
 	w.t.Helper()
-	body := w.Latest(types.NamespacedName{}, "")
+	body := w.latest()
 	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(body), Deleting: true})
 	if err != nil {
 		w.t.Error(err)

@@ -103,7 +103,7 @@ func TestFlushInTheBackground(t *testing.T) {
 					if err := call.Writes.Flush(ctx); err != nil {
 						return err
 					}
-					w.note(fmt.Sprint("sees ", call.Live.Object()["status"]))
+					w.note(fmt.Sprint("sees ", liveBody(call)["status"]))
 					time.Sleep(time.Second)
 				}
 				return nil

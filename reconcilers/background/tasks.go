@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -25,11 +26,11 @@ type objectTasks struct {
 	uid        types.UID
 
 	mu      sync.Mutex
-	list    []*task        // tasks that have not ended, even if abandoned
-	done    []string       // ids of handlers that have ended by themselves
-	reset   time.Time      // last change of the essence
-	digest  uint64         // of the essence
-	written map[string]any // answer to our last write, or the latest of a former cache, until the cache has it
+	list    []*task          // tasks that have not ended, even if abandoned
+	done    []string         // ids of handlers that have ended by themselves
+	reset   time.Time        // last change of the essence
+	digest  uint64           // of the essence
+	written *jsontext.Object // answer to our last write, or the latest of a former cache, until the cache has it
 
 	forgotten bool // the object is deleted
 }
@@ -104,8 +105,11 @@ func (t *task) initialDelay() time.Duration {
 	if t.background().InitialDelay == nil {
 		return 0
 	}
-	body := t.object.latest()
-	delay, err := t.background().InitialDelay(body)
+	body, err := t.object.latest().Value()
+	var delay time.Duration
+	if err == nil {
+		delay, err = t.background().InitialDelay(body)
+	}
 	if err != nil {
 		t.log().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.Stack(err)...)
 		return 0
@@ -131,10 +135,10 @@ func (o *objectTasks) anyRunning() bool {
 
 // latest gives the newest known state of the object: that of the cache, or the answer to our last write. The caller
 // holds the lock.
-func (o *objectTasks) latest() map[string]any {
-	var cached map[string]any
+func (o *objectTasks) latest() *jsontext.Object {
+	var cached *jsontext.Object
 	if service := o.supervisor.lastService(); service != nil {
-		cached = service.Latest(o.key, o.uid)
+		cached = service.Newest(o.key, o.uid)
 	}
 	switch {
 	case o.written == nil || cached != nil && !older(cached, o.written):
@@ -157,14 +161,14 @@ func (o *objectTasks) keepLatest() {
 
 // noteWritten keeps the answer to our own write if it is newer than the last one. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
-	if o.written == nil || older(o.written, body) {
-		o.written = body
+	if written := jsontext.Of(body); o.written == nil || older(o.written, written) {
+		o.written = written
 	}
 }
 
-func older(a, b map[string]any) bool {
-	return patching.Newer(patching.VersionOf(b), patching.VersionOf(a))
-}
+func older(a, b *jsontext.Object) bool { return patching.Newer(versionOf(b), versionOf(a)) }
+
+func versionOf(object *jsontext.Object) string { return object.String("metadata", "resourceVersion") }
 
 // end removes the task, and marks its handler as done unless it was stopped. The caller holds the lock.
 func (t *task) end() {

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var _ background.Service = (*Controller)(nil)
@@ -74,17 +75,30 @@ func (c *Controller) fireTimer(request source.Request) {
 	}
 }
 
-// Latest is what the cache has.
-func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+// Newest is what the cache has.
+func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.Object {
 	cached := c.cached(key)
 	if cached == nil || cached.GetUID() != uid {
 		return nil
 	}
-	body, err := cached.Body()
+	opened, err := cached.Open()
 	if err != nil {
-		logging.OfObject(c.log, key, uid).Error(err, "Cannot read an object; going on as if it was gone")
+		c.unreadable(key, uid, err)
+	}
+	return opened
+}
+
+// Latest is Newest decoded.
+func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+	body, err := c.Newest(key, uid).Value()
+	if err != nil {
+		c.unreadable(key, uid, err)
 	}
 	return body
+}
+
+func (c *Controller) unreadable(key types.NamespacedName, uid types.UID, err error) {
+	logging.OfObject(c.log, key, uid).Error(err, "Cannot read an object; going on as if it was gone")
 }
 
 // Enqueue has a look taken at the object, or a tick.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -48,7 +49,7 @@ func TestLatestState(t *testing.T) {
 			ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
 		}, func(c *handlers.Call) error {
 			for range ask {
-				seen <- labelOf(c.Live.Object())
+				seen <- labelOf(liveBody(c))
 			}
 			return nil
 		})
@@ -77,7 +78,7 @@ func TestLatestStateOfAnother(t *testing.T) {
 			if first {
 				first = false
 				<-asked
-				seen <- labelOf(c.Live.Object())
+				seen <- labelOf(liveBody(c))
 			}
 			return nil
 		})
@@ -93,4 +94,9 @@ func TestLatestStateOfAnother(t *testing.T) {
 		}
 		s.settle()
 	})
+}
+
+// liveBody is the newest state of the object of a function in the background.
+func liveBody(call *handlers.Call) map[string]any {
+	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // errEnded is for goroutines that outlive their function: their changes to the object would be lost silently.
@@ -100,7 +101,11 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 		return errEnded
 	}
 	if a.Call.Live != nil { // the object changes meanwhile: apply the transformation to a copy of its newest state
-		a.Call.Object = runtime.DeepCopyJSON(a.present())
+		present, err := a.present().Value()
+		if err != nil {
+			return err
+		}
+		a.Call.Object = runtime.DeepCopyJSON(present)
 	}
 	object, err := a.Call.Working()
 	if err == nil {
@@ -114,11 +119,11 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 }
 
 // present gives the newest state of the object or, if there is none, its state at the beginning.
-func (a *Attempt) present() map[string]any {
-	if body := a.Call.Live.Object(); body != nil {
-		return body
+func (a *Attempt) present() *jsontext.Object {
+	if object := a.Call.Live.Object(); object != nil {
+		return object
 	}
-	return a.Call.Cause.Body()
+	return a.Call.Cause.Object
 }
 
 // SetResult sets the result of the attempt if it succeeds; the last call counts. A value without a JSON form is an

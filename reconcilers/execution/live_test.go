@@ -17,7 +17,7 @@ type live struct {
 	body object
 }
 
-func (l *live) Object() map[string]any { return l.body }
+func (l *live) Object() *jsontext.Object { return jsontext.Of(l.body) }
 
 // A function in the background changes the object as it is by then; and nothing of what it has written is kept, as it
 // may run for ever.

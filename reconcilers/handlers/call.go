@@ -40,8 +40,8 @@ type Subs interface {
 
 // Live is what a function in the background sees of its object, and of its own end.
 type Live interface {
-	// Object gives the newest known state; nil if the object is gone. It is shared: callers must not modify it.
-	Object() map[string]any
+	// Object gives the newest known state; nil if the object is gone.
+	Object() *jsontext.Object
 	// Stopping is closed when the function has to end.
 	Stopping() <-chan struct{}
 	// StopReason is why; nil before.
