@@ -66,17 +66,11 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 	}
 }
 
-// seen runs on the informer's goroutine.
+// seenByOwners runs on the informer's goroutine.
 func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 	o := c.owned
 	if o.source != nil {
-		child, err := obj.Unstructured()
-		if err != nil {
-			log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
-			log.Error(err, "Cannot read an object; its owners do not hear of it")
-			return
-		}
-		o.source.Seen(eventType, child)
+		c.tellOwners(eventType, obj)
 	}
 	switch {
 	case o.route == nil:
@@ -85,6 +79,16 @@ func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 	default:
 		o.route.Seen(obj.GetUID(), obj.Key())
 	}
+}
+
+func (c *Controller) tellOwners(eventType string, obj source.Object) {
+	child, err := obj.Unstructured()
+	if err != nil {
+		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
+		log.Error(err, "Cannot read an object; its owners do not hear of it")
+		return
+	}
+	c.owned.source.Seen(eventType, child)
 }
 
 // enqueueOwner has a pass made over an owner.
