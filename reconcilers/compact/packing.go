@@ -36,10 +36,8 @@ func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	if !whole || !readable && metadata.Value != nil {
 		return nil, fmt.Errorf("reading an object: %w", errMalformed)
 	}
-	if managed.End > 0 {
-		at := metadata.End - len(metadata.Value)
-		managed.At, managed.End = at+managed.At, at+managed.End
-	}
+	at := metadata.End - len(metadata.Value)
+	managed.At, managed.End = at+managed.At, at+managed.End
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.text = s.text[:0]
@@ -48,12 +46,13 @@ func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 		skipped := bytes.IndexByte(text, '{') + 1
 		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
 	}
-	s.text = appendWithout(s.text, text, managed.At, managed.End)
+	s.text = appendWithout(s.text, text, managed)
 	o.packed = s.pack()
 	return &o, nil
 }
 
-// read takes what is kept beside the text, and gives the member with the managed fields; it ends nowhere without any.
+// read takes what is kept beside the text, and gives the member with the managed fields, without a value if there are
+// none.
 func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 	var name, namespace, uid, version []byte
 	whole = jsontext.Members(metadata, func(m jsontext.Member) {
@@ -91,7 +90,7 @@ func unquoted(value []byte) []byte {
 	switch {
 	case value[0] != '"':
 		return nil
-	case bytes.IndexByte(value, '\\') < 0:
+	case !bytes.Contains(value, []byte{'\\'}):
 		return value[1 : len(value)-1]
 	}
 	var text string
@@ -100,14 +99,13 @@ func unquoted(value []byte) []byte {
 }
 
 // appendWithout appends the text of an object without one of its members, and without a comma at its place.
-func appendWithout(to, text []byte, at, end int) []byte {
-	if end <= 0 {
+func appendWithout(to, text []byte, member jsontext.Member) []byte {
+	if member.Value == nil {
 		return append(to, text...)
 	}
-	before, after := bytes.TrimRight(text[:at], " \t\r\n"), bytes.TrimLeft(text[end:], " \t\r\n")
-	if len(after) > 0 && after[0] == ',' {
-		after = after[1:]
-	} else {
+	before := bytes.TrimRight(text[:member.At], " \t\r\n")
+	after, more := bytes.CutPrefix(bytes.TrimLeft(text[member.End:], " \t\r\n"), []byte(","))
+	if !more {
 		before = bytes.TrimSuffix(before, []byte(","))
 	}
 	return append(append(to, before...), after...)
@@ -120,8 +118,6 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // pack gives the compressed text in as much memory as it needs.
 func (s *scratch) pack() []byte {
-	if most := s2.MaxEncodedLen(len(s.text)); cap(s.packed) < most {
-		s.packed = make([]byte, most)
-	}
+	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
 	return slices.Clone(s2.Encode(s.packed[:cap(s.packed)], s.text))
 }

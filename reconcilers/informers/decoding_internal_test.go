@@ -70,6 +70,11 @@ func TestDecoding(t *testing.T) {
 			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
 			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
 		},
+		"Bookmark": {
+			"it has neither a name nor items, whatever the kind is called",
+			`{"kind":"ShoppingList","metadata":{"resourceVersion":"7"}}`,
+			`{"kind":"ShoppingList","metadata":{"resourceVersion":"7"}}`,
+		},
 		"Status": {
 			"an error is one", `{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}`, "status 410 gone",
 		},

@@ -9,7 +9,7 @@ const (
 	// firstBuffer is for usual objects; it grows with what comes in.
 	firstBuffer = 16 << 10
 	// largest is how many bytes an event may have. An object in etcd has no more than 1.5 MiB.
-	largest = 64 << 20
+	largest = 16 << 20
 )
 
 // frames cuts a stream into JSON values, of which only the brackets count. Whether something stands between them does
@@ -29,11 +29,10 @@ type frames struct {
 // Read shows the next value, or a part of it: io.ErrShortBuffer says that the rest of the same value follows.
 func (f *frames) Read(into []byte) (int, error) {
 	for f.end == 0 {
-		if f.end = f.search(); f.end > 0 {
-			break
-		}
-		if err := f.more(); err != nil {
-			return 0, err
+		if f.end = f.search(); f.end == 0 {
+			if err := f.more(); err != nil {
+				return 0, err
+			}
 		}
 	}
 	n := copy(into, f.buffer[f.shown:f.end])
@@ -82,7 +81,7 @@ func (f *frames) more() error {
 	if n > 0 {
 		return nil
 	}
-	if err == io.EOF && len(f.buffer) > 0 && f.at > 0 && f.depth > 0 {
+	if err == io.EOF && f.depth > 0 {
 		return io.ErrUnexpectedEOF
 	}
 	return err

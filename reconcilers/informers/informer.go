@@ -31,14 +31,15 @@ func New(
 		return nil, fmt.Errorf("making the client of %s: %w", resource.GroupVersionKind, err)
 	}
 	lists := &listing{client: client, plural: resource.Plural, namespace: namespace}
-	period := resync/10*9 + rand.N(resync/5)
 	return toolscache.NewSharedIndexInformerWithOptions(
 		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
 		toolscache.SharedIndexInformerOptions{
-			ResyncPeriod: period, ObjectDescription: resource.GroupVersionKind.String(),
+			ResyncPeriod: period(), ObjectDescription: resource.GroupVersionKind.String(),
 		},
 	), nil
 }
+
+func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
 // clientOf makes a client of one group and version that asks for JSON.
 func clientOf(config *rest.Config, way *http.Client, resource discovery.Resource) (rest.Interface, error) {
@@ -47,9 +48,6 @@ func clientOf(config *rest.Config, way *http.Client, resource discovery.Resource
 	own.GroupVersion, own.APIPath = &version, "/apis"
 	if version.Group == "" {
 		own.APIPath = "/api"
-	}
-	if own.UserAgent == "" {
-		own.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	own.NegotiatedSerializer = serializer{}
