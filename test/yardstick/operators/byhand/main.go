@@ -11,26 +11,19 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap/zapcore"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/operators/program"
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
@@ -38,36 +31,17 @@ const (
 	finalizer  = "byhand.example.org/finalizer"
 	annotation = "byhand.example.org/last-handled"
 	interval   = 5 * time.Second
-	// workers is how many objects are reconciled at once.
-	workers = 10
 )
 
-func main() {
-	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: byhand dynamic|typed SCENARIO N")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1] == "typed", os.Args[2], os.Args[3]); err != nil {
-		log.Log.Error(err, "The operator has failed")
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(program.Main("byhand", run)) }
 
-func run(typed bool, scenario, objects string) error {
-	count, err := strconv.Atoi(objects)
-	if err != nil {
-		return fmt.Errorf("reading the number of objects: %w", err)
-	}
-	m, err := newManager()
-	if err != nil {
-		return err
-	}
-	about := about{client: m.GetClient(), cache: m.GetCache(), scenario: scenario, ticks: &atomic.Int64{}}
+func run(m manager.Manager, task program.Task) error {
+	about := about{client: m.GetClient(), cache: m.GetCache(), scenario: task.Scenario, ticks: &atomic.Int64{}}
+	var err error
 	switch {
-	case scenario == "pods":
-		err = setupPods(m, count)
-	case typed:
+	case task.Scenario == "pods":
+		err = setupPods(m, task.Objects)
+	case task.Typed:
 		err = setup(m, &v1.KopfExample{}, about.reconcileTyped)
 	default:
 		err = setup(m, newExample(), about.reconcileDynamic)
@@ -79,24 +53,8 @@ func run(typed bool, scenario, objects string) error {
 	return errors.Join(err, process.Tell(os.Stdout, "ticks", float64(about.ticks.Load())))
 }
 
-func newManager() (manager.Manager, error) {
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = -1, 0
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-	})
-}
-
 func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) error {
-	options := controller.Options{MaxConcurrentReconciles: workers}
+	options := controller.Options{MaxConcurrentReconciles: program.Workers}
 	return ctrl.NewControllerManagedBy(m).For(kind).WithOptions(options).Complete(reconciler)
 }
 

@@ -9,59 +9,31 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
 
-	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/operators/program"
 )
 
-// workers is how many handlers may run at once, as many as by hand.
-const workers = 10
+func main() { os.Exit(program.Main("ours", run)) }
 
-func main() {
-	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: ours dynamic|typed SCENARIO N")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1] == "typed", os.Args[2], os.Args[3]); err != nil {
-		log.Log.Error(err, "The operator has failed")
-		os.Exit(1)
-	}
-}
-
-func run(typed bool, scenario, objects string) error {
-	count, err := strconv.Atoi(objects)
-	if err != nil {
-		return fmt.Errorf("reading the number of objects: %w", err)
-	}
-	m, err := newManager()
-	if err != nil {
-		return err
-	}
-	op := kopf.New("yardstick.kopf.dev", kopf.Settings{Queueing: kopf.QueueingSettings{WorkerLimit: workers}})
+func run(m manager.Manager, task program.Task) error {
+	op := kopf.New("yardstick.kopf.dev", kopf.Settings{Queueing: kopf.QueueingSettings{WorkerLimit: program.Workers}})
 	var h handlers
 	switch {
-	case scenario == "pods":
-		registerPods(op, count)
-	case typed:
+	case task.Scenario == "pods":
+		registerPods(op, task.Objects)
+	case task.Typed:
 		examples := kopf.For(op, &v1.KopfExample{})
-		register(&h, examples, scenario, func(o *v1.KopfExample) string { return o.Spec.Field })
+		register(&h, examples, task.Scenario, func(o *v1.KopfExample) string { return o.Spec.Field })
 	default:
 		examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
-		register(&h, examples, scenario, func(o *unstructured.Unstructured) string {
+		register(&h, examples, task.Scenario, func(o *unstructured.Unstructured) string {
 			return kopf.AtOr(o, "spec.field", "")
 		})
 	}
@@ -69,17 +41,4 @@ func run(typed bool, scenario, objects string) error {
 		return err
 	}
 	return errors.Join(m.Start(ctrl.SetupSignalHandler()), h.tellTicks())
-}
-
-func newManager() (manager.Manager, error) {
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = -1, 0
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	return ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 }

@@ -1,0 +1,73 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
+)
+
+// Workers is how many objects are handled at once, the same for all.
+const Workers = 10
+
+// Task is what is asked of a contender: with a Go type or without, in which scenario, and over how many objects.
+type Task struct {
+	Typed    bool
+	Scenario string
+	Objects  int
+}
+
+// Main runs the contender of that name on a manager, and gives the exit code of the process.
+func Main(name string, run func(m manager.Manager, task Task) error) int {
+	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
+	if len(os.Args) != 4 {
+		fmt.Fprintf(os.Stderr, "usage: %s dynamic|typed SCENARIO N\n", name)
+		return 2
+	}
+	if err := start(run); err != nil {
+		log.Log.Error(err, "The operator has failed")
+		return 1
+	}
+	return 0
+}
+
+func start(run func(manager.Manager, Task) error) error {
+	count, err := strconv.Atoi(os.Args[3])
+	if err != nil {
+		return fmt.Errorf("reading the number of objects: %w", err)
+	}
+	m, err := newManager()
+	if err != nil {
+		return err
+	}
+	return run(m, Task{Typed: os.Args[1] == "typed", Scenario: os.Args[2], Objects: count})
+}
+
+// newManager makes a manager whose cache, for those who use it, leaves managed fields out.
+func newManager() (manager.Manager, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = -1, 0
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+}
