@@ -17,34 +17,45 @@ type Object struct {
 	// Throttle spaces the passes while the framework fails.
 	Throttle Throttle
 
-	written  map[string]any // our own last write, until the cache has it
-	released bool           // we let it go: what the cache still shows of it is past
-	gone     string         // the newest version known when the server said that there is no such object
-	blocked  string         // what was said last about malformed memory
-	panicked string         // what was said last about a panic
+	written  write  // our own last write, until the cache has it
+	released bool   // we let it go: what the cache still shows of it is past
+	gone     string // the newest version known when the server said that there is no such object
+	blocked  string // what was said last about malformed memory
+	panicked string // what was said last about a panic
+}
+
+// write is the API server's answer to a write, decoded in a pass and compressed between passes: where objects come in
+// faster than they are handled, all of them wait with one. The zero value is none.
+type write struct {
+	body   map[string]any
+	packed *compact.Object
 }
 
 // Unknown is true if nothing is kept of the object.
 func (o *Object) Unknown() bool {
-	return o.Changes.Idle() && o.written == nil && !o.released && o.gone == "" && o.Throttle.failures == 0 &&
+	return o.Changes.Idle() && o.written.none() && !o.released && o.gone == "" && o.Throttle.failures == 0 &&
 		o.blocked == "" && o.panicked == ""
 }
 
 // Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it. An error
-// is that of an object of the cache that cannot be decoded.
+// is that of an object that cannot be decoded.
 func (o *Object) Newest(cached *compact.Object) (map[string]any, error) {
 	o.catchUp(cached)
-	if o.written == nil {
+	switch {
+	case o.written.body != nil:
+		return o.written.body, nil
+	case o.written.packed != nil:
+		return o.written.packed.Body()
+	default:
 		return cached.Body()
 	}
-	return o.written, nil
 }
 
 // Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
 // maybe another state, or nil.
 func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
 	if next.Written != nil {
-		o.written = next.Written
+		o.written = write{body: next.Written}
 	}
 	if latest == nil || latest.GetUID() != cached.GetUID() {
 		latest = cached
@@ -59,7 +70,7 @@ func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *comp
 // the write removed the last finalizer of a deleted object.
 func (o *Object) Wrote(body map[string]any, released bool) {
 	if body != nil && !released {
-		o.written = body
+		o.written = write{body: body}
 	}
 	o.released = o.released || released
 }
@@ -73,20 +84,39 @@ func (o *Object) Past(cached *compact.Object) bool {
 
 // version is that of the newest state that is known.
 func (o *Object) version(cached *compact.Object) string {
-	if o.written == nil {
+	if o.written.none() {
 		return cached.GetResourceVersion()
 	}
-	return patching.VersionOf(o.written)
+	return o.written.version()
 }
 
 // catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one
 // object tell: a watch leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
 func (o *Object) catchUp(cached *compact.Object) {
-	if o.written == nil {
+	if o.written.none() {
 		return
 	}
-	if own, has := patching.VersionOf(o.written), cached.GetResourceVersion(); has == own || patching.Newer(has, own) {
-		o.written = nil
+	if own, has := o.written.version(), cached.GetResourceVersion(); has == own || patching.Newer(has, own) {
+		o.written = write{}
+	}
+}
+
+func (w *write) none() bool { return w.body == nil && w.packed == nil }
+
+func (w *write) version() string {
+	if w.packed != nil {
+		return w.packed.GetResourceVersion()
+	}
+	return patching.VersionOf(w.body)
+}
+
+// pack compresses the answer; what cannot be encoded stays as it is.
+func (w *write) pack() {
+	if w.body == nil {
+		return
+	}
+	if packed, err := compact.Of(w.body); err == nil {
+		*w = write{packed: packed}
 	}
 }
 

@@ -1,8 +1,13 @@
 package memory_test
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
@@ -138,4 +143,41 @@ func TestProceedBesideTheCache(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While objects are created faster than they are handled, each of them waits with our own write.
+func TestWritesTakeLittleBetweenPasses(t *testing.T) {
+	const many, limit = 1000, 2000 // decoded, an object of this form takes over 10,000 bytes
+	wide := func(n int) map[string]any {
+		spec := map[string]any{}
+		for field := range 50 {
+			spec[fmt.Sprint("field-", field)] = map[string]any{"value": fmt.Sprint("some text ", n)}
+		}
+		return map[string]any{"metadata": map[string]any{"resourceVersion": "9"}, "spec": spec}
+	}
+	all, used := memory.NewObjects(), heap()
+	for n := range many {
+		uid := types.UID(fmt.Sprint("u", n))
+		o := all.Take(uid)
+		o.Wrote(wide(n), false)
+		all.Put(uid, o)
+	}
+	if added := heap() - used; added > many*limit {
+		t.Errorf("an object takes %d bytes between passes", added/many)
+	}
+	newest, err := all.Take("u7").Newest(cached(body("8")))
+	if diff := cmp.Diff(wide(7), newest); err != nil || diff != "" {
+		t.Errorf("what was written: error %v, -want, +got\n%s", err, diff)
+	}
+	if got := versionOf(all.Take("u8"), "10"); got != "10" {
+		t.Errorf("the cache is ahead of a write of a former pass: got version %s", got)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

@@ -148,6 +148,7 @@ func (s *Objects) Take(uid types.UID) *Object {
 
 // Put keeps the memory, unless there is nothing in it.
 func (s *Objects) Put(uid types.UID, o *Object) {
+	o.written.pack()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.Unknown() {
