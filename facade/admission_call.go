@@ -58,7 +58,7 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 // there: objects with it could not even be deleted.
 func (a *Admission[T]) decode() (err error) {
 	asked := a.call.Admission
-	a.Object, err = a.codec.DecodeText(a.call.Text, a.raw)
+	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.raw)
 	if err != nil && asked.Object != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *Admission[T]) decode() (err error) {
 		return err
 	}
 	var wrong error
-	a.Old, wrong = a.codec.DecodeText(asked.Old.Text(), asked.Old.Value)
+	a.Old, wrong = a.codec.DecodeFrom(asked.Old, asked.Old.Value)
 	if err = errors.Join(err, wrong); err != nil {
 		a.log.V(1).Info("The old object does not decode into the type; Old is incomplete",
 			"type", fmt.Sprintf("%T", a.Old), "error", err.Error())

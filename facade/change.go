@@ -99,7 +99,7 @@ func (s ChangeSelection[T]) newChange(
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
-	object, err := codec.DecodeText(call.Text, call.Working)
+	object, err := codec.DecodeFrom(call.Given, call.Working)
 	if err != nil {
 		return nil, err
 	}

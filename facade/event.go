@@ -57,7 +57,7 @@ type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
 // An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its
 // handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
 func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true}
+	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.Type()}
 	if _, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil); !ok {
 		return
 	}

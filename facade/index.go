@@ -75,14 +75,14 @@ func NewIndex[T client.Object, K comparable, V any](
 	s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption,
 ) *Index[K, V] {
 	held := indexes.New()
-	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true}
+	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.Type()}
 	if _, ok := prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
 		h.Function = reflect.ValueOf(fn).Pointer()
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,
 		) (map[any]any, bool, error) {
-			object, err := s.codec.DecodeText(call.Text, call.Working)
+			object, err := s.codec.DecodeFrom(call.Given, call.Working)
 			if err != nil {
 				return nil, false, err
 			}

@@ -20,7 +20,7 @@ func (c *Change[T]) Current() T { return c.Object }
 func (c *Change[T]) Latest() T {
 	c.needCall()
 	newest := c.newest()
-	object, err := c.codec.DecodeText(newest.Text(), newest.Value)
+	object, err := c.codec.DecodeFrom(newest, newest.Value)
 	if err != nil {
 		c.do(func() error { return err })
 	}

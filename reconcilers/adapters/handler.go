@@ -3,6 +3,7 @@ package adapters
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -113,6 +114,7 @@ func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execut
 func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
+		reserveStack()
 		defer close(ended)
 		defer a.End()
 		began := a.Now()
@@ -131,6 +133,18 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 		returned = true
 	}()
 	return ended
+}
+
+// reserved is how much stack functions get from the start, in bytes.
+const reserved = 12 << 10
+
+// reserveStack makes the stack of a goroutine larger while nothing is on it. It would grow anyway, by and by, and each
+// time all that is on it would be copied: by then, that are the frames of all adapters and of a decoder.
+//
+//go:noinline
+func reserveStack() {
+	var frame [reserved]byte
+	runtime.KeepAlive(&frame)
 }
 
 // Run is Start, and waits for the end.

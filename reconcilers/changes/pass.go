@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"strings"
@@ -59,9 +58,7 @@ func (h *Handling) LeavesAlone(object *compact.Object) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
-	text, err := object.Text()
-	prefix := h.Interim.annotations.Prefix
-	return err == nil && !bytes.Contains(text, []byte(h.Finalizer)) && !bytes.Contains(text, []byte(prefix))
+	return !object.Mentions(h.Finalizer, h.Interim.annotations.Prefix)
 }
 
 // Reconcile makes one pass over the object. The body is shared and not modified.

@@ -1,8 +1,10 @@
 package compact
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,8 @@ type Object struct {
 	uid                      types.UID
 	deleting                 bool
 	endsListing              bool
-	packed                   []byte
+	kind                     *Kind  // of what is packed as a message; nil of what is packed as JSON
+	packed                   []byte // the text, or the message
 }
 
 var (
@@ -59,21 +62,45 @@ func (o *Object) Deleting() bool { return o.deleting }
 
 // Text is the JSON of the object, without metadata.managedFields. It is the caller's own.
 func (o *Object) Text() ([]byte, error) {
-	text, err := s2.Decode(nil, o.packed)
+	unpacked, err := o.unpack()
+	if err != nil || o.kind == nil {
+		return unpacked, err
+	}
+	return o.message(unpacked).JSON()
+}
+
+func (o *Object) unpack() ([]byte, error) {
+	unpacked, err := s2.Decode(nil, o.packed)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking %s: %w", o.Key(), err)
 	}
-	return text, nil
+	return unpacked, nil
+}
+
+func (o *Object) message(data []byte) *message {
+	return &message{kind: o.kind, key: o.Key(), data: data}
 }
 
 // Open gives the object to several who read it, be it as text or decoded. Its values are shared: none of them may
 // modify them.
 func (o *Object) Open() (*jsontext.Object, error) {
-	text, err := o.Text()
-	if err != nil {
+	unpacked, err := o.unpack()
+	switch {
+	case err != nil:
 		return nil, err
+	case o.kind != nil:
+		return jsontext.From(o.message(unpacked)), nil
 	}
-	return jsontext.New(text), nil
+	return jsontext.New(unpacked), nil
+}
+
+// Mentions tells whether any of the words may be in the object, as a text or a part of one. It decodes nothing; of an
+// object that cannot be unpacked it is true, so that whoever looks on is told.
+func (o *Object) Mentions(words ...string) bool {
+	unpacked, err := o.unpack()
+	return err != nil || slices.ContainsFunc(words, func(word string) bool {
+		return bytes.Contains(unpacked, []byte(word))
+	})
 }
 
 // Body is the decoded object, with integers as int64. It is the caller's own.

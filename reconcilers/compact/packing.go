@@ -73,11 +73,16 @@ func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 			managed = m
 		}
 	})
-	joined := string(name) + string(namespace) + string(uid) + string(version) // in one place in memory
+	o.know(name, namespace, uid, version)
+	return managed, whole
+}
+
+// know keeps what the engine asks for at every event, in one place in memory.
+func (o *Object) know(name, namespace, uid, version []byte) {
+	joined := string(name) + string(namespace) + string(uid) + string(version)
 	o.name, joined = joined[:len(name)], joined[len(name):]
 	o.namespace, joined = joined[:len(namespace)], joined[len(namespace):]
 	o.uid, o.version = types.UID(joined[:len(uid)]), joined[len(uid):]
-	return managed, whole
 }
 
 // endsListing is true for the annotations of the event that ends a listing in a stream.
@@ -111,8 +116,8 @@ func appendWithout(to, text []byte, member jsontext.Member) []byte {
 	return append(append(to, before...), after...)
 }
 
-// scratch is where a text is prepared, and compressed.
-type scratch struct{ text, packed []byte }
+// scratch is where a text, or a message, is prepared, and compressed.
+type scratch struct{ text, metadata, packed []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 

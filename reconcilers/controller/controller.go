@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
+	reads    reflect.Type // see typeOf
 
 	// What a pass uses.
 	workers    *workers
@@ -82,7 +84,7 @@ func newController(
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.JournalOf(r, own),
+		journal: deps.JournalOf(r, own), reads: typeOf(own),
 		workers: w, objects: kept.Objects, background: kept.Background,
 		events:  newEventHandling(deps, turn, r, families.Watching, w.occupation),
 		changes: newChanges(deps, turn, r, own, w.occupation),
@@ -135,7 +137,7 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	defer cancel(nil)
 	c.health.Begin()
 	if c.indexer != nil {
-		c.feed = c.indexer.Begin(c.handlers.Indexing, c.deps.Settings.Backoff, c.log)
+		c.feed = c.indexer.Begin(c.indexing())
 		defer c.feed.End()
 	}
 	informer, err := c.inform()

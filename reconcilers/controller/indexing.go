@@ -35,7 +35,7 @@ func Index(
 func (c *Controller) index(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	for {
-		c.feed = c.indexer.BeginAlone(ctx, c.handlers.Indexing, c.deps.Settings.Backoff, c.log, c.indicesFilled)
+		c.feed = c.indexer.BeginAlone(ctx, c.indexing(), c.indicesFilled)
 		if c.feed == nil {
 			return
 		}
@@ -55,6 +55,12 @@ func (c *Controller) index(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(restartPause):
 		}
+	}
+}
+
+func (c *Controller) indexing() indexes.Task {
+	return indexes.Task{
+		Handlers: c.handlers.Indexing, Resource: &c.resource, Backoff: c.deps.Settings.Backoff, Log: c.log,
 	}
 }
 

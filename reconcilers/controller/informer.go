@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/informers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -21,7 +24,7 @@ const syncTimeout = 365 * 24 * time.Hour
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	way := consistent(c.health.Client(c.deps.HTTPClient))
-	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.scope.Namespace)
+	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.scope.Namespace, c.messages())
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +33,31 @@ func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	}
 	c.store, c.hasSynced, c.version = informer.GetIndexer(), informer.HasSynced, informer.LastSyncResourceVersion
 	return informer, nil
+}
+
+// messages is the kind as protobuf has it, if its objects are for nothing but events and indices, by functions that
+// have the Go type of the kind: all others would have to make JSON of the messages first. Nil is JSON.
+func (c *Controller) messages() *compact.Kind {
+	if c.reads == nil {
+		return nil
+	}
+	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
+		return kind
+	}
+	return nil
+}
+
+// typeOf is the Go type into which all of the handlers decode the object by themselves; nil if there is no such type.
+func typeOf(own []*adapters.Handler) (typ reflect.Type) {
+	for i, h := range own {
+		switch d := h.Description; {
+		case !d.ReadsText || d.Field != nil || i > 0 && d.Type != typ:
+			return nil
+		default:
+			typ = d.Type
+		}
+	}
+	return typ
 }
 
 // newQueued makes the controller of controller-runtime that takes from the queue.

@@ -18,8 +18,8 @@ import (
 // A function that decodes the text by itself gets that alone, and an object as soon as it changes something.
 func TestHandlersOfTexts(t *testing.T) {
 	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
-		if call.Object != nil || !strings.Contains(string(call.Text), `"uid":"u1"`) {
-			t.Errorf("got %v, and the text %s", call.Object, call.Text)
+		if call.Object != nil || !strings.Contains(string(call.Given.Text()), `"uid":"u1"`) {
+			t.Errorf("got %v, and the text %s", call.Object, call.Given.Text())
 		}
 		return call.Writes.Remember(func(body map[string]any) error {
 			body["spec"] = map[string]any{"size": int64(1)}

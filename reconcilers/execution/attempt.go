@@ -65,8 +65,8 @@ type Attempt struct {
 var _ handlers.Writes = (*Attempt)(nil)
 
 // New makes an attempt of a handler that was selected for the cause. It copies the object; nil is for functions that
-// read the live object, or the text of that of the cause. The caller adds the account of former attempts, the place,
-// and the functions that write.
+// read the live object, or decode that of the cause by themselves. The caller adds the account of former attempts, the
+// place, and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Call{Handler: h, Cause: c},
@@ -77,7 +77,7 @@ func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	case object != nil:
 		a.Call.Object = runtime.DeepCopyJSON(object)
 	case h.ReadsText:
-		a.Call.Text = c.Object.Text()
+		a.Call.Given = c.Object
 	}
 	a.Call.Writes = a
 	return a

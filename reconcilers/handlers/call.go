@@ -65,9 +65,9 @@ type Call struct {
 	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own.
 	Object map[string]any
-	// Text is the JSON text of Object, where it is at hand, and as long as nothing is changed. With
+	// Given is Object before it is decoded, where there is such a thing, and as long as nothing is changed. With
 	// [Handler.ReadsText], there may be no Object then, see Working. It is shared: callers must not modify it.
-	Text []byte
+	Given *jsontext.Object
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
 	// Started is when the handler was first selected for the cause.
@@ -116,16 +116,16 @@ type Index struct {
 // Opened is the object of the cause for a call of the handler. Nothing is decoded, and nil is given, for a function
 // that reads the text of the object.
 func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
-	if h.ReadsText && c.Object.Text() != nil {
+	if h.ReadsText && c.Object.Encoded() {
 		return nil, nil
 	}
 	return c.Object.Value()
 }
 
-// Working is Object; the first who asks for one that there is only Text of decodes it.
+// Working is Object; the first who asks for one that is only Given decodes it.
 func (c *Call) Working() (map[string]any, error) {
-	if c.Object == nil && c.Text != nil {
-		object, err := jsontext.New(c.Text).Value()
+	if c.Object == nil && c.Given.Encoded() {
+		object, err := c.Given.Own()
 		if err != nil {
 			return nil, err
 		}

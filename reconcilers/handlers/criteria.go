@@ -83,32 +83,29 @@ type Filter func(ctx context.Context, c *cause.Cause) (bool, error)
 // Labels is a filter by a selector over the labels of the present object.
 func Labels(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		return selector.Matches(stringsAt(c.Body(), "labels")), nil
+		return selector.Matches(stringsAt(c, "labels")), nil
 	}
 }
 
 // Annotations is the same over the annotations.
 func Annotations(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		return selector.Matches(stringsAt(c.Body(), "annotations")), nil
+		return selector.Matches(stringsAt(c, "annotations")), nil
 	}
 }
 
 // Metadata is a filter by one of the "labels" or "annotations" of the present object.
 func Metadata(name, key string, matches Pattern) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
-		value, present := stringsAt(c.Body(), name)[key]
+		value, present := stringsAt(c, name)[key]
 		return matches(value, present), nil
 	}
 }
 
-func stringsAt(body map[string]any, name string) mapping {
-	metadata, _ := body["metadata"].(map[string]any)
-	values, _ := metadata[name].(map[string]any)
-	return values
-}
+// stringsAt decodes nothing else: filters run for every event of every object.
+func stringsAt(c *cause.Cause, name string) mapping { return c.Object.Mapping("metadata", name) }
 
-// mapping reads labels where they are, with no copy: filters run for every event of every object.
+// mapping reads labels where they are, with no copy.
 type mapping map[string]any
 
 func (m mapping) Has(key string) bool { _, ok := m[key].(string); return ok }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -104,6 +105,9 @@ type Handler struct {
 	// their calls have no Object if there is a Text. So it is for admitting handlers that are not Mutating; the causes
 	// of all of these have no Old, New and Diff, as functions take from the request what they need.
 	ReadsText bool
+	// Type is the Go type into which the function of a watching or indexing handler that ReadsText decodes the object:
+	// a struct. Nil is not known.
+	Type reflect.Type
 	// Sparing is for an admitting handler that does ahead of time what the controllers of the operator would do anyway:
 	// it is for those resources alone that they can handle, and nobody waits for it for long.
 	Sparing bool

@@ -35,7 +35,10 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 		})
 		h.Policy.Errors = handlers.ErrorsTemporary
 		x := &indexes.Indexer{}
-		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, time.Second, logr.Discard())
+		feed := x.Begin(indexes.Task{
+			Handlers: []*adapters.Handler{adapters.New(h, nil)}, Backoff: time.Second,
+			Log: logr.Discard(),
+		})
 		for _, fails = range []bool{true, true, false, true, false} {
 			feed.Seen("MODIFIED", objectOf("a"))
 			time.Sleep(time.Minute)
@@ -60,8 +63,10 @@ func TestWhatFunctionsAreTold(t *testing.T) {
 			return true, nil
 		}}
 		x := &indexes.Indexer{}
-		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
-			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		feed := x.Begin(indexes.Task{
+			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
+		})
 		feed.Seen("ADDED", objectOf("a"))
 		took = 100 * time.Millisecond
 		feed.Seen("MODIFIED", compacttest.Deleting(objectOf("a")))

@@ -57,7 +57,10 @@ func BenchmarkSeen(b *testing.B) {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				_, h := indexing(byNameAndNamespace)
 				var indexer indexes.Indexer
-				feed := indexer.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
+				feed := indexer.Begin(indexes.Task{
+					Handlers: []*adapters.Handler{adapters.New(h, nil)},
+					Log:      logr.Discard(),
+				})
 				all := make([]*compact.Object, 1000)
 				for i := range all {
 					all[i] = numbered(o, i)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -31,16 +32,27 @@ type told struct {
 	held    bool // another feed knows the object still, and will tell of its end
 }
 
-// Begin starts a feed with its first listing. The handlers are the index functions, in the order of registration; the
-// backoff is the default delay after temporary errors, zero is 60 seconds; the logger names the resource.
-func (x *Indexer) Begin(own []*adapters.Handler, backoff time.Duration, log logr.Logger) *Feed {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.begin(own, backoff, log)
+// Task is what an Indexer has to do.
+type Task struct {
+	// Handlers are the index functions, in the order of registration.
+	Handlers []*adapters.Handler
+	// Resource is what the objects are; nil is not known.
+	Resource *discovery.Resource
+	// Backoff is the default delay after temporary errors; zero is 60 seconds.
+	Backoff time.Duration
+	// Log names the resource.
+	Log logr.Logger
 }
 
-func (x *Indexer) begin(own []*adapters.Handler, backoff time.Duration, log logr.Logger) *Feed {
-	x.handlers, x.backoff, x.log, x.question.Now = own, backoff, log, time.Now
+// Begin starts a feed with its first listing.
+func (x *Indexer) Begin(task Task) *Feed {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.begin(task)
+}
+
+func (x *Indexer) begin(task Task) *Feed {
+	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
 	x.listing++
 	f := &Feed{indexer: x, listing: x.listing, over: make(chan struct{}), filled: make(chan struct{})}
 	x.feeds = append(x.feeds, f)
@@ -50,14 +62,12 @@ func (x *Indexer) begin(own []*adapters.Handler, backoff time.Duration, log logr
 
 // BeginAlone is Begin as soon as no other feed runs. The function is called when another one has filled the indices
 // before that, or cannot. It gives nil if the context ends.
-func (x *Indexer) BeginAlone(
-	ctx context.Context, own []*adapters.Handler, backoff time.Duration, log logr.Logger, filled func(),
-) *Feed {
+func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Feed {
 	for ctx.Err() == nil {
 		other := x.latest.Load() // without the lock: that is held as long as an index function runs
 		if other == nil {
 			var f *Feed
-			if f, other = x.beginFirst(own, backoff, log); f != nil {
+			if f, other = x.beginFirst(task); f != nil {
 				return f
 			}
 		}
@@ -78,13 +88,13 @@ func (x *Indexer) BeginAlone(
 }
 
 // beginFirst begins a feed, or gives the one that has begun meanwhile.
-func (x *Indexer) beginFirst(own []*adapters.Handler, backoff time.Duration, log logr.Logger) (f, other *Feed) {
+func (x *Indexer) beginFirst(task Task) (f, other *Feed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if other = x.latest.Load(); other != nil {
 		return nil, other
 	}
-	return x.begin(own, backoff, log), nil
+	return x.begin(task), nil
 }
 
 // Over is closed when the feed does not count any more: it has ended, or a later one has listed all.

@@ -44,7 +44,7 @@ func (f *fed) play(steps string) (missed []string) {
 		feed, what := f.feeds[parts[0]], parts[1]
 		switch what {
 		case "begin":
-			f.feeds[parts[0]] = f.x.Begin(f.own, 0, logr.Discard())
+			f.feeds[parts[0]] = f.x.Begin(indexes.Task{Handlers: f.own, Log: logr.Discard()})
 		case "end":
 			feed.End()
 		case "listed":
@@ -171,7 +171,7 @@ func TestBeginAlone(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				filled := 0
-				feed := f.x.BeginAlone(ctx, f.own, 0, logr.Discard(), func() { filled++ })
+				feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() { filled++ })
 				if began := feed != nil; began != tc.begins || filled != tc.filled {
 					t.Errorf("it begins: %v, and hears %d times that all is filled", began, filled)
 				}
@@ -196,7 +196,7 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		feed := f.x.BeginAlone(ctx, f.own, 0, logr.Discard(), func() {})
+		feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() {})
 		if took := time.Since(begun); feed != nil || took > time.Minute {
 			t.Errorf("it begins: %v, and has waited for %s", feed != nil, took)
 		}

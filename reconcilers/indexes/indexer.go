@@ -26,9 +26,7 @@ const deleted = "DELETED"
 // Indexer fills the indices from the events of one resource, of which its feeds tell.
 type Indexer struct {
 	mu       sync.Mutex
-	handlers []*adapters.Handler
-	backoff  time.Duration
-	log      logr.Logger
+	task     Task
 	listing  int                              // counts the feeds
 	feeds    []*Feed                          // those that count, the latest one last
 	latest   atomic.Pointer[Feed]             // the last of them; to be asked while a function is called
@@ -51,21 +49,21 @@ func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	}
 	uid := object.GetUID()
 	x.known[uid] = listing
-	log := logging.OfObject(x.log, object.Key(), uid)
-	ctx := logf.IntoContext(context.Background(), log)
 	opened, err := object.Open()
 	if err != nil {
-		log.Error(err, "Cannot read an object; keeping its entries in the indices")
+		logging.OfObject(x.task.Log, object.Key(), uid).Error(err,
+			"Cannot read an object; keeping its entries in the indices")
 		return
 	}
 	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.Deleting()}
-	for _, h := range x.handlers {
-		x.index(ctx, h, c, uid)
+	for _, h := range x.task.Handlers {
+		log := logging.OfHandler(x.task.Log, object.Key(), uid, h.Description.ID)
+		x.index(logf.IntoContext(context.Background(), log), h, c, uid)
 	}
 }
 
 func (x *Indexer) forget(uid types.UID) {
-	for _, h := range x.handlers {
+	for _, h := range x.task.Handlers {
 		h.Description.Index.Into.Remove(uid)
 		delete(x.accounts, accountKey{uid, h.Description.ID})
 	}
@@ -74,7 +72,7 @@ func (x *Indexer) forget(uid types.UID) {
 
 // index calls one index function for one object, if it matches and is due, and updates the index.
 func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause, uid types.UID) {
-	log := logf.FromContext(ctx).WithValues("handler", h.Description.ID)
+	log := logf.FromContext(ctx)
 	past := x.accounts[accountKey{uid, h.Description.ID}]
 	x.question.Call.Cause, x.question.Account = c, past
 	due, err := h.Ask(ctx, &x.question, execution.Due)
@@ -93,9 +91,9 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 		return
 	}
 	a := execution.New(h.Description, c, object)
-	a.Account, a.Limits.Backoff = past, x.backoff
+	a.Account, a.Limits.Backoff, a.Call.Resource = past, x.task.Backoff, x.task.Resource
 	began := time.Now()
-	h.Run(logf.IntoContext(ctx, log), a)
+	h.Run(ctx, a)
 	if took := time.Since(began); took > slow {
 		logging.Warn(log, "Index function is slow; all events of its resource wait for it", "took", took.String())
 	}

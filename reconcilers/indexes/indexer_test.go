@@ -75,8 +75,10 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
-					funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+				feed := x.Begin(indexes.Task{
+					Handlers: []*adapters.Handler{adapters.New(h, nil)},
+					Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
+				})
 				feed.Seen("ADDED", objectOf("a"))
 				if failing = tc.call == nil; !failing {
 					call = tc.call
@@ -113,8 +115,10 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		said := ""
 		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}
-		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
-			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		feed := x.Begin(indexes.Task{
+			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
+		})
 		feed.Seen("ADDED", objectOf("a"))
 		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
 			t.Errorf("want %q with the object, got %s", want, said)
@@ -129,7 +133,7 @@ func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	})
 	x := &indexes.Indexer{}
 	for _, listing := range []string{"a b", "b c"} {
-		feed := x.Begin([]*adapters.Handler{adapters.New(h, nil)}, 0, logr.Discard())
+		feed := x.Begin(indexes.Task{Handlers: []*adapters.Handler{adapters.New(h, nil)}, Log: logr.Discard()})
 		for name := range strings.FieldsSeq(listing) {
 			feed.Seen("", objectOf(name))
 		}

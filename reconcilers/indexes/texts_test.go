@@ -30,8 +30,10 @@ func TestUndecodableObjects(t *testing.T) {
 			},
 		}}
 		said := ""
-		feed := (&indexes.Indexer{}).Begin([]*adapters.Handler{adapters.New(h, nil)}, 0,
-			funcr.New(func(_, line string) { said += line }, funcr.Options{}))
+		feed := (&indexes.Indexer{}).Begin(indexes.Task{
+			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
+		})
 		feed.Seen("ADDED", objectOf("a"))
 		broken, err := compact.New([]byte(`{"metadata":{"name":"a","uid":"a"},"spec":nul}`), metav1.TypeMeta{})
 		if err != nil {

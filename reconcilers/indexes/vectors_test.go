@@ -36,7 +36,7 @@ func TestVectorsIndex(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}
-			feed := x.Begin(own, 0, logr.Discard())
+			feed := x.Begin(indexes.Task{Handlers: own, Log: logr.Discard()})
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")

@@ -15,54 +15,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-var (
-	errMalformed = errors.New("it is no well-formed JSON object")
-	errReading   = errors.New("an informer sends nothing")
-)
+var errMalformed = errors.New("it is no well-formed JSON object")
 
-// serializer decodes the answers to lists and watches.
-type serializer struct{}
+// texts decodes JSON.
+type texts struct{}
 
-var (
-	_ runtime.NegotiatedSerializer = serializer{}
-	_ runtime.Serializer           = serializer{}
-	_ runtime.Framer               = serializer{}
-)
-
-// SupportedMediaTypes is JSON alone.
-func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	return []runtime.SerializerInfo{{
-		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
-		EncodesAsText: true, Serializer: s,
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: s, Framer: s},
-	}}
-}
-
-// EncoderForVersion is the same for all versions.
-func (s serializer) EncoderForVersion(runtime.Encoder, runtime.GroupVersioner) runtime.Encoder {
-	return s
-}
-
-// DecoderToVersion is the same for all versions.
-func (s serializer) DecoderToVersion(runtime.Decoder, runtime.GroupVersioner) runtime.Decoder {
-	return s
-}
+var _ runtime.Serializer = texts{}
 
 // Identifier is that of the encoder.
-func (serializer) Identifier() runtime.Identifier { return "compact" }
+func (texts) Identifier() runtime.Identifier { return "compact texts" }
 
 // Encode is never called.
-func (serializer) Encode(runtime.Object, io.Writer) error { return errReading }
-
-// NewFrameReader reads the events of a watch, one after the other.
-func (serializer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{from: r} }
-
-// NewFrameWriter is never called.
-func (serializer) NewFrameWriter(w io.Writer) io.Writer { return w }
+func (texts) Encode(runtime.Object, io.Writer) error { return errReading }
 
 // Decode reads an event of a watch, whose object stays as it is; an object; a list of them; or a status, which is an
 // error.
-func (serializer) Decode(
+func (texts) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, is := into.(*metav1.WatchEvent); is {

@@ -85,7 +85,7 @@ func TestDecoding(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			decoded, _, err := serializer{}.Decode([]byte(tc.text), nil, nil)
+			decoded, _, err := texts{}.Decode([]byte(tc.text), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,14 +102,14 @@ func TestDecodingFails(t *testing.T) {
 		`{"kind":"PodList","items":[{]}`, `{"kind":"PodList","metadata":5,"items":[]}`,
 		`{"kind":"Status","apiVersion":"v1","code":"x"}`, `{"metadata":1}`,
 	} {
-		if _, _, err := (serializer{}).Decode([]byte(text), nil, nil); err == nil {
+		if _, _, err := (texts{}).Decode([]byte(text), nil, nil); err == nil {
 			t.Errorf("%s was decoded", text)
 		}
 	}
-	if _, _, err := (serializer{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
+	if _, _, err := (texts{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
 		t.Error("a list is no event")
 	}
-	if err := (serializer{}).Encode(nil, io.Discard); err == nil {
+	if err := (texts{}).Encode(nil, io.Discard); err == nil {
 		t.Error("an informer has nothing to send")
 	}
 }
@@ -119,9 +119,8 @@ func TestDecodingAWatch(t *testing.T) {
 	stream := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"n"}}}
 		{"object":{"kind":"A","metadata":{"name":"m"}},"type":"DELETED"}
 		{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}}`
-	s := serializer{}
 	decoder := restwatch.NewDecoder(
-		streaming.NewDecoder(s.NewFrameReader(io.NopCloser(strings.NewReader(stream))), s), s,
+		streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
 	)
 	for _, want := range []struct {
 		event watch.EventType

@@ -52,7 +52,7 @@ func TestFrames(t *testing.T) {
 		} {
 			for _, buffer := range []int{5, 1 << 20} {
 				t.Run(name+how, func(t *testing.T) {
-					f := serializer{}.NewFrameReader(io.NopCloser(slow(strings.NewReader(tc.stream))))
+					f := framer{}.NewFrameReader(io.NopCloser(slow(strings.NewReader(tc.stream))))
 					got, err := readAll(f, buffer)
 					if d := cmp.Diff(tc.want, got); d != "" || !errors.Is(err, tc.err) {
 						t.Errorf("%s: %v: -want, +got:\n%s", tc.reason, err, d)
@@ -77,7 +77,7 @@ func (e *endless) Close() error { e.closed = true; return nil }
 
 func TestFramesAreBounded(t *testing.T) {
 	from := &endless{}
-	f := serializer{}.NewFrameReader(from)
+	f := framer{}.NewFrameReader(from)
 	if _, err := f.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("it must end some time: %v", err)
 	}

@@ -22,11 +22,12 @@ import (
 // keeps the informers of a process apart.
 const resync = 10 * time.Hour
 
-// New makes the informer of a resource in a namespace; an empty one is all. Its items are of type *compact.Object.
+// New makes the informer of a resource in a namespace; an empty one is all. Its items are of type *compact.Object. With
+// a kind, it asks for protobuf, and takes JSON where the API server has nothing else.
 func New(
-	config *rest.Config, way *http.Client, resource discovery.Resource, namespace string,
+	config *rest.Config, way *http.Client, resource discovery.Resource, namespace string, kind *compact.Kind,
 ) (toolscache.SharedIndexInformer, error) {
-	client, err := clientOf(config, way, resource)
+	client, err := clientOf(config, way, resource, kind)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of %s: %w", resource.GroupVersionKind, err)
 	}
@@ -41,8 +42,10 @@ func New(
 
 func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
-// clientOf makes a client of one group and version that asks for JSON.
-func clientOf(config *rest.Config, way *http.Client, resource discovery.Resource) (rest.Interface, error) {
+// clientOf makes a client of one group and version.
+func clientOf(
+	config *rest.Config, way *http.Client, resource discovery.Resource, kind *compact.Kind,
+) (rest.Interface, error) {
 	own := rest.CopyConfig(config)
 	version := resource.GroupVersion()
 	own.GroupVersion, own.APIPath = &version, "/apis"
@@ -50,7 +53,10 @@ func clientOf(config *rest.Config, way *http.Client, resource discovery.Resource
 		own.APIPath = "/api"
 	}
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	own.NegotiatedSerializer = serializer{}
+	if kind != nil {
+		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	own.NegotiatedSerializer = serializer{kind}
 	return rest.RESTClientForConfigAndClient(own, way)
 }
 

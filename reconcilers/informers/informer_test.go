@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -42,7 +46,7 @@ func TestInformers(t *testing.T) {
 			web := httptest.NewServer(server)
 			defer web.Close()
 			resource := discovery.Resource{GroupVersionKind: tc.kind, Plural: tc.plural}
-			informer, err := informers.New(&rest.Config{Host: web.URL}, web.Client(), resource, tc.namespace)
+			informer, err := informers.New(&rest.Config{Host: web.URL}, web.Client(), resource, tc.namespace, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,8 +112,73 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestNoInformer(t *testing.T) {
 	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	resource := discovery.Resource{GroupVersionKind: pod, Plural: "pods"}
-	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, "")
+	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, "", nil)
 	if err == nil || !strings.Contains(err.Error(), "Pod") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A kind with protobuf messages is asked for these; but an API server may have no other form than JSON.
+func TestInformersOfMessages(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for _, sent := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
+		t.Run(sent, func(t *testing.T) {
+			server := &protocols{sends: sent}
+			web := httptest.NewServer(server)
+			defer web.Close()
+			informer, err := informers.New(
+				&rest.Config{Host: web.URL}, web.Client(),
+				discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"}, "",
+				compact.KindOf(clientgoscheme.Scheme, kind),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := make(chan string, 10)
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(item any) {
+				object, _ := item.(*compact.Object)
+				body, err := object.Body()
+				seen <- fmt.Sprint(body, err)
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var running sync.WaitGroup
+			stop := make(chan struct{})
+			running.Go(func() { informer.Run(stop) })
+			got := <-seen
+			close(stop)
+			running.Wait()
+			want := "map[apiVersion:v1 data:map[a:b] kind:ConfigMap metadata:map[name:n]] <nil>"
+			if d := cmp.Diff(want, got); d != "" || server.mistake != "" {
+				t.Errorf("%s, -want, +got:\n%s", server.mistake, d)
+			}
+		})
+	}
+}
+
+// protocols lists one config map in one of the forms, and its watches never tell of anything.
+type protocols struct {
+	sends string
+
+	mu      sync.Mutex
+	mistake string
+}
+
+func (p *protocols) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if accepted := r.Header.Get("Accept"); accepted != "application/vnd.kubernetes.protobuf,application/json" {
+		p.mu.Lock()
+		p.mistake = "it accepts " + accepted
+		p.mu.Unlock()
+	}
+	w.Header().Set("Content-Type", p.sends)
+	if r.URL.Query().Get("watch") != "" {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		return
+	}
+	list := &corev1.ConfigMapList{Items: []corev1.ConfigMap{{
+		ObjectMeta: metav1.ObjectMeta{Name: "n"}, Data: map[string]string{"a": "b"},
+	}}}
+	info, _ := runtime.SerializerInfoForMediaType(clientgoscheme.Codecs.SupportedMediaTypes(), p.sends)
+	_ = clientgoscheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(list, w)
 }

@@ -27,6 +27,11 @@ func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Log
 	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid))
 }
 
+// OfHandler is [OfObject], with one of its handlers in the lines, under "handler".
+func OfHandler(log logr.Logger, key types.NamespacedName, uid types.UID, id string) logr.Logger {
+	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
+}
+
 // OfKindAndObject is [OfObject] of [OfKind], at once: many loggers format all of their values with each addition.
 func OfKindAndObject(
 	log logr.Logger, kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID,

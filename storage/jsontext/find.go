@@ -1,37 +1,69 @@
 package jsontext
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	kjson "sigs.k8s.io/json"
+)
 
 // String is the text at a path of keys; empty if there is none. It decodes nothing else, and passes over the rest. Keys
 // with escapes are not found.
 func (o *Object) String(path ...string) (found string) {
-	if o == nil {
-		return ""
+	if !o.Encoded() {
+		found, _ = o.valueAt(path).(string)
+		return found
 	}
-	value := o.text
-	if value == nil {
-		return o.stringOfValue(path)
-	}
-	for _, key := range path {
-		if value = field(value, key); value == nil {
-			return ""
-		}
-	}
-	if value[0] != '"' || json.Unmarshal(value, &found) != nil {
+	value := o.textAt(path)
+	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &found) != nil {
 		return ""
 	}
 	return found
 }
 
-func (o *Object) stringOfValue(path []string) string {
+// Mapping is String for an object within the object; nil if there is none. It is shared: callers must not modify it.
+func (o *Object) Mapping(path ...string) (found map[string]any) {
+	if !o.Encoded() {
+		found, _ = o.valueAt(path).(map[string]any)
+		return found
+	}
+	value := o.textAt(path)
+	if len(value) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(value, &found) != nil {
+		return nil
+	}
+	return found
+}
+
+func (o *Object) valueAt(path []string) any {
 	tree, _ := o.Value()
 	var value any = tree
 	for _, key := range path {
 		mapping, _ := value.(map[string]any)
 		value = mapping[key]
 	}
-	found, _ := value.(string)
-	return found
+	return value
+}
+
+func (o *Object) textAt(path []string) []byte {
+	value := o.textFor(path)
+	for _, key := range path {
+		if value = field(value, key); value == nil {
+			return nil
+		}
+	}
+	return value
+}
+
+// textFor is a text that has what is at the path, if anything has. Many ask for metadata alone, which a source has
+// sooner than the whole.
+func (o *Object) textFor(path []string) []byte {
+	if o.from == nil || len(path) == 0 || path[0] != "metadata" {
+		return o.Text()
+	}
+	text, err := o.from.Metadata()
+	if err != nil {
+		return nil // whoever asks for the whole is told
+	}
+	return text
 }
 
 // field is what stands under a key of an object; nil if the text is no object, or does not have it. As for decoders,

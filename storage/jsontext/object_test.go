@@ -2,9 +2,11 @@ package jsontext_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -60,6 +62,128 @@ func TestValues(t *testing.T) {
 	}
 	if jsontext.Of(nil) != nil {
 		t.Error("no value is an object")
+	}
+}
+
+// source is an object with a number, and metadata that can be had sooner.
+type source struct {
+	asked  []string
+	broken bool
+}
+
+var errBroken = errors.New("the source is broken")
+
+func (s *source) JSON() ([]byte, error) {
+	s.asked = append(s.asked, "JSON")
+	if s.broken {
+		return nil, errBroken
+	}
+	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}},"a":1}`), nil
+}
+
+func (s *source) Metadata() ([]byte, error) {
+	s.asked = append(s.asked, "metadata")
+	if s.broken {
+		return nil, errBroken
+	}
+	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}}}`), nil
+}
+
+func (s *source) Into(into any) bool {
+	number, is := into.(*int)
+	if is && !s.broken {
+		*number = 1
+	}
+	return is && !s.broken
+}
+
+// A source makes JSON for those only who cannot do without, and once for all of them.
+func TestSources(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		ask    func(*jsontext.Object) any
+		want   any
+		asked  []string
+		broken any // what a broken source gives
+	}{
+		"Encoded": {"nobody need be asked", func(o *jsontext.Object) any { return o.Encoded() }, true, nil, true},
+		"Into": {"it knows the type", func(o *jsontext.Object) any {
+			var number int
+			return [2]any{o.Into(&number), number}
+		}, [2]any{true, 1}, nil, [2]any{false, 0}},
+		"IntoAnother": {"it does not know the type", func(o *jsontext.Object) any {
+			var found struct {
+				A int `json:"a"`
+			}
+			return [2]any{o.Into(&found), found.A}
+		}, [2]any{true, 1}, []string{"JSON"}, [2]any{false, 0}},
+		"UID": {
+			"it is in the metadata", func(o *jsontext.Object) any { return o.String("metadata", "uid") }, "u",
+			[]string{"metadata"}, "",
+		},
+		"Labels": {"they are, too", func(o *jsontext.Object) any {
+			return o.Mapping("metadata", "labels")
+		}, map[string]any{"a": "b"}, []string{"metadata"}, map[string]any(nil)},
+		"Elsewhere": {
+			"metadata do not have it", func(o *jsontext.Object) any { return o.Mapping("b") }, map[string]any(nil),
+			[]string{"JSON"}, map[string]any(nil),
+		},
+		"Whole": {"the metadata are not all", func(o *jsontext.Object) any { return len(o.Mapping()) }, 2,
+			[]string{"JSON"}, 0},
+		"Value": {"all who ask share it", func(o *jsontext.Object) any {
+			first, err := o.Value()
+			_, _ = o.Value()
+			_, _ = o.Own()
+			return [2]any{first["a"], err}
+		}, [2]any{int64(1), nil}, []string{"JSON"}, [2]any{nil, errBroken}},
+		"Own": {"it is the caller's", func(o *jsontext.Object) any {
+			first, err := o.Own()
+			clear(first)
+			second, _ := o.Own()
+			return [2]any{second["a"], err}
+		}, [2]any{int64(1), nil}, []string{"JSON"}, [2]any{nil, errBroken}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var whole source
+			if d := cmp.Diff(tc.want, tc.ask(jsontext.From(&whole))); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			if d := cmp.Diff(tc.asked, whole.asked); d != "" {
+				t.Errorf("%s: -want, +asked for:\n%s", tc.reason, d)
+			}
+			got := tc.ask(jsontext.From(&source{broken: true}))
+			if d := cmp.Diff(tc.broken, got, cmpopts.EquateErrors()); d != "" {
+				t.Errorf("%s: of a broken source: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// What is found of a text or of a value is the same.
+func TestMappings(t *testing.T) {
+	for text, want := range map[string]map[string]any{
+		`{"a":{"b":{"c":1}}}`: {"c": int64(1)}, `{"a":{"b":{}}}`: {}, `{"a":{"b":5}}`: nil, `{"a":[]}`: nil, `{}`: nil,
+		`{"a":{"b":null}}`: nil, `{"a":{"b":{"c":nul}}}`: nil,
+	} {
+		object := jsontext.New([]byte(text))
+		if d := cmp.Diff(want, object.Mapping("a", "b")); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", text, d)
+		}
+		value, err := object.Value()
+		if err != nil {
+			continue
+		}
+		if d := cmp.Diff(want, jsontext.Of(value).Mapping("a", "b")); d != "" {
+			t.Errorf("the value of %s: -want, +got:\n%s", text, d)
+		}
+	}
+	var none *jsontext.Object
+	if none.Mapping("a") != nil || none.Encoded() || none.Into(new(any)) {
+		t.Error("there is nothing")
+	}
+	if value, err := none.Own(); value != nil || err != nil {
+		t.Errorf("there is nothing, but got %v, %v", value, err)
 	}
 }
 

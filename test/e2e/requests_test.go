@@ -17,10 +17,11 @@ type requests struct {
 	mu      sync.Mutex
 	writes  map[string][]string // by the object's name: "PATCH" or "PATCH status"
 	refused map[string]int
+	forms   map[string]string // of what is watched, by the plural of the kind: the type of the content
 }
 
 func newRequests() *requests {
-	return &requests{writes: map[string][]string{}, refused: map[string]int{}}
+	return &requests{writes: map[string][]string{}, refused: map[string]int{}, forms: map[string]string{}}
 }
 
 // wrap is for rest.Config.Wrap.
@@ -31,7 +32,7 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 
 func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodGet {
-		return r.next.RoundTrip(request)
+		return r.read(request)
 	}
 	name, what := path.Base(request.URL.Path), request.Method
 	if name == "status" {
@@ -51,6 +52,23 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.refused[name]++
 	}
 	return response, err
+}
+
+func (r *requests) read(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err == nil && request.URL.Query().Get("watch") != "" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.forms[path.Base(request.URL.Path)] = response.Header.Get("Content-Type")
+	}
+	return response, err
+}
+
+// formOf is the type of the content in which the kind is watched.
+func (r *requests) formOf(plural string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forms[plural]
 }
 
 // of gives the writes to one object so far, in order.

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // reviewing is one review that is being served.
@@ -68,19 +69,19 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
 	admission := r.request.admission
 	patch := patching.Patch{Transforms: r.remembered()}
-	var text []byte
+	var given *jsontext.Object
 	if len(patch.Transforms) == 0 {
-		text = admission.Body().Text()
+		given = admission.Body()
 	}
 	var object map[string]any
-	if !h.ReadsText || h.Mutating || text == nil {
+	if !h.ReadsText || h.Mutating || !given.Encoded() {
 		var err error
 		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
 			return nil, err
 		}
 	}
 	a := execution.New(h, &r.cause, object)
-	a.Call.Text, a.Call.Admission, a.Call.Resource, a.Call.Started = text, admission, &r.resource, time.Now().UTC()
+	a.Call.Given, a.Call.Admission, a.Call.Resource, a.Call.Started = given, admission, &r.resource, time.Now().UTC()
 	return a, nil
 }
 

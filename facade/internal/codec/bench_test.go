@@ -75,8 +75,9 @@ func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type
 	c, asked := codec.New[T](typ), &cause.Cause{Object: jsontext.Of(o.Tree())}
 	return decoding{name: name, object: o, decode: map[string]func(map[string]any, []byte) error{
 		"Decode": func(body map[string]any, _ []byte) error { return found(c.Decode(body)) },
-		"DecodeText": func(_ map[string]any, text []byte) error {
-			return found(c.DecodeText(text, func() (map[string]any, error) { return nil, errUndecodable }))
+		"DecodeFrom": func(_ map[string]any, text []byte) error {
+			given := jsontext.New(text)
+			return found(c.DecodeFrom(given, func() (map[string]any, error) { return nil, errUndecodable }))
 		},
 		"DecodeForFilter/First": func(body map[string]any, _ []byte) error {
 			return found(c.DecodeForFilter(&cause.Cause{Object: jsontext.Of(body)}))

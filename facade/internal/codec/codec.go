@@ -37,6 +37,14 @@ func New[T client.Object](typ reflect.Type) *Codec[T] {
 	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && deepcopy.Complete(typ)}
 }
 
+// Type is the struct that T points to; nil for a nil codec, of a registration that has failed.
+func (c *Codec[T]) Type() reflect.Type {
+	if c == nil {
+		return nil
+	}
+	return c.typ
+}
+
 // empty makes a T with nothing in it.
 func (c *Codec[T]) empty() T {
 	object, ok := reflect.New(c.typ).Interface().(T)
@@ -64,16 +72,16 @@ func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	return object, nil
 }
 
-// DecodeText is Decode for a raw object of which the JSON text is at hand; none does no harm. The raw object is only
-// asked for where the text does not decode.
-func (c *Codec[T]) DecodeText(text []byte, raw func() (map[string]any, error)) (T, error) {
-	if len(text) > 0 {
+// DecodeFrom is Decode for a raw object that may not be decoded yet; nil does no harm. The raw object is only asked for
+// where it cannot be decoded into T at once.
+func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any, error)) (T, error) {
+	if from.Encoded() {
 		object := c.empty()
 		into := any(object)
 		if raw, ok := into.(*unstructured.Unstructured); ok {
 			into = &raw.Object
 		}
-		if kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil {
+		if from.Into(into) {
 			return object, nil
 		}
 	}
@@ -103,11 +111,11 @@ func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 // the first of them, and gives each a copy of its own.
 func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	if !c.cacheable {
-		return c.DecodeText(of.Object.Text(), of.Object.Value)
+		return c.DecodeFrom(of.Object, of.Object.Value)
 	}
 	last := c.last.Load()
 	if last == nil || last.cause != of {
-		object, err := c.DecodeText(of.Object.Text(), of.Object.Value)
+		object, err := c.DecodeFrom(of.Object, of.Object.Value)
 		last = &decoded[T]{of, object, err}
 		c.last.Store(last)
 	}
@@ -155,7 +163,7 @@ func EncodeValue(value any) (encoded any, err error) {
 // DecodeObject decodes a JSON object into the Go value that into points to, which is empty. The error does not name Go
 // fields.
 func DecodeObject(from *jsontext.Object, into any) error {
-	if text := from.Text(); len(text) > 0 && kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil {
+	if from.Encoded() && from.Into(into) {
 		return nil
 	}
 	value, err := from.Value()

@@ -1,0 +1,302 @@
+package compact_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+type marshaler interface{ Marshal() ([]byte, error) }
+
+func messageOf(t *testing.T, object any) []byte {
+	t.Helper()
+	marshals, is := object.(marshaler)
+	if !is {
+		t.Fatalf("%T has no message", object)
+	}
+	message, err := marshals.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message
+}
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+func podOf(change func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "n", Namespace: "s", UID: "u", ResourceVersion: "7", Labels: map[string]string{"tier": "web"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}, {Manager: "n"}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c"}}},
+	}
+	change(pod)
+	return pod
+}
+
+func TestMessages(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(*corev1.Pod)
+		known  known
+		ends   bool
+	}{
+		"Whole":   {"all is known, and kept", func(*corev1.Pod) {}, known{"n", "s", "7", "u", false}, false},
+		"Nothing": {"a bookmark has no name", func(p *corev1.Pod) { *p = corev1.Pod{} }, known{}, false},
+		"Deleting": {"it has a time", func(p *corev1.Pod) {
+			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}, known{"n", "s", "7", "u", true}, false},
+		"End": {"the end of a listing in a stream", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"a": "true", metav1.InitialEventsAnnotationKey: "true", "b": "true"}
+		}, known{"n", "s", "7", "u", false}, true},
+		"NoEnd": {"it is not, yet", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
+		}, known{"n", "s", "7", "u", false}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := podOf(tc.change)
+			message := messageOf(t, pod)
+			o, err := compact.NewMessage(message, compact.KindOf(clientgoscheme.Scheme, podKind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(message) // it is the caller's again
+			if d := cmp.Diff(tc.known, of(o)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			if ends := o.GetObjectMeta().GetAnnotations() != nil; ends != tc.ends {
+				t.Errorf("%s: it ends a listing: %v", tc.reason, ends)
+			}
+			pod.ManagedFields = nil
+			pod.SetGroupVersionKind(podKind)
+			opened, err := o.Open()
+			var got corev1.Pod
+			if err != nil || !opened.Into(&got) {
+				t.Fatal("it cannot be decoded", err)
+			}
+			if d := cmp.Diff(pod, &got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// Whoever has no use for the Go type has the same object as JSON.
+func TestMessagesAsJSON(t *testing.T) {
+	pod := podOf(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
+	message := messageOf(t, pod)
+	o, err := compact.NewMessage(message, compact.KindOf(clientgoscheme.Scheme, podKind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.ManagedFields = nil
+	pod.SetGroupVersionKind(podKind)
+	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := opened.Value()
+	if d := cmp.Diff(want, body); d != "" || err != nil {
+		t.Errorf("%v: -want, +got:\n%s", err, d)
+	}
+	var metadata metav1.PartialObjectMetadata
+	if !opened.Into(&metadata) || metadata.Name != "n" || metadata.Kind != "Pod" {
+		t.Errorf("of its metadata there is %v", metadata)
+	}
+	labels := opened.Mapping("metadata", "labels")
+	if d := cmp.Diff(map[string]any{"tier": "web"}, labels); d != "" {
+		t.Errorf("labels: -want, +got:\n%s", d)
+	}
+	if node := opened.String("spec", "nodeName"); node != "node-1" {
+		t.Errorf("it is on %q", node)
+	}
+}
+
+// mine has the methods of a pod, and a field of which they know nothing.
+type mine struct {
+	corev1.Pod `json:",inline"`
+
+	More string `json:"more"`
+}
+
+func (m *mine) DeepCopyObject() runtime.Object { return m }
+
+// Only types that are what their methods say have messages.
+func TestKinds(t *testing.T) {
+	scheme := runtime.NewScheme()
+	group := schema.GroupVersion{Group: "example.org", Version: "v1"}
+	scheme.AddKnownTypeWithName(group.WithKind("Mine"), &mine{})
+	scheme.AddKnownTypeWithName(group.WithKind("Map"), &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(group.WithKind("Pod"), &corev1.Pod{})
+	scheme.AddKnownTypeWithName(group.WithKind("List"), &corev1.PodList{})
+	for name, want := range map[string]bool{"Mine": false, "Map": false, "Pod": true, "List": false, "Unknown": false} {
+		kind := compact.KindOf(scheme, group.WithKind(name))
+		if kind != nil != want {
+			t.Errorf("%s has messages: %v", name, kind != nil)
+		}
+		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[*corev1.Pod]()} {
+			if kind.Is(typ) != want {
+				t.Errorf("%s is a %s: %v", name, typ, !want)
+			}
+		}
+		if kind.Is(nil) || kind.Is(reflect.TypeFor[corev1.Node]()) || kind.Is(reflect.TypeFor[*corev1.Node]()) {
+			t.Errorf("%s is of another type", name)
+		}
+	}
+}
+
+// What holds for pods holds for all kinds that client-go knows.
+func TestAllKindsOfKubernetes(t *testing.T) {
+	count := 0
+	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
+		made, err := clientgoscheme.Scheme.New(gvk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, is := made.(client.Object)
+		if !is || gvk.Version == runtime.APIVersionInternal {
+			continue
+		}
+		kind := compact.KindOf(clientgoscheme.Scheme, gvk)
+		if kind == nil || kind.GroupVersionKind() != gvk {
+			t.Errorf("%s has no messages", gvk)
+			continue
+		}
+		object.SetName("n")
+		object.SetNamespace("s")
+		object.SetUID("u")
+		object.SetResourceVersion("7")
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
+		o, err := compact.NewMessage(messageOf(t, object), kind)
+		if err != nil {
+			t.Errorf("%s: %v", gvk, err)
+			continue
+		}
+		object.SetManagedFields(nil)
+		object.GetObjectKind().SetGroupVersionKind(gvk)
+		opened, err := o.Open()
+		got := reflect.New(reflect.TypeOf(object).Elem()).Interface()
+		if err != nil || !opened.Into(got) {
+			t.Errorf("%s cannot be decoded: %v", gvk, err)
+			continue
+		}
+		if d := cmp.Diff(object, got); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", gvk, d)
+		}
+		if d := cmp.Diff(known{"n", "s", "7", "u", false}, of(o)); d != "" {
+			t.Errorf("%s: -want, +got:\n%s", gvk, d)
+		}
+		count++
+	}
+	if count < 50 {
+		t.Errorf("there are only %d kinds", count)
+	}
+}
+
+func TestMalformedMessages(t *testing.T) {
+	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
+	for _, message := range []string{"\x0a", "\x0a\x05x", "\x0a\x02\x0a\x05", "\x07"} {
+		if _, err := compact.NewMessage([]byte(message), kind); err == nil {
+			t.Errorf("%q is an object", message)
+		}
+	}
+}
+
+// What is not well-formed inside is the matter of whoever decodes it, and names the object.
+func TestUndecodableMessages(t *testing.T) {
+	pod := podOf(func(p *corev1.Pod) { p.ManagedFields = nil })
+	message := strings.Replace(string(messageOf(t, pod)), "\x52\x06node-1", "\x52\x07node-1", 1)
+	o, err := compact.NewMessage([]byte(message), compact.KindOf(clientgoscheme.Scheme, podKind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if body, err := opened.Value(); err == nil || !strings.Contains(err.Error(), "s/n") {
+			t.Errorf("got %v, %v", body, err)
+		}
+		if body, err := opened.Own(); err == nil {
+			t.Errorf("got %v", body)
+		}
+	}
+	if opened.Into(&corev1.Pod{}) || opened.Text() != nil {
+		t.Error("it cannot be decoded")
+	}
+	if text, err := o.Text(); err == nil {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestMentions(t *testing.T) {
+	message, err := compact.NewMessage(
+		messageOf(t, podOf(func(p *corev1.Pod) { p.Finalizers = []string{"example.org/x"} })),
+		compact.KindOf(clientgoscheme.Scheme, podKind),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := compact.New([]byte(`{"metadata":{"name":"n","finalizers":["example.org/x"]}}`), metav1.TypeMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*compact.Object{message, text} {
+		if !o.Mentions("nothing", "example.org/x") || o.Mentions("nothing", "example.org/y") || o.Mentions() {
+			t.Error("it has one of the words, and no other")
+		}
+	}
+}
+
+// FuzzMessages keeps of any object what a decoder finds in it, but for the managed fields.
+func FuzzMessages(f *testing.F) {
+	pod := podOf(func(*corev1.Pod) {})
+	seed, err := pod.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add([]byte("\x0a\x00"))
+	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
+	f.Fuzz(func(t *testing.T, message []byte) {
+		o, err := compact.NewMessage(message, kind)
+		var want corev1.Pod
+		if want.Unmarshal(message) != nil {
+			return // it must not panic
+		}
+		if err != nil { // some decoders take more than what they would write themselves
+			if o, err = compact.NewMessage(messageOf(t, &want), kind); err != nil {
+				t.Fatalf("%q: %v", message, err)
+			}
+		}
+		want.ManagedFields = nil
+		want.SetGroupVersionKind(podKind)
+		var got corev1.Pod
+		opened, err := o.Open()
+		if err != nil || !opened.Into(&got) {
+			t.Fatalf("%q: %v", message, err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%q: -want, +got:\n%s", message, d)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package informers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+// The numbers of fields in the messages around objects.
+const (
+	eventType, eventObject protowire.Number = 1, 2
+	extensionRaw           protowire.Number = 1
+
+	unknownType, unknownRaw  protowire.Number = 1, 2
+	typeVersion, typeKind    protowire.Number = 1, 2
+	listMetadata, listObject protowire.Number = 1, 2
+)
+
+// envelope is what the answers of API servers begin with.
+var envelope = []byte{'k', '8', 's', 0}
+
+var errNoMessage = errors.New("it is no well-formed protobuf message")
+
+// messages decodes protobuf.
+type messages struct{ kind *compact.Kind }
+
+var _ runtime.Serializer = messages{}
+
+// Identifier is that of the encoder.
+func (messages) Identifier() runtime.Identifier { return "compact messages" }
+
+// Encode is never called.
+func (messages) Encode(runtime.Object, io.Writer) error { return errReading }
+
+// Decode reads what the Decode of texts does.
+func (d messages) Decode(
+	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	if event, is := into.(*metav1.WatchEvent); is {
+		return event, nil, messageOfEvent(data, event)
+	}
+	found, raw, whole := opened(data)
+	if !whole {
+		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errNoMessage)
+	}
+	kind := d.kind.GroupVersionKind()
+	switch found {
+	case kind:
+		object, err := compact.NewMessage(raw, d.kind)
+		return object, &found, err
+	case kind.GroupVersion().WithKind(kind.Kind + "List"):
+		page, err := d.list(raw)
+		return page, &found, err
+	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
+		status := &metav1.Status{}
+		err := status.Unmarshal(raw)
+		return status, &found, err
+	}
+	return nil, nil, fmt.Errorf("reading an answer of the API server: it is a %s, and no %s", found, kind)
+}
+
+func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
+	inner := true
+	whole := compact.Fields(data, func(f compact.Field) {
+		switch f.Number {
+		case eventType:
+			event.Type = string(f.Value)
+		case eventObject:
+			inner = compact.Fields(f.Value, func(f compact.Field) {
+				if f.Number == extensionRaw {
+					event.Object.Raw = f.Value
+				}
+			})
+		}
+	})
+	if !whole || !inner {
+		return fmt.Errorf("reading an event of a watch: %w", errNoMessage)
+	}
+	return nil
+}
+
+// opened takes the envelope away, which says what is in it.
+func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
+	var typ []byte
+	data, enveloped := bytes.CutPrefix(data, envelope)
+	whole = enveloped && compact.Fields(data, func(f compact.Field) {
+		switch f.Number {
+		case unknownType:
+			typ = f.Value
+		case unknownRaw:
+			raw = f.Value
+		}
+	})
+	var version, kind string
+	told := compact.Fields(typ, func(f compact.Field) {
+		switch f.Number {
+		case typeVersion:
+			version = string(f.Value)
+		case typeKind:
+			kind = string(f.Value)
+		}
+	})
+	return schema.FromAPIVersionAndKind(version, kind), raw, whole && told
+}
+
+func (d messages) list(raw []byte) (*list, error) {
+	page := &list{}
+	var failed error
+	whole := compact.Fields(raw, func(f compact.Field) {
+		switch f.Number {
+		case listMetadata:
+			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
+		case listObject:
+			object, err := compact.NewMessage(f.Value, d.kind)
+			if err != nil {
+				failed = errors.Join(failed, err)
+				return
+			}
+			page.Items = append(page.Items, object)
+		}
+	})
+	if !whole {
+		failed = errNoMessage
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("reading a list of %s: %w", d.kind.GroupVersionKind().Kind, failed)
+	}
+	return page, nil
+}

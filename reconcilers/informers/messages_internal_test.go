@@ -1,0 +1,150 @@
+package informers
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+var ofConfigMaps = messages{compact.KindOf(clientgoscheme.Scheme, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+
+// sent is what an API server sends of the object.
+func sent(t *testing.T, object runtime.Object) []byte {
+	t.Helper()
+	server := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
+	encoder := clientgoscheme.Codecs.EncoderForVersion(server, corev1.SchemeGroupVersion)
+	data, err := runtime.Encode(encoder, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+		Data:       map[string]string{"a": name},
+	}
+}
+
+// asText is a configMap as it is kept.
+func asText(name string) string {
+	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name + `"},"data":{"a":"` + name + `"}}`
+}
+
+func TestDecodingMessages(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		sent   runtime.Object
+		want   string
+	}{
+		"Object": {"all but the managed fields", configMap("n"), asText("n")},
+		"List": {
+			"its elements do not say what they are", &corev1.ConfigMapList{
+				ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
+				Items:    []corev1.ConfigMap{*configMap("a"), *configMap("b")},
+			}, "list 7c; " + asText("a") + "; " + asText("b"),
+		},
+		"Empty": {
+			"there may be none", &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, "list 7",
+		},
+		"Status": {"an error is one", &metav1.Status{Code: 410, Message: "gone"}, "status 410 gone"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			decoded, _, err := ofConfigMaps.Decode(sent(t, tc.sent), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestDecodingMessagesFails(t *testing.T) {
+	list := sent(t, &corev1.ConfigMapList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*configMap("a")},
+	})
+	object := sent(t, configMap("n"))
+	tests := map[string]struct {
+		reason string
+		data   []byte
+	}{
+		"Nothing": {"it has no envelope", nil},
+		"JSON":    {"it has no envelope", []byte(asText("n"))},
+		"Other":   {"it is of another kind", sent(t, &corev1.Secret{})},
+		"Cut":     {"the end came too early", list[:len(list)-1]},
+		"InList":  {"an element is damaged", bytes.Replace(list, []byte("\n\x01a"), []byte("\n\x7fa"), 1)},
+		"About":   {"metadata of a list are damaged", bytes.Replace(list, []byte("\x12\x017"), []byte("\x12\x7f7"), 1)},
+		"Object":  {"an object is damaged", bytes.Replace(object, []byte("\n\x01n"), []byte("\n\x7fn"), 1)},
+		"Type":    {"what it is is damaged", bytes.Replace(list, []byte("\x02v1"), []byte("\x7fv1"), 1)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if decoded, _, err := ofConfigMaps.Decode(tc.data, nil, nil); err == nil {
+				t.Errorf("%s, and it was decoded: %v", tc.reason, decoded)
+			}
+		})
+	}
+	for _, event := range []string{"\x0a", "\x0a\x7f", "\x12\x02\x0a\x7f"} {
+		if _, _, err := ofConfigMaps.Decode([]byte(event), nil, &metav1.WatchEvent{}); err == nil {
+			t.Errorf("%q is no event", event)
+		}
+	}
+	if err := ofConfigMaps.Encode(nil, io.Discard); err == nil {
+		t.Error("an informer has nothing to send")
+	}
+}
+
+// A watch goes through client-go's own decoders.
+func TestDecodingAWatchOfMessages(t *testing.T) {
+	var stream bytes.Buffer
+	framer := protobuf.LengthDelimitedFramer
+	encoder := streaming.NewEncoder(
+		framer.NewFrameWriter(&stream), protobuf.NewRawSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme),
+	)
+	wanted := []struct {
+		event  watch.EventType
+		object runtime.Object
+		text   string
+	}{
+		{watch.Added, configMap("n"), asText("n")}, {watch.Deleted, configMap("m"), asText("m")},
+		{watch.Error, &metav1.Status{Code: 410, Message: "gone"}, "status 410 gone"},
+	}
+	for _, one := range wanted {
+		event := &metav1.WatchEvent{Type: string(one.event), Object: runtime.RawExtension{Raw: sent(t, one.object)}}
+		if err := encoder.Encode(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := restwatch.NewDecoder(
+		streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(&stream)), ofConfigMaps), ofConfigMaps,
+	)
+	for _, want := range wanted {
+		event, object, err := decoder.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(t, object); event != want.event || got != want.text {
+			t.Errorf("got %s %s, want %s %s", event, got, want.event, want.text)
+		}
+	}
+	if _, _, err := decoder.Decode(); !errors.Is(err, io.EOF) {
+		t.Errorf("the watch has ended: %v", err)
+	}
+}
