@@ -223,6 +223,10 @@ takeover: ## Tell how long a paused operator takes to take over 20,000 handled o
 children: ## Tell what 1,000 objects with three children each cost, beside the same on controller-runtime by hand.
 	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
 
+.PHONY: idle-timers
+idle-timers: ## Tell what 100,000 timers cost that wait for their next tick: heap, and goroutines.
+	@$(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
+
 .PHONY: event-flood
 event-flood: ## Tell how many events 500 objects make whose handler fails at once, with the limits of posting and without.
 	@FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade

@@ -16,6 +16,11 @@ import (
 const (
 	kopfName = "kopf"
 	dynamic  = "dynamic"
+
+	// What idles beside each other, and where: an example as it is, and a manager with nothing in it.
+	minimalName, emptyName = "minimal", "empty"
+	idleName               = "idle"
+	example                = "01-minimal"
 )
 
 // prepare builds the operators, and gets Kopf if it can be had.
@@ -46,16 +51,30 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 	say(progress, "building the operators; the first time waits for the compiler")
 	// A folder that ends in a slash gets a program for each package.
 	build := exec.CommandContext(ctx, "go", "build", "-o", folder+string(filepath.Separator),
-		"./test/yardstick/operators/...")
+		"./test/yardstick/operators/...", "./examples/"+example)
 	build.Dir, build.Stdout, build.Stderr = o.root, progress, progress
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("building the operators: %w", err)
 	}
 	var built []scenarios.Contender
 	for _, name := range names {
-		program, variant, _ := strings.Cut(name, "-")
-		args := []string{filepath.Join(folder, program), variant}
-		built = append(built, scenarios.Contender{Name: name, Args: args, Dynamic: variant == dynamic})
+		built = append(built, contender(folder, name))
 	}
 	return append(built, ready...), nil
+}
+
+// contender is one whose program is in the folder.
+func contender(folder, name string) scenarios.Contender {
+	switch name {
+	case minimalName:
+		return scenarios.Contender{
+			Name: name, Args: []string{filepath.Join(folder, example), "run", "--all-namespaces"}, Plays: idleName,
+		}
+	case emptyName:
+		return scenarios.Contender{Name: name, Args: []string{filepath.Join(folder, name)}, Plays: idleName}
+	}
+	program, variant, _ := strings.Cut(name, "-")
+	return scenarios.Contender{
+		Name: name, Args: []string{filepath.Join(folder, program), variant}, Dynamic: variant == dynamic,
+	}
 }

@@ -27,6 +27,8 @@ Contenders:
   byhand-dynamic   controller-runtime alone, with objects as maps
   ours-typed       this framework, with a Go type
   byhand-typed     controller-runtime alone, with a Go type
+  minimal          examples/01-minimal as it is, in idle alone
+  empty            a manager of controller-runtime with nothing in it, in idle alone
   kopf             genuine Kopf; unless it is named, it is left out where Python or its packages cannot be had, and
                    in pods, where it takes minutes for 10,000: try CONTENDERS=ours-typed,kopf SCENARIOS=pods N=1000
 
@@ -41,7 +43,9 @@ Flags:
 const all = "all"
 
 // contenders are the names of all contenders, in the order in which they are printed.
-var contenders = []string{"ours-dynamic", "byhand-dynamic", "ours-typed", "byhand-typed", "kopf"}
+var contenders = []string{
+	"ours-dynamic", "byhand-dynamic", "ours-typed", "byhand-typed", minimalName, emptyName, kopfName,
+}
 
 type options struct {
 	assets, root, logs    string
@@ -67,7 +71,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.objects, "n", 0, "how many objects; 0 is what each scenario has by itself")
 	flags.IntVar(&o.size, "size", 300, "the `bytes` of an object, about, without its metadata; pods have 2.7 KB")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each contender takes its turn")
-	flags.DurationVar(&o.window, "window", 30*time.Second, "for how long timers tick and changes come")
+	flags.DurationVar(&o.window, "window", 30*time.Second, "for how long timers tick, changes come, and programs idle")
 	flags.DurationVar(&o.rest, "rest", 5*time.Second,
 		"for how long an operator does nothing before its memory is steady")
 	flags.IntVar(&o.rate, "rate", 100, "how many changes come per second in latency")

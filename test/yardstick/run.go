@@ -23,6 +23,7 @@ import (
 var pairs = []figures.Pair{
 	{Title: "dynamic to by hand", Of: "ours-dynamic", To: "byhand-dynamic"},
 	{Title: "typed to by hand", Of: "ours-typed", To: "byhand-typed"},
+	{Title: "minimal to empty", Of: minimalName, To: emptyName},
 	{Title: "dynamic to Kopf", Of: "ours-dynamic", To: "kopf"},
 	{Title: "typed to Kopf", Of: "ours-typed", To: "kopf"},
 }

@@ -33,8 +33,8 @@ func TestParse(t *testing.T) {
 		},
 		"nothing": {
 			reason: "all is the default",
-			want: "changes timers restart latency pods; " +
-				"ours-dynamic byhand-dynamic ours-typed byhand-typed kopf",
+			want: "changes timers restart latency pods idle; " +
+				"ours-dynamic byhand-dynamic ours-typed byhand-typed minimal empty kopf",
 		},
 		"some": {
 			reason: "the order is always the same, so that outputs can be compared",
@@ -73,7 +73,8 @@ func TestHelp(t *testing.T) {
 	if _, err := parse([]string{"--help"}, &stderr); err == nil {
 		t.Error("whoever asks for help does not want to wait for an hour")
 	}
-	words := append([]string{"changes", "timers", "restart", "latency", "pods", "make yardstick"}, contenders...)
+	words := []string{"changes", "timers", "restart", "latency", "pods", "idle", "make yardstick"}
+	words = append(words, contenders...)
 	for _, word := range words {
 		if !strings.Contains(stderr.String(), word) {
 			t.Errorf("the help does not tell of %s", word)
@@ -110,6 +111,14 @@ func TestSmall(t *testing.T) {
 				`restart .* medians\n(  .*\n)*  writes .* 0 · 0\n`,
 				`steady .* medians\n(  .*\n)*  calls/change .* 1 · 1\n`,
 				`ticking .* medians\n(  .*\n)*  ticks/object/minute`,
+			},
+		},
+		"who does nothing": {
+			args: []string{"-scenarios", "idle", "-contenders", "ours-dynamic,minimal,empty"},
+			want: []string{
+				`medians of: minimal · empty\n`,
+				`start .* medians\n(  .*\n)*  writes .* 0 · 0\n`,
+				`rest .*minimal to empty .* medians\n(  .*\n)*  anonymous MB`,
 			},
 		},
 	}

@@ -13,8 +13,9 @@ import (
 type Usage struct {
 	// CPU is that of all its threads, in the program and in the kernel.
 	CPU time.Duration
-	// Resident is the memory that it has now, and Peak the most that it ever had, in bytes.
-	Resident, Peak uint64
+	// Resident is the memory that it has now, and Peak the most that it ever had, in bytes. Anonymous is the part of
+	// Resident that it has filled itself: the rest are pages of files, most of them the program's own code.
+	Resident, Peak, Anonymous uint64
 }
 
 const (
@@ -60,6 +61,9 @@ func Parse(stat, status string) (Usage, error) {
 	}
 	var err error
 	if usage.Resident, err = memory(status, "VmRSS"); err != nil {
+		return Usage{}, err
+	}
+	if usage.Anonymous, err = memory(status, "RssAnon"); err != nil {
 		return Usage{}, err
 	}
 	usage.Peak, err = memory(status, "VmHWM")

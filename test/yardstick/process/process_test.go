@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-const status = "Name:\tours\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n"
+const status = "Name:\tours\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t     512 kB\n"
 
 func TestParse(t *testing.T) {
 	cases := map[string]struct {
@@ -51,11 +51,11 @@ func TestParse(t *testing.T) {
 		"plain": {
 			reason: "hundredths of a second in the program and in the kernel, and kilobytes",
 			stat:   line("ours", "150"), status: status,
-			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20},
+			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20, Anonymous: 512 << 10},
 		},
 		"name with parentheses and spaces": {
 			reason: "a program may be called anything", stat: line("a) R 1 (b", "150"), status: status,
-			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20},
+			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20, Anonymous: 512 << 10},
 		},
 	}
 	for name, tc := range cases {

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/figures"
 )
 
-// Contender is a program that is measured. It is told the scenario and the number of objects behind its arguments, and
-// finds KUBECONFIG among its variables.
+// Contender is a program that is measured. It finds KUBECONFIG among its variables, and is told the scenario and the
+// number of objects behind its arguments, unless it plays one scenario alone.
 type Contender struct {
 	Name string
 	Args []string
@@ -18,6 +18,8 @@ type Contender struct {
 	Dynamic bool
 	// Skips are scenarios that it takes no part in.
 	Skips []string
+	// Plays is the only scenario that it takes part in, with others of its kind; empty is all that everybody plays.
+	Plays string
 }
 
 // User is the name by which the API server knows the contender.
@@ -34,8 +36,8 @@ type Bench struct {
 	Progress io.Writer
 	// Objects, Size and Rounds say how much is measured: Size is the bytes of an object, about.
 	Objects, Size, Rounds int
-	// Window is for how long timers tick, and changes come; Rest is for how long nothing happens before memory is
-	// called steady.
+	// Window is for how long timers tick, changes come, and programs idle; Rest is for how long nothing happens before
+	// memory is called steady.
 	Window, Rest time.Duration
 	// Rate is how many changes come per second where latency is measured.
 	Rate int

@@ -12,6 +12,8 @@ type Scenario struct {
 	Objects int
 	// TypedOnly leaves out contenders that could have a Go type and do not use it.
 	TypedOnly bool
+	// Apart leaves out all contenders that have not come for it alone.
+	Apart bool
 
 	prepare, clear func(context.Context, *Bench) error // once for all rounds; nil is nothing
 	phases         []phase
@@ -53,6 +55,11 @@ var All = []Scenario{
 		prepare: createPods, clear: deletePods,
 		phases: []phase{{"start", seeAll}},
 	},
+	{
+		Name: "idle", Apart: true,
+		About:  "a program starts where nothing is to be done, and goes on to do nothing",
+		phases: []phase{{"start", startAlone}, {"rest", rest}},
+	},
 }
 
 // Play runs all rounds of a scenario.
@@ -88,6 +95,11 @@ func (b *Bench) turns(s Scenario, round int) []Contender {
 // Fitting are those contenders that can play the scenario.
 func (s Scenario) Fitting(contenders []Contender) []Contender {
 	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool {
-		return s.TypedOnly && c.Dynamic || slices.Contains(c.Skips, s.Name)
+		switch {
+		case s.Apart || c.Plays != "":
+			return c.Plays != s.Name
+		default:
+			return s.TypedOnly && c.Dynamic || slices.Contains(c.Skips, s.Name)
+		}
 	})
 }

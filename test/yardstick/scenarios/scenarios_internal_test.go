@@ -15,6 +15,7 @@ import (
 func TestTurns(t *testing.T) {
 	b := &Bench{Contenders: []Contender{
 		{Name: "dynamic", Dynamic: true}, {Name: "typed"}, {Name: "kopf", Skips: []string{"slow"}},
+		{Name: "resting", Plays: "rest"},
 	}}
 	cases := map[string]struct {
 		reason   string
@@ -31,6 +32,10 @@ func TestTurns(t *testing.T) {
 		"skipped": {
 			reason: "who would take an hour does not take part", scenario: Scenario{Name: "slow"},
 			want: []string{"dynamic", "typed"},
+		},
+		"apart": {
+			reason:   "who does nothing is not compared with who has come to work",
+			scenario: Scenario{Name: "rest", Apart: true}, want: []string{"resting"},
 		},
 		"typed only": {
 			reason:   "maps instead of a type that exists are nothing that somebody would do",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,7 +48,10 @@ func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int)
 
 // start runs the operator. Should it end by itself, everything that waits for it ends, too.
 func (t *trial) start() error {
-	args := append(append([]string{}, t.contender.Args...), t.scenario, strconv.Itoa(t.Objects))
+	args := slices.Clone(t.contender.Args)
+	if t.contender.Plays == "" {
+		args = append(args, t.scenario, strconv.Itoa(t.Objects))
+	}
 	variables := []string{"KUBECONFIG=" + t.Cluster.Kubeconfig(t.contender.User())}
 	operator, err := process.Start(args, variables, filepath.Join(t.Folder, t.contender.Name+".log"))
 	if err != nil {

@@ -1,0 +1,45 @@
+package scenarios
+
+import (
+	"context"
+	"time"
+)
+
+// startAlone measures a program from its start until it does nothing any more.
+func startAlone(ctx context.Context, t *trial) error {
+	m, err := t.measure(ctx, func(ctx context.Context) error {
+		if err := t.start(); err != nil {
+			return err
+		}
+		_, err := t.settle(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.note("CPU s", m.cpu.Seconds())
+	t.note("writes", float64(m.requests.Writes()))
+	t.note("requests", float64(m.requests.Total()))
+	t.note("peak MB", float64(m.usage.Peak)/megabyte)
+	t.Book.Remark(t.phase, t.contender.Name, m.requests.Describe(requestsAsTheyAre))
+	return nil
+}
+
+// requestsAsTheyAre has requests told by their number: there are no objects to divide them by.
+const requestsAsTheyAre = int(^uint(0) >> 1)
+
+// rest measures a program that does nothing.
+func rest(ctx context.Context, t *trial) error {
+	m, err := t.measure(ctx, func(ctx context.Context) error {
+		t.say("  %s, %s: for %s", t.contender.Name, t.phase, t.Window)
+		return t.pause(ctx, t.Window)
+	})
+	if err != nil {
+		return err
+	}
+	t.note("CPU ms/minute", milliseconds(m.cpu)*float64(time.Minute)/float64(m.wall))
+	t.note("requests", float64(m.requests.Total()))
+	t.note("resident MB", float64(m.usage.Resident)/megabyte)
+	t.note("anonymous MB", float64(m.usage.Anonymous)/megabyte)
+	return nil
+}
