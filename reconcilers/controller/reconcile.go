@@ -108,14 +108,14 @@ func (c *Controller) contained(
 // The cache is asked at the beginning, and once more at the end, as it has moved on.
 func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
 	defer c.notifyDeleted(key)
-	ctx = logf.IntoContext(ctx, c.log.WithValues("namespace", key.Namespace, "name", key.Name))
+	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
 	c.deliverEvents(ctx, key, cached)
 	if cached == nil || c.owned != nil && c.owned.idle {
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
-	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
+	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	o := c.objects.Take(uid)
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
@@ -192,7 +192,7 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return
 	}
-	ctx = logging.OfIncarnation(ctx, uid)
+	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	newest, err := o.Newest(cached)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")

@@ -54,12 +54,14 @@ type Handling struct {
 	Journal *journal.Kind
 }
 
-// Deliver calls the handlers for each of the events, in order. An error of a handler is logged, and stops neither other
-// handlers nor other events. The patch has the handlers' changes to the object, without those to a deleted one.
+// Deliver calls the handlers for each of the events, in order. The logger of the context names the kind. An error of a
+// handler is logged, and stops neither other handlers nor other events. The patch has the handlers' changes to the
+// object, without those to a deleted one.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	var patch patching.Patch
 	for _, e := range waiting {
-		ctx := logging.OfIncarnation(ctx, e.Object.GetUID())
+		log := logging.OfObject(logf.FromContext(ctx), e.Object.Key(), e.Object.GetUID())
+		ctx := logf.IntoContext(ctx, log)
 		if e.Type == Deleted {
 			h.handle(ctx, e)
 			patch = patching.Patch{}

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // OfKind gives a logger with the kind in its lines, under "apiVersion" and "kind".
@@ -19,7 +18,7 @@ func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
 
 // OfObject gives a logger of a kind, of [OfKind], with an object in its lines, under "namespace", "name" and "uid". The
 // namespace is empty for those without one. Of an object that may have been replaced by another one of the same name,
-// the uid is empty, and not in the lines: see [OfIncarnation].
+// the uid is empty, and not in the lines.
 func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Logger {
 	if uid == "" {
 		return log.WithValues("namespace", key.Namespace, "name", key.Name)
@@ -43,11 +42,6 @@ func OfKindAndObject(
 		values = append(values, "uid", string(uid))
 	}
 	return log.WithValues(values...)
-}
-
-// OfIncarnation gives a context of which the logger, made by [OfObject] without an uid, has this one.
-func OfIncarnation(ctx context.Context, uid types.UID) context.Context {
-	return logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("uid", string(uid)))
 }
 
 // Warn logs a warning. Loggers that do not know about log/slog have it as an info.

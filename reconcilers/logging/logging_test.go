@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
@@ -83,10 +82,9 @@ func TestKeysOfObjects(t *testing.T) {
 		"without a uid": {"it comes later, or not at all", func(log logr.Logger) logr.Logger {
 			return logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1\n"},
-		"incarnation": {"once it is known", func(log logr.Logger) logr.Logger {
-			log = logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
-			return logf.FromContext(logging.OfIncarnation(logf.IntoContext(t.Context(), log), "u1"))
-		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1\n"},
+		"handler": {"of lines about one of its handlers", func(log logr.Logger) logr.Logger {
+			return logging.OfHandler(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1", "fn")
+		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1 handler=fn\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -132,7 +132,7 @@ func isLogger(of ast.Expr) bool {
 	}
 	return slices.Contains([]string{
 		"log", "Log", "logger", "Logger", "FromContext", "V", "WithValues", "WithName", "GetLogger",
-		"OfKind", "OfObject", "OfKindAndObject", "OfIncarnation",
+		"OfKind", "OfObject", "OfKindAndObject", "OfHandler",
 	}, name)
 }
 
