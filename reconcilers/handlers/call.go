@@ -133,3 +133,15 @@ func (c *Call) Working() (map[string]any, error) {
 	}
 	return c.Object, nil
 }
+
+// Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,
+// which may have anything for it.
+func (c *Call) Kind() string {
+	switch {
+	case c.Resource != nil:
+		return c.Resource.Kind
+	case c.Admission != nil || c.Cause == nil:
+		return ""
+	}
+	return c.Cause.Object.String("kind")
+}

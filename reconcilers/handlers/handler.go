@@ -191,3 +191,13 @@ func (h *Handler) ErrorsByDefault() ErrorsMode {
 	}
 	return ErrorsTemporary
 }
+
+// Label names the handler where each name is kept until the end of the process, as in metrics, profiles and names of
+// spans. It has as many values as there are registrations, twice: how many sub-handlers there are, and under which ids,
+// may be up to the object, so all of a registered handler, however deep, are "<id>/*".
+func (h *Handler) Label() string {
+	if h.Root != "" {
+		return SubID(h.Root, "*")
+	}
+	return h.ID
+}
