@@ -20,7 +20,7 @@
 // An object with one handler is created. These functions are called in this order; test/calltrace records them, and
 // compares.
 //
-//	compact.New                           keeps it as compressed JSON, beside its name, uid and version
+//	compact.Packer.New                    keeps it as compressed JSON, beside its name, uid and version
 //	source.Events.Create                  gets the event from the informer, on the informer's goroutine
 //	controller.Controller.Seen            updates the indices, and keeps the event for its handlers, before all else
 //	queue.Queue.AddWithOpts               orders requests: deletion, change, retry, resume; ticks of timers apart

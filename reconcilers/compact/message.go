@@ -31,9 +31,9 @@ const (
 
 var errNoMessage = errors.New("it is no well-formed protobuf message")
 
-// NewMessage is [New] for the protobuf message of an object, without the envelope that says what it is.
-func NewMessage(message []byte, kind *Kind) (*Object, error) {
-	o := Object{kind: kind}
+// Message is New for the protobuf message of an object, without the envelope that says what it is.
+func (p *Packer) Message(message []byte) (*Object, error) {
+	o := Object{kind: p.kind}
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.text = s.text[:0]
@@ -50,7 +50,7 @@ func NewMessage(message []byte, kind *Kind) (*Object, error) {
 	if !whole || !readable {
 		return nil, fmt.Errorf("reading an object: %w", errNoMessage)
 	}
-	o.packed = s.pack()
+	p.pack(&o, s)
 	return &o, nil
 }
 

@@ -70,7 +70,7 @@ func TestMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(tc.change)
 			message := messageOf(t, pod)
-			o, err := compact.NewMessage(message, compact.KindOf(clientgoscheme.Scheme, podKind))
+			o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(message)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestMessages(t *testing.T) {
 func TestMessagesAsJSON(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
 	message := messageOf(t, pod)
-	o, err := compact.NewMessage(message, compact.KindOf(clientgoscheme.Scheme, podKind))
+	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		object.SetUID("u")
 		object.SetResourceVersion("7")
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
-		o, err := compact.NewMessage(messageOf(t, object), kind)
+		o, err := compact.NewPacker(kind).Message(messageOf(t, object))
 		if err != nil {
 			t.Errorf("%s: %v", gvk, err)
 			continue
@@ -214,7 +214,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 func TestMalformedMessages(t *testing.T) {
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	for _, message := range []string{"\x0a", "\x0a\x05x", "\x0a\x02\x0a\x05", "\x07"} {
-		if _, err := compact.NewMessage([]byte(message), kind); err == nil {
+		if _, err := compact.NewPacker(kind).Message([]byte(message)); err == nil {
 			t.Errorf("%q is an object", message)
 		}
 	}
@@ -224,7 +224,7 @@ func TestMalformedMessages(t *testing.T) {
 func TestUndecodableMessages(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.ManagedFields = nil })
 	message := strings.Replace(string(messageOf(t, pod)), "\x52\x06node-1", "\x52\x07node-1", 1)
-	o, err := compact.NewMessage([]byte(message), compact.KindOf(clientgoscheme.Scheme, podKind))
+	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message([]byte(message))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,9 +249,8 @@ func TestUndecodableMessages(t *testing.T) {
 }
 
 func TestMentions(t *testing.T) {
-	message, err := compact.NewMessage(
+	message, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(
 		messageOf(t, podOf(func(p *corev1.Pod) { p.Finalizers = []string{"example.org/x"} })),
-		compact.KindOf(clientgoscheme.Scheme, podKind),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -278,13 +277,13 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\x0a\x00"))
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	f.Fuzz(func(t *testing.T, message []byte) {
-		o, err := compact.NewMessage(message, kind)
+		o, err := compact.NewPacker(kind).Message(message)
 		var want corev1.Pod
 		if want.Unmarshal(message) != nil {
 			return // it must not panic
 		}
 		if err != nil { // some decoders take more than what they would write themselves
-			if o, err = compact.NewMessage(messageOf(t, &want), kind); err != nil {
+			if o, err = compact.NewPacker(kind).Message(messageOf(t, &want)); err != nil {
 				t.Fatalf("%q: %v", message, err)
 			}
 		}

@@ -24,6 +24,7 @@ type Object struct {
 	endsListing              bool
 	kind                     *Kind  // of what is packed as a message; nil of what is packed as JSON
 	packed                   []byte // the text, or the message
+	dictionary               *s2.Dict
 }
 
 var (
@@ -70,7 +71,7 @@ func (o *Object) Text() ([]byte, error) {
 }
 
 func (o *Object) unpack() ([]byte, error) {
-	unpacked, err := s2.Decode(nil, o.packed)
+	unpacked, err := o.decompress()
 	if err != nil {
 		return nil, fmt.Errorf("unpacking %s: %w", o.Key(), err)
 	}

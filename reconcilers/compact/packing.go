@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +18,48 @@ import (
 
 var errMalformed = errors.New("it is no well-formed JSON object")
 
+// ordinary is which object of a kind is the dictionary of those after it, which are kept by their differences to it.
+// With fewer of them it would not pay, and the first ones may be unlike the others.
+const ordinary = 32
+
+// Packer makes the objects of one kind, as an informer finds them: what they have in common is kept once, for as long
+// as there are any. Any goroutine may use it. Nil makes objects one by one.
+type Packer struct {
+	kind       *Kind
+	packed     atomic.Int64 // how many objects
+	dictionary atomic.Pointer[s2.Dict]
+}
+
+// NewPacker makes a packer of objects as JSON and, with a kind, of messages.
+func NewPacker(kind *Kind) *Packer { return &Packer{kind: kind} }
+
+// Kind is that of the messages; nil is none.
+func (p *Packer) Kind() *Kind { return p.kind }
+
+// New makes an object of its JSON, see [New].
+func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
+	return newObject(text, typ, p)
+}
+
+// pack keeps what the scratch has for the object.
+func (p *Packer) pack(o *Object, s *scratch) {
+	if p == nil {
+		o.packed = s.pack(nil)
+		return
+	}
+	o.dictionary = p.dictionary.Load()
+	o.packed = s.pack(o.dictionary)
+	if p.packed.Add(1) == ordinary {
+		p.dictionary.Store(s2.MakeDict(slices.Clone(s.text), nil)) // nil of one that is too small
+	}
+}
+
 // New makes an object of its JSON, which is the caller's again afterwards. The elements of some lists do not say what
 // they are: then it is what the type says. Only the metadata are looked into: what is not well-formed elsewhere is an
 // error when the object is decoded.
-func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
+func New(text []byte, typ metav1.TypeMeta) (*Object, error) { return newObject(text, typ, nil) }
+
+func newObject(text []byte, typ metav1.TypeMeta, by *Packer) (*Object, error) {
 	var metadata jsontext.Member
 	typed := typ.Kind == ""
 	whole := jsontext.Members(text, func(m jsontext.Member) {
@@ -47,7 +86,7 @@ func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
 	}
 	s.text = appendWithout(s.text, text, managed)
-	o.packed = s.pack()
+	by.pack(&o, s)
 	return &o, nil
 }
 
@@ -122,7 +161,18 @@ type scratch struct{ text, metadata, packed []byte }
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // pack gives the compressed text in as much memory as it needs.
-func (s *scratch) pack() []byte {
+func (s *scratch) pack(by *s2.Dict) []byte {
 	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
-	return slices.Clone(s2.Encode(s.packed[:cap(s.packed)], s.text))
+	into := s.packed[:cap(s.packed)]
+	if by != nil {
+		return slices.Clone(by.Encode(into, s.text))
+	}
+	return slices.Clone(s2.Encode(into, s.text))
+}
+
+func (o *Object) decompress() ([]byte, error) {
+	if o.dictionary != nil {
+		return o.dictionary.Decode(nil, o.packed)
+	}
+	return s2.Decode(nil, o.packed)
 }

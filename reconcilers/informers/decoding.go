@@ -18,7 +18,7 @@ import (
 var errMalformed = errors.New("it is no well-formed JSON object")
 
 // texts decodes JSON.
-type texts struct{}
+type texts struct{ packer *compact.Packer }
 
 var _ runtime.Serializer = texts{}
 
@@ -30,7 +30,7 @@ func (texts) Encode(runtime.Object, io.Writer) error { return errReading }
 
 // Decode reads an event of a watch, whose object stays as it is; an object; a list of them; or a status, which is an
 // error.
-func (texts) Decode(
+func (d texts) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, is := into.(*metav1.WatchEvent); is {
@@ -47,10 +47,10 @@ func (texts) Decode(
 		err := kjson.UnmarshalCaseSensitivePreserveInts(data, status)
 		return status, &found, err
 	case a.isList():
-		list, err := a.list()
+		list, err := a.list(d.packer)
 		return list, &found, err
 	default:
-		object, err := compact.New(data, metav1.TypeMeta{})
+		object, err := d.packer.New(data, metav1.TypeMeta{})
 		return object, &found, err
 	}
 }
@@ -105,7 +105,7 @@ var (
 	_ metav1.ListMetaAccessor = (*list)(nil)
 )
 
-func (a *answer) list() (*list, error) {
+func (a *answer) list(by *compact.Packer) (*list, error) {
 	page := &list{}
 	if a.metadata != nil {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(a.metadata, &page.metadata); err != nil {
@@ -115,7 +115,7 @@ func (a *answer) list() (*list, error) {
 	of := metav1.TypeMeta{APIVersion: a.version, Kind: strings.TrimSuffix(a.kind, "List")}
 	var failed error
 	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
-		object, err := compact.New(m.Value, of)
+		object, err := by.New(m.Value, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			return

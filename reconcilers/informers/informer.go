@@ -56,7 +56,7 @@ func clientOf(
 	if kind != nil {
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
-	own.NegotiatedSerializer = serializer{kind}
+	own.NegotiatedSerializer = serializer{compact.NewPacker(kind)}
 	return rest.RESTClientForConfigAndClient(own, way)
 }
 

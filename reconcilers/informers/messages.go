@@ -30,7 +30,7 @@ var envelope = []byte{'k', '8', 's', 0}
 var errNoMessage = errors.New("it is no well-formed protobuf message")
 
 // messages decodes protobuf.
-type messages struct{ kind *compact.Kind }
+type messages struct{ packer *compact.Packer }
 
 var _ runtime.Serializer = messages{}
 
@@ -51,10 +51,10 @@ func (d messages) Decode(
 	if !whole {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errNoMessage)
 	}
-	kind := d.kind.GroupVersionKind()
+	kind := d.packer.Kind().GroupVersionKind()
 	switch found {
 	case kind:
-		object, err := compact.NewMessage(raw, d.kind)
+		object, err := d.packer.Message(raw)
 		return object, &found, err
 	case kind.GroupVersion().WithKind(kind.Kind + "List"):
 		page, err := d.list(raw)
@@ -119,7 +119,7 @@ func (d messages) list(raw []byte) (*list, error) {
 		case listMetadata:
 			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
 		case listObject:
-			object, err := compact.NewMessage(f.Value, d.kind)
+			object, err := d.packer.Message(f.Value)
 			if err != nil {
 				failed = errors.Join(failed, err)
 				return
@@ -131,7 +131,7 @@ func (d messages) list(raw []byte) (*list, error) {
 		failed = errNoMessage
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("reading a list of %s: %w", d.kind.GroupVersionKind().Kind, failed)
+		return nil, fmt.Errorf("reading a list of %s: %w", d.packer.Kind().GroupVersionKind().Kind, failed)
 	}
 	return page, nil
 }

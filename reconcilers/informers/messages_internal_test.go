@@ -19,7 +19,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-var ofConfigMaps = messages{compact.KindOf(clientgoscheme.Scheme, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+var ofConfigMaps = messages{compact.NewPacker(
+	compact.KindOf(clientgoscheme.Scheme, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+)}
 
 // sent is what an API server sends of the object.
 func sent(t *testing.T, object runtime.Object) []byte {

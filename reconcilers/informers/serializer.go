@@ -14,13 +14,13 @@ var errReading = errors.New("an informer sends nothing")
 
 // serializer knows how the answers to lists and watches are decoded: protobuf for a kind that has it, JSON for all, as
 // the API server may not have the other for the kind.
-type serializer struct{ kind *compact.Kind }
+type serializer struct{ packer *compact.Packer }
 
 var _ runtime.NegotiatedSerializer = serializer{}
 
 // SupportedMediaTypes are in the order of preference.
 func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
-	if s.kind != nil {
+	if s.packer.Kind() != nil {
 		in := messages(s)
 		all = append(all, runtime.SerializerInfo{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application",
@@ -30,8 +30,8 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 	}
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
-		EncodesAsText: true, Serializer: texts{},
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: texts{}, Framer: framer{}},
+		EncodesAsText: true, Serializer: texts(s),
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: texts(s), Framer: framer{}},
 	})
 }
 
