@@ -168,7 +168,7 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		}
 		return matches(ctx, c), c.end(nil)
 	}
-	return s.narrowed(requirements.Criterion{Text: "WhenChange"}, filter)
+	return s.narrowed(requirements.Criterion{Text: "WhenChange", OfChange: true}, filter)
 }
 
 // narrowed clips before it appends: two selections derived from one must not write into the same array.

@@ -28,6 +28,7 @@
 //	indexes.Readiness.Wait                has held it back until the indices are filled
 //	controller.Controller.pass            is one look at one object, from here to its end
 //	controller.Controller.deliverEvents   calls the handlers of raw events
+//	memory.Object.Echoes                  tells our own write that nothing is to be done for: such a pass ends here
 //	memory.Object.Newest                  is the later of the cache and our own last write
 //	compact.Object.Body                   decodes it, for this pass alone
 //	changes.Handling.Reconcile            leads the object to what its handlers want, in rounds
@@ -68,5 +69,7 @@
 //	controller.Controller.conclude        says when the object is looked at again
 //	queue.Queue.Release                   gives the place to the next request
 //
-// Our own write comes back as an event, and finds nothing to do.
+// Our own write comes back as an event, and ends at memory.Object.Echoes: handlers of events and indices have had it by
+// then. If the last look could not settle the object, such as when a filter may ask for the status that a handler has
+// set, the event is looked at as any other, and usually finds nothing to do.
 package reconcilers

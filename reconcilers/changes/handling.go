@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -86,6 +87,8 @@ type Handling struct {
 	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
+	// Sight is what it depends on whether anything is to be done for an object: the widest of its handlers.
+	Sight requirements.Sight
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 	// Journal is told what is decided; nil is not.
@@ -135,6 +138,9 @@ type Next struct {
 	Waiting []Waiting
 	// Closed is the reason of a change whose handlers are all finished now; empty if there is none.
 	Closed cause.Reason
+	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
+	// over that state would find the same as this one.
+	Settled bool
 }
 
 // Waiting is a handler that waits for its next attempt.

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -44,10 +45,11 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	p.handling = &changes.Handling{
 		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix), BoundTo: boundTo, Finalizer: finalizer,
 		Writer:            &patching.Writer{Client: p.link, FieldManager: "t", Guarded: true, Fold: true},
-		StatusSubresource: w.statusSubresource,
+		StatusSubresource: w.statusSubresource, Sight: requirements.SeesEssence,
 	}
 	for _, h := range registered {
 		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
+		p.handling.Sight = min(p.handling.Sight, h.Sight())
 		if h.Field != nil {
 			lens.Extra = append(lens.Extra, append(diff.Path{}, h.Field...))
 		}
@@ -93,6 +95,9 @@ func (p *process) over(body map[string]any) (changes.Next, error) {
 	if diff := cmp.Diff(seen, body); diff != "" {
 		p.t.Errorf("the pass has modified the shared body: -before, +after:\n%s", diff)
 	}
+	if err == nil && next.Settled {
+		p.wantRest(newer(next.Written, body))
+	}
 	return next, err
 }
 
@@ -136,4 +141,36 @@ func (p *process) step() (resting bool) {
 		time.Sleep(*next.After)
 	}
 	return false
+}
+
+// newer is what is known after a pass.
+func newer(written, body map[string]any) map[string]any {
+	if written == nil {
+		return body
+	}
+	return written
+}
+
+// wantRest expects that there is nothing to be done for an object that a pass calls settled.
+func (p *process) wantRest(body map[string]any) {
+	p.t.Helper()
+	told := p.handling.Journal
+	defer func() { p.handling.Journal = told }()
+	p.handling.Journal = nil
+	calls, requests := p.counts()
+	next, err := p.handling.Reconcile(p.ctx, body, &p.memory)
+	again, asked := p.counts()
+	if err != nil || calls != again || requests != asked || next.After != nil || next.Open {
+		p.t.Errorf("an object was settled, and another pass has made %d calls and %d requests, and says %+v, %v",
+			again-calls, asked-requests, next, err)
+	}
+}
+
+// counts are those of all calls and requests.
+func (w *world) counts() (calls, requests int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return len(w.journal), w.server.count + w.server.reads
 }

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -29,6 +30,9 @@ type object struct {
 	own     map[string]any // the same without memory that belongs to another object
 	foreign map[string]any // the merge-patch that leads from body to own; nil if there is no difference
 	answer  map[string]any // the last answer to a request of this pass; nil if it is the last word on the object
+
+	looked map[string]any // the body that the round has looked at, if it has written since
+	stored map[string]any // the annotations that it has written for its own sake, nil for those that it has removed
 
 	gone     bool  // the object does not exist any more, or is another one under the same name
 	released bool  // our write let the object go for good
@@ -88,7 +92,19 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	}
 	o.refusal = result.StatusRefused
 	o.accept(newest(fresh, result.Body), result.Released)
+	o.noteStored(annotationsOf(patch.Merge))
 	return err
+}
+
+// noteStored keeps what a write has set, for as long as the round lasts.
+func (o *object) noteStored(annotations map[string]any) {
+	if len(annotations) == 0 {
+		return
+	}
+	all := make(map[string]any, len(o.stored)+len(annotations))
+	maps.Copy(all, o.stored)
+	maps.Copy(all, annotations)
+	o.stored = all
 }
 
 // untouch removes the value by which Kopf wakes itself up: if it was stopped just then, nobody else does. That is worth
@@ -117,6 +133,9 @@ func (o *object) transform(ctx context.Context, transform patching.Transform) er
 // accept goes on from what is now known of the object, even if the write as a whole has failed.
 func (o *object) accept(body map[string]any, last bool) {
 	if body != nil {
+		if o.looked == nil {
+			o.looked = o.body
+		}
 		o.body, o.answer = body, body
 		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
 	}

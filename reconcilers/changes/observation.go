@@ -36,6 +36,7 @@ type storing func(patch, body map[string]any, form diffbase.Essence) error
 // any write: an object whose memory is malformed is not touched.
 func (p *pass) observe(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
+	o.looked, o.stored = nil, nil
 	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}

@@ -30,6 +30,7 @@ type pass struct {
 	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
 	closed   cause.Reason   // of a change that a former pass could not write the end of
 	exiting  bool           // the operator is exiting, or paused: nothing is begun any more
+	settled  bool           // nothing is to be done for the object as the pass leaves it
 	look     *journal.Draft // of this round; nil if nobody is told
 }
 
@@ -81,7 +82,11 @@ func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *M
 
 // containedRound makes a panic of the engine's own, or of what it asks, an error of this object alone.
 func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
-	err = panics.Contain(func() (err error) { v, err = p.round(ctx); return err })
+	err = panics.Contain(func() (err error) {
+		v, err = p.round(ctx)
+		p.settled = err == nil && v == stop && p.settles()
+		return err
+	})
 	return v, err
 }
 
@@ -136,7 +141,7 @@ func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.bo
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
-	next.Closed = p.closed
+	next.Closed, next.Settled = p.closed, p.settled
 	if p.object.gone || p.outcomes == nil {
 		return next
 	}

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -120,6 +122,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if last == nil {
 		last = c.New
 	}
+	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
 	// There is no essence at all if the deleted object has one that cannot be read.
 	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // nothing is written for that alone
@@ -133,7 +136,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if err := o.storeHandled(ctx, patch, last); err != nil {
 		return err
 	}
-	if c.Deleting || diff.Equal(asValue(last), asValue(c.New)) {
+	if c.Deleting || handled.agreed {
 		h.Interim.Purge(patch, o.body)
 		return nil
 	}
@@ -181,6 +184,86 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 		p.memory.records = map[string]progress.Record{}
 	}
 	maps.Copy(p.memory.records, handled.state.Records())
+}
+
+// settles tells whether nothing is to be done for the object as the round leaves it: all that was to be done for the
+// state that the round has looked at is done, and what has become of that state by our own writes, or by others
+// meanwhile, decides on nothing.
+func (p *pass) settles() bool {
+	o := &p.object
+	switch {
+	case p.exiting || o.gone || o.released || patching.BeingDeleted(o.body) || p.handling.Conditions != nil:
+		return false // conditions may be tried again
+	case p.outcomes != nil && !p.endsAll(p.outcomes):
+		return false
+	default:
+		return o.looked == nil || p.handling.alike(o.looked, o.body, o.stored)
+	}
+}
+
+// endsAll tells whether the cause is closed, and no handler thinks otherwise of the object for that.
+func (p *pass) endsAll(handled *outcomes) bool {
+	return handled.done() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
+		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.Handler) bool {
+			return h.Description.Leaves(handled.cause)
+		})
+}
+
+// alike tells whether the object is as it was before our writes, but for what they have stored for our own sake, and
+// for what nobody decides by.
+func (h *Handling) alike(before, now, stored map[string]any) bool {
+	same := func(key string, then, now any) bool {
+		switch key {
+		case "metadata":
+			return h.alikeMetadata(then, now, stored)
+		case "status":
+			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
+		default:
+			return diff.Equal(then, now)
+		}
+	}
+	return eachEqual(before, now, same)
+}
+
+func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
+	then, _ := before.(map[string]any)
+	metadata, _ := now.(map[string]any)
+	return eachEqual(then, metadata, func(key string, then, now any) bool {
+		switch key {
+		case "resourceVersion", "managedFields":
+			return true
+		case "generation":
+			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
+		case "annotations":
+			wanted, _ := then.(map[string]any)
+			present, _ := now.(map[string]any)
+			if len(stored) > 0 {
+				wanted = maps.Clone(wanted)
+				if wanted == nil {
+					wanted = map[string]any{}
+				}
+				maps.Copy(wanted, stored)
+			}
+			return eachEqual(wanted, present, func(_ string, then, now any) bool { return diff.Equal(then, now) })
+		default:
+			return diff.Equal(then, now)
+		}
+	})
+}
+
+// eachEqual asks about each key of both mappings: what is absent is nil.
+func eachEqual(before, now map[string]any, same func(key string, then, now any) bool) bool {
+	for key, then := range before {
+		if !same(key, then, now[key]) {
+			return false
+		}
+	}
+	for key, value := range now {
+		if _, asked := before[key]; !asked && !same(key, nil, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped

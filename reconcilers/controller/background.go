@@ -109,6 +109,7 @@ func (c *Controller) Enqueue(key types.NamespacedName, handler string, after tim
 	}
 	request, priority := source.Request{NamespacedName: key, Handler: handler}, source.PriorityTimer
 	if handler == "" {
+		c.objects.Wake(key)
 		priority = priorityOf(c.cached(key), source.PriorityChange)
 	}
 	waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)

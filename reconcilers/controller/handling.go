@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -35,8 +36,17 @@ func newChanges(
 		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
 		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
-		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents,
+		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents, Sight: sightOf(families),
 	}
+}
+
+// sightOf is what passes over objects decide by.
+func sightOf(families adapters.Families) requirements.Sight {
+	sees := requirements.SeesEssence
+	for _, h := range slices.Concat(families.Changing, families.Spawning, families.Tending) {
+		sees = min(sees, h.Description.Sight())
+	}
+	return sees
 }
 
 // lens is how the memory of the objects of one kind is read.

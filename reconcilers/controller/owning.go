@@ -109,6 +109,9 @@ func (c *Controller) tend(
 	}
 	result := c.owned.handling.Tend(ctx, newest)
 	o.Wrote(result.Body, result.Released)
+	if result.After != nil {
+		o.Unsettle() // the next pass asks for the one after it
+	}
 	if result.After != nil && (after == nil || *result.After < *after) {
 		return result.After
 	}

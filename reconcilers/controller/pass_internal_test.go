@@ -125,11 +125,12 @@ func TestPassTheNewestObject(t *testing.T) {
 			},
 		},
 		"WriteArrivesDuringThePass": {
-			reason: "nothing is kept of a write that the cache has when the pass ends",
+			reason: "of a write that the cache has when the pass ends, its event is waited for, and nothing else",
 			play: func(w *world) {
 				w.controller.store = moving{w.cache, w.deliver, nothing}
 				w.pass()
-				w.wantForgotten("after the pass")
+				w.pass()
+				w.wantForgotten("after the pass of the event")
 			},
 		},
 	}

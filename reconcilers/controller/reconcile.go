@@ -105,9 +105,11 @@ func (c *Controller) contained(
 // Errors never leave it: they are logged once, and delay this object alone. It tells whether something that handlers
 // did is left to be written.
 //
-// The cache is asked at the beginning, and once more at the end, as it has moved on.
+// The cache is asked at the beginning, and once more at the end, as it has moved on. If all that it has come to is our
+// own write, for which nothing is to be done, raw events are all there is to see to, unless the pass was asked for.
 func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
 	defer c.notifyDeleted(key)
+	woken := c.objects.TakeWake(key)
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
 	c.deliverEvents(ctx, key, cached)
@@ -115,7 +117,6 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
-	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	o := c.objects.Take(uid)
 	if o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
@@ -125,14 +126,12 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
-	next, err := c.handleChanges(ctx, o, cached)
-	c.tellProgress(uid, next, err)
-	latest := c.cached(key)
-	o.Proceed(cached, next, latest)
-	if c.owned != nil {
-		next.After = c.tend(ctx, o, latest, uid, next.After)
+	if o.Echoes(cached) && !woken {
+		c.tellProgress(uid, changes.Next{}, nil)
+	} else {
+		result = c.attend(ctx, o, cached)
 	}
-	result, left = c.conclude(ctx, cached, latest, o, next, err), o.Changes.Unwritten()
+	left = o.Changes.Unwritten()
 	c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
 		c.objects.Forget(uid)
@@ -141,6 +140,20 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		left = false
 	}
 	return result, left
+}
+
+// attend handles the changes of the object, and looks after its children.
+func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compact.Object) reconcile.Result {
+	key, uid := cached.Key(), cached.GetUID()
+	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
+	next, err := c.handleChanges(ctx, o, cached)
+	c.tellProgress(uid, next, err)
+	latest := c.cached(key)
+	o.Proceed(cached, next, latest)
+	if c.owned != nil {
+		next.After = c.tend(ctx, o, latest, uid, next.After)
+	}
+	return c.conclude(ctx, cached, latest, o, next, err)
 }
 
 // handleChanges decodes the object for all that a pass asks of it, if there is anything.

@@ -3,12 +3,12 @@ package handlers
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -42,15 +42,18 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 // fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;
 // with no pattern, there is one at all. For families that know of no changes, it is that of the body.
 func (h *Handler) fieldMatches(c *cause.Cause) bool {
+	if h.Family != Changing {
+		return h.fieldIn(c.Body())
+	}
+	return h.fieldIn(c.New) || h.fieldIn(c.Old)
+}
+
+func (h *Handler) fieldIn(of map[string]any) bool {
 	wanted := h.Value
 	if wanted == nil {
 		wanted = Present
 	}
-	candidates := []any{c.Body()}
-	if h.Family == Changing {
-		candidates = []any{c.New, c.Old}
-	}
-	return slices.ContainsFunc(candidates, func(of any) bool { return wanted(diff.Resolve(of, h.Field)) })
+	return wanted(diff.Resolve(of, h.Field))
 }
 
 // Present is where a handler looks for its field now: in the essence, or, for families that know of no changes, in the
@@ -60,6 +63,18 @@ func (h *Handler) Present(c *cause.Cause) map[string]any {
 		return c.New
 	}
 	return c.Body()
+}
+
+// Sight is what the criteria of the handler look at.
+func (h *Handler) Sight() requirements.Sight {
+	if len(h.Words.Filters) < len(h.Filters) {
+		return requirements.SeesChange // nothing is known of a filter
+	}
+	sees := h.Words.Sight()
+	if h.Field != nil {
+		sees = min(sees, requirements.SightOf(h.Field))
+	}
+	return sees
 }
 
 // Pattern says what a value must be like. An absent value is nil and not present; a null is present.

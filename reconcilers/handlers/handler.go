@@ -164,6 +164,15 @@ func (h *Handler) Holds() bool {
 	return h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete && !h.Optional
 }
 
+// Leaves tells whether the object has been of interest to the handler for its field, and is not any more when the
+// change is handled.
+func (h *Handler) Leaves(c *cause.Cause) bool {
+	if h.Field == nil || h.Family != Changing || h.fieldIn(c.New) {
+		return false
+	}
+	return h.fieldIn(c.Old)
+}
+
 // View is what a handler sees of a cause: the whole, or its field alone.
 func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	if c.Old != nil {

@@ -18,6 +18,7 @@ type Object struct {
 	Throttle Throttle
 
 	written  write  // our own last write, until the cache has it
+	settled  string // the version of our write that nothing is to be done for, until the cache has it
 	released bool   // we let it go: what the cache still shows of it is past
 	gone     string // the newest version known when the server said that there is no such object
 	blocked  string // what was said last about malformed memory
@@ -33,8 +34,8 @@ type write struct {
 
 // Unknown is true if nothing is kept of the object.
 func (o *Object) Unknown() bool {
-	return o.Changes.Idle() && o.written.none() && !o.released && o.gone == "" && o.Throttle.failures == 0 &&
-		o.blocked == "" && o.panicked == ""
+	return o.Changes.Idle() && o.written.none() && o.settled == "" && !o.released && o.gone == "" &&
+		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
 // Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it. An error
@@ -51,6 +52,22 @@ func (o *Object) Newest(cached *compact.Object) (map[string]any, error) {
 	}
 }
 
+// Echoes tells whether what the cache has is our own write, or what was before that, and nothing is to be done for it:
+// the pass that has written it has seen to that, or one that knew of it. What others have written before is in the
+// answer to our write, which that pass knew; what they write after it has a later version.
+func (o *Object) Echoes(cached *compact.Object) bool {
+	if o.settled == "" || !o.Changes.Idle() {
+		return false
+	}
+	settled, has := o.settled, cached.GetResourceVersion()
+	if patching.Newer(settled, has) {
+		return true
+	}
+	o.settled = ""
+	o.catchUp(cached)
+	return has == settled
+}
+
 // Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
 // maybe another state, or nil.
 func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
@@ -59,6 +76,9 @@ func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *comp
 	}
 	if latest == nil || latest.GetUID() != cached.GetUID() {
 		latest = cached
+	}
+	if o.settled = ""; next.Settled && next.After == nil && !o.written.none() {
+		o.settled = o.written.version()
 	}
 	o.released = next.Released
 	if o.catchUp(latest); next.Gone {
@@ -70,7 +90,7 @@ func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *comp
 // the write removed the last finalizer of a deleted object.
 func (o *Object) Wrote(body map[string]any, released bool) {
 	if body != nil && !released {
-		o.written = write{body: body}
+		o.written, o.settled = write{body: body}, ""
 	}
 	o.released = o.released || released
 }
@@ -119,6 +139,9 @@ func (w *write) pack() {
 		*w = write{packed: packed}
 	}
 }
+
+// Unsettle has the next pass look at the object, whatever the cache has by then.
+func (o *Object) Unsettle() { o.settled = "" }
 
 // Blocks notes why the object is blocked, and tells whether that reason is new: it is logged once.
 func (o *Object) Blocks(reason string) (news bool) {

@@ -181,3 +181,51 @@ func heap() uint64 {
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
 }
+
+func TestEchoes(t *testing.T) {
+	quiet := changes.Next{Settled: true, Written: body("9")}
+	later := time.Minute
+	tests := map[string]struct {
+		reason string
+		happen func(o *memory.Object)
+		cached string
+		want   bool
+		left   bool // something is remembered afterwards
+	}{
+		"Echo":      {"it is our own write", nil, "9", true, false},
+		"Before":    {"our write is to come yet", nil, "8", true, true},
+		"Ahead":     {"others have written after us", nil, "10", false, false},
+		"NoNumber":  {"nobody knows", nil, "x", false, true},
+		"Unsettled": {"a pass was asked for", (*memory.Object).Unsettle, "9", false, true},
+		"Written": {
+			"nobody has looked at that yet", func(o *memory.Object) { o.Wrote(body("10"), false) }, "9", false, true,
+		},
+		"Initial": {"it is to be resumed", func(o *memory.Object) { o.Changes.Initial = true }, "9", false, true},
+		"Looked": {
+			"the last look has found something", func(o *memory.Object) {
+				o.Proceed(cached(body("8")), changes.Next{}, nil)
+			}, "9", false, true,
+		},
+		"Delayed": {
+			"an attempt is to come", func(o *memory.Object) {
+				o.Proceed(cached(body("8")), changes.Next{Settled: true, After: &later}, nil)
+			}, "9", false, true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &memory.Object{}
+			o.Proceed(cached(body("8")), quiet, cached(body("8")))
+			if tc.happen != nil {
+				tc.happen(o)
+			}
+			if got := o.Echoes(cached(body(tc.cached))); got != tc.want || !o.Unknown() != tc.left {
+				t.Errorf("%s: echo %v, remembered %v", tc.reason, got, !o.Unknown())
+			}
+		})
+	}
+	o := &memory.Object{}
+	if o.Proceed(cached(body("8")), changes.Next{Settled: true}, cached(body("8"))); !o.Unknown() {
+		t.Error("without a write there is no echo to wait for")
+	}
+}

@@ -18,6 +18,7 @@ type Objects struct {
 	byUID     map[types.UID]*Object
 	left      map[types.UID]bool                   // objects that existed when a controller ended
 	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
+	woken     map[types.NamespacedName]bool        // objects that a pass was asked for without an event
 }
 
 // NewObjects makes an empty memory.
@@ -35,6 +36,10 @@ func (s *Objects) Begin(resuming bool) {
 		}
 	}
 	clear(s.deletions)
+	clear(s.woken)
+	for _, o := range s.byUID {
+		o.settled = "" // what runs in the background begins anew
+	}
 	if resuming && !s.resuming {
 		s.resuming, s.listed = true, false
 	}
@@ -134,6 +139,26 @@ func uidsOf(cached []any) map[types.UID]bool {
 		}
 	}
 	return uids
+}
+
+// Wake notes that a pass is asked for, and not by an event: it is to look at the object even if that is as our own
+// write has left it.
+func (s *Objects) Wake(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.woken == nil {
+		s.woken = map[types.NamespacedName]bool{}
+	}
+	s.woken[key] = true
+}
+
+// TakeWake tells whether there was a Wake since the last time.
+func (s *Objects) TakeWake(key types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	woken := s.woken[key]
+	delete(s.woken, key)
+	return woken
 }
 
 // Take gives the memory of an object for a pass; Put keeps what is worth keeping of it.

@@ -17,4 +17,39 @@ type Criterion struct {
 	Text string
 	// Path is what the filter looks at; nil is the object as a whole, by a function of the user's.
 	Path diff.Path
+	// OfChange is true for a function of the user's that looks at what has happened to the object, too.
+	OfChange bool
+}
+
+// Sight is what criteria look at, beside the essence of objects and the metadata that users write.
+type Sight int
+
+// The sights, the widest first.
+const (
+	// SeesChange is also what has happened to the object.
+	SeesChange Sight = iota
+	// SeesObject is all of the object, at any time.
+	SeesObject
+	// SeesEssence is nothing more: neither the status nor the generation.
+	SeesEssence
+)
+
+// Sight is the widest of the filters.
+func (w Words) Sight() Sight {
+	sees := SeesEssence
+	for _, filter := range w.Filters {
+		if filter.OfChange {
+			return SeesChange
+		}
+		sees = min(sees, SightOf(filter.Path))
+	}
+	return sees
+}
+
+// SightOf is what it takes to see a field.
+func SightOf(path diff.Path) Sight {
+	if len(path) == 0 || path[0] == "status" || path[0] == "metadata" && (len(path) == 1 || path[1] == "generation") {
+		return SeesObject
+	}
+	return SeesEssence
 }

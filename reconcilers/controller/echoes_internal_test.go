@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// looks counts the essences that are built: one for each look at an object.
+type looks struct {
+	diffbase.Storage
+	count *int
+}
+
+func (l looks) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+	*l.count++
+	return l.Storage.Build(body, extra)
+}
+
+// wantLooks expects that so many looks were taken since it was asked last.
+func (w *world) wantLooks(when string, count *int, want int) {
+	w.t.Helper()
+	if *count != want {
+		w.t.Errorf("%s: %d looks, want %d", when, *count, want)
+	}
+	*count = 0
+}
+
+// counted counts the looks of a world.
+func (w *world) counted() *int {
+	count := new(int)
+	w.controller.changes.Lens.Diffbase = looks{w.controller.changes.Lens.Diffbase, count}
+	return count
+}
+
+func TestEventsOfOurOwnWrites(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		play   func(w *world, count *int)
+	}{
+		"Echo": {
+			reason: "nothing is to be done for it, so nobody looks at it",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.wantLooks("the creation", count, 1)
+				w.deliver()
+				w.pass()
+				w.wantLooks("its event", count, 0)
+				w.wantForgotten("after its event")
+				w.pass()
+				w.wantLooks("no event", count, 1)
+			},
+		},
+		"EchoDuringThePass": {
+			reason: "its event is one of those that come while the pass is running",
+			play: func(w *world, count *int) {
+				w.controller.store = moving{w.cache, w.deliver, nothing}
+				w.pass()
+				w.wantLooks("the creation", count, 1)
+				w.pass()
+				w.wantLooks("its event", count, 0)
+				w.wantForgotten("after its event")
+			},
+		},
+		"EditedByOthers": {
+			reason: "an event that is of both brings what the others have done",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.edit(`{"spec":{"size":2}}`)
+				w.deliver()
+				w.pass()
+				w.wantLooks("both together", count, 2)
+				w.wantCalls("both together", "c", "u")
+				w.deliver()
+				w.pass()
+				w.wantLooks("the event of the update", count, 0)
+			},
+		},
+		"EarlierEvents": {
+			reason: "what the cache has had before our write comes to nothing, and our write is still to come",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.pass()
+				w.wantLooks("the creation", count, 1)
+				w.deliver()
+				w.pass()
+				w.wantLooks("its event", count, 0)
+			},
+		},
+		"Woken": {
+			reason: "whoever asks for a pass gets one, such as for what has ended in the background",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.deliver()
+				w.controller.objects.Wake(request.NamespacedName)
+				w.pass()
+				w.wantLooks("the creation, and the pass that was asked for", count, 2)
+				w.pass()
+				w.wantLooks("nobody asks again", count, 1)
+			},
+		},
+		"WokenDuringThePass": {
+			reason: "the pass that is running may have looked before",
+			play: func(w *world, count *int) {
+				wake := func() { w.controller.objects.Wake(request.NamespacedName) }
+				w.controller.store = moving{w.cache, w.deliver, wake}
+				w.pass()
+				w.controller.store = w.cache
+				w.pass()
+				w.wantLooks("the creation, and the pass that was asked for", count, 2)
+			},
+		},
+		"NextRun": {
+			reason: "what ran in the background is to be started again",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.deliver()
+				w.controller.beginMemory()
+				w.pass()
+				w.wantLooks("the creation, and the listing", count, 2)
+			},
+		},
+		"AnotherOne": {
+			reason: "another object of the name is no echo, whatever its version",
+			play: func(w *world, count *int) {
+				w.pass()
+				w.version--
+				w.create("u2")
+				w.deliver()
+				w.pass()
+				w.wantLooks("two creations", count, 2)
+				w.wantCalls("two creations", "c", "c")
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, tc.reason)
+			w := newWorld(t, creating("c"), &handlers.Handler{ID: "u", Reason: cause.Update})
+			tc.play(w, w.counted())
+		})
+	}
+}
+
+// An echo is not even decoded: of one that cannot be, nobody hears.
+func TestEchoesAreNotDecoded(t *testing.T) {
+	w := newWorld(t, creating("c"))
+	w.pass()
+	text := `{"metadata":{"namespace":"ns","name":"a","uid":"u1","resourceVersion":"2"},"spec":nul}`
+	damaged, err := compact.New([]byte(text), metav1.TypeMeta{Kind: "Widget"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cache.Update(damaged); err != nil {
+		t.Fatal(err)
+	}
+	if w.pass(); len(w.logged) > 0 {
+		t.Errorf("the echo was decoded: %q", w.logged)
+	}
+	if w.pass(); len(w.logged) == 0 {
+		t.Error("the object can be decoded: this test shows nothing")
+	}
+}
+
+// A delayed attempt is an entry of the queue, which the event of the write before it must not swallow.
+func TestEchoesBesideRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flaky := creating("c")
+		flaky.Call = func(context.Context, *handlers.Call) error { return errors.New("not yet") }
+		backoff, once := 10*time.Second, 2
+		flaky.Policy = handlers.Policy{Backoff: &backoff, Retries: &once}
+		w := newWorld(t, flaky)
+		w.wantAgain("the first attempt", 10*time.Second)
+		w.deliver()
+		w.wantAgain("its event", 10*time.Second)
+		time.Sleep(10 * time.Second)
+		w.pass()
+		w.wantCalls("the second attempt", "c", "c")
+	})
+}
