@@ -1,9 +1,13 @@
 package compact_test
 
 import (
+	"encoding/json"
+	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
@@ -47,3 +51,47 @@ func BenchmarkObject(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkMessage is the same of a protobuf message: to keep it with many others of its kind, to open it, and to decode
+// it into its Go type or by way of that into maps.
+func BenchmarkMessage(b *testing.B) {
+	var pod corev1.Pod
+	if err := json.Unmarshal(objects.Pod.Text, &pod); err != nil {
+		b.Fatal(err)
+	}
+	message, err := pod.Marshal()
+	if err != nil {
+		b.Fatal(err)
+	}
+	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
+	var kept *compact.Object
+	for range 100 {
+		if kept, err = packer.Message(message); err != nil {
+			b.Fatal(err)
+		}
+	}
+	reads := map[string]func() error{
+		"Keep": func() error { _, err := packer.Message(message); return err },
+		"Open": func() error { _, err := kept.Open(); return err },
+		"Into": func() error {
+			opened, err := kept.Open()
+			if err == nil && !opened.Into(&corev1.Pod{}) {
+				err = errUndecodable
+			}
+			return err
+		},
+		"Body": func() error { _, err := kept.Body(); return err },
+	}
+	for name, read := range reads {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+var errUndecodable = errors.New("it cannot be decoded")

@@ -13,8 +13,13 @@ func (o *Object) String(path ...string) (found string) {
 		found, _ = o.valueAt(path).(string)
 		return found
 	}
-	value := o.textAt(path)
-	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &found) != nil {
+	return decodedString(o.textAt(path))
+}
+
+// decodedString has a variable of its own to decode into: the compiler puts such a one on the heap, and most objects
+// are decoded already.
+func decodedString(text []byte) (found string) {
+	if len(text) == 0 || text[0] != '"' || json.Unmarshal(text, &found) != nil {
 		return ""
 	}
 	return found
@@ -26,8 +31,11 @@ func (o *Object) Mapping(path ...string) (found map[string]any) {
 		found, _ = o.valueAt(path).(map[string]any)
 		return found
 	}
-	value := o.textAt(path)
-	if len(value) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(value, &found) != nil {
+	return decodedMapping(o.textAt(path))
+}
+
+func decodedMapping(text []byte) (found map[string]any) {
+	if len(text) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(text, &found) != nil {
 		return nil
 	}
 	return found

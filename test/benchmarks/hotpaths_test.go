@@ -25,9 +25,11 @@ var hotPaths = map[string][]string{
 	"differences": {"storage/diff.BenchmarkCompute", "storage/diff.BenchmarkReduce"},
 	"causes":      {"reconcilers/cause.BenchmarkDetect"},
 	"filters":     {"reconcilers/handlers.BenchmarkPrematch", "reconcilers/adapters.BenchmarkInterestInAndSelect"},
-	"caches":      {"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject"},
-	"decoding":    {"facade/internal/codec.BenchmarkCodec"},
-	"records":     {"storage/progress.BenchmarkFetch", "storage/progress.BenchmarkStore"},
+	"caches": {
+		"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject", "reconcilers/compact.BenchmarkMessage",
+	},
+	"decoding": {"facade/internal/codec.BenchmarkCodec"},
+	"records":  {"storage/progress.BenchmarkFetch", "storage/progress.BenchmarkStore"},
 	"patches": {
 		"reconcilers/patching.BenchmarkMergeDiff", "reconcilers/patching.BenchmarkPatch",
 		"reconcilers/patching.BenchmarkApplyTo", "reconcilers/patching.BenchmarkAdmissionOps",
