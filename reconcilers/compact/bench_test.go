@@ -52,8 +52,8 @@ func BenchmarkObject(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage is the same of a protobuf message: to keep it with many others of its kind, to open it, and to decode
-// it into its Go type or by way of that into maps.
+// BenchmarkMessage is the same of a protobuf message: to keep it with many others of its kind, to open it, and to
+// decode it into its Go type or by way of that into maps.
 func BenchmarkMessage(b *testing.B) {
 	var pod corev1.Pod
 	if err := json.Unmarshal(objects.Pod.Text, &pod); err != nil {

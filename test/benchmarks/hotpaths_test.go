@@ -26,7 +26,8 @@ var hotPaths = map[string][]string{
 	"causes":      {"reconcilers/cause.BenchmarkDetect"},
 	"filters":     {"reconcilers/handlers.BenchmarkPrematch", "reconcilers/adapters.BenchmarkInterestInAndSelect"},
 	"caches": {
-		"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject", "reconcilers/compact.BenchmarkMessage",
+		"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject",
+		"reconcilers/compact.BenchmarkMessage",
 	},
 	"decoding": {"facade/internal/codec.BenchmarkCodec"},
 	"records":  {"storage/progress.BenchmarkFetch", "storage/progress.BenchmarkStore"},
