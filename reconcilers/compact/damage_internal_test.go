@@ -33,3 +33,29 @@ func TestDamagedBytes(t *testing.T) {
 		t.Errorf("another object is %s: %v", kept, err)
 	}
 }
+
+// Objects that share a dictionary share nothing that one of them could damage.
+func TestDamagedNeighbours(t *testing.T) {
+	packer := NewPacker(nil)
+	var all []*Object
+	for range 2 * ordinary {
+		text := `{"metadata":{"name":"a"},"spec":"some text that all of them have"}`
+		o, err := packer.New([]byte(text), metav1.TypeMeta{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	if all[0].dictionary != nil || all[ordinary].dictionary == nil {
+		t.Fatal("the dictionary is there from the first one after it")
+	}
+	clear(all[ordinary].packed)
+	if text, err := all[ordinary].Text(); err == nil && len(text) > 0 {
+		t.Errorf("it was damaged, and is %s", text)
+	}
+	for i, o := range all {
+		if _, err := o.Body(); err != nil && i != ordinary {
+			t.Errorf("object %d was not damaged: %v", i, err)
+		}
+	}
+}
