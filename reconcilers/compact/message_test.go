@@ -62,6 +62,9 @@ func TestMessages(t *testing.T) {
 		"End": {"the end of a listing in a stream", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"a": "true", metav1.InitialEventsAnnotationKey: "true", "b": "true"}
 		}, known{"n", "s", "7", "u", false}, true},
+		"Others": {"others may be true as well", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"a": "true"}
+		}, known{"n", "s", "7", "u", false}, false},
 		"NoEnd": {"it is not, yet", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
 		}, known{"n", "s", "7", "u", false}, false},
@@ -120,6 +123,10 @@ func TestMessagesAsJSON(t *testing.T) {
 	var metadata metav1.PartialObjectMetadata
 	if !opened.Into(&metadata) || metadata.Name != "n" || metadata.Kind != "Pod" {
 		t.Errorf("of its metadata there is %v", metadata)
+	}
+	var node corev1.Node // which has messages, too, but others
+	if !opened.Into(&node) || node.Name != "n" || node.Spec.PodCIDR != "" {
+		t.Errorf("as a node it is %v", node)
 	}
 	labels := opened.Mapping("metadata", "labels")
 	if d := cmp.Diff(map[string]any{"tier": "web"}, labels); d != "" {

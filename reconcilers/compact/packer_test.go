@@ -2,7 +2,6 @@ package compact_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -87,40 +86,3 @@ func TestPackersOfBothForms(t *testing.T) {
 		}
 	}
 }
-
-// What objects have in common takes memory once.
-func TestPackersSaveMemory(t *testing.T) {
-	const count = 2000
-	kept := func(packer *compact.Packer) (bytes uint64) {
-		var before, after runtime.MemStats
-		objects := make([]*compact.Object, count)
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		for i := range objects {
-			text := fmt.Appendf(nil, `{"metadata":{"name":"n%d"},"spec":"%s"}`, i, common)
-			o, err := packer.New(text, metav1.TypeMeta{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			objects[i] = o
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		runtime.KeepAlive(objects)
-		return (after.HeapAlloc - before.HeapAlloc) / count
-	}
-	together, alone := kept(compact.NewPacker(nil)), kept(nil)
-	t.Logf("an object takes %d bytes, and %d with what is common to all", together, alone)
-	if 2*together > alone {
-		t.Errorf("an object takes %d bytes, and without others %d", together, alone)
-	}
-}
-
-// common is a text that has nothing twice.
-var common = func() string {
-	var text strings.Builder
-	for i := range 150 {
-		fmt.Fprintf(&text, "%x", i*i*7919)
-	}
-	return text.String()
-}()

@@ -63,8 +63,7 @@ func (o *Object) Into(into any) bool {
 	if o == nil || o.from != nil && o.from.Into(into) {
 		return o != nil
 	}
-	text := o.Text()
-	return len(text) > 0 && kjson.UnmarshalCaseSensitivePreserveInts(text, into) == nil
+	return kjson.UnmarshalCaseSensitivePreserveInts(o.Text(), into) == nil
 }
 
 // Value is the object as maps and lists, with integers as int64; nil if there is none. It is shared: callers must not
