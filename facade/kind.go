@@ -48,6 +48,10 @@ func (k *kind) addError(err error) {
 // The kind is the prototype's, if that has its TypeMeta set, and otherwise the type's in the scheme of the manager;
 // under [Main], give the type's AddToScheme to [Settings]. For fields that the type does not have, see
 // [Change.Patch].
+//
+// Of a kind whose handlers are all of events or indices, and of type [metav1.PartialObjectMetadata], nothing but the
+// metadata are watched: that is what the API server sends, and what is kept. One handler of another type, or of
+// changes, has the whole objects watched.
 func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := &kind{op: op, location: location()}
 	typ := reflect.TypeOf(prototype)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -24,7 +25,7 @@ const syncTimeout = 365 * 24 * time.Hour
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	way := consistent(c.health.Client(c.deps.HTTPClient))
-	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.scope.Namespace, c.messages())
+	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +36,20 @@ func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	return informer, nil
 }
 
-// messages is the kind as protobuf has it, if its objects are for nothing but events and indices, by functions that
-// have the Go type of the kind: all others would have to make JSON of the messages first. Nil is JSON.
-func (c *Controller) messages() *compact.Kind {
-	if c.reads == nil {
-		return nil
+// interest is what is watched of the objects: no more than their metadata, if nobody looks at anything else; in
+// protobuf, if its objects are for nothing but events and indices, by functions that have the Go type of the kind: all
+// others would have to make JSON of the messages first.
+func (c *Controller) interest() informers.Interest {
+	wanted := informers.Interest{
+		Namespace: c.scope.Namespace, Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
+	}
+	if c.reads == nil || wanted.Metadata {
+		return wanted
 	}
 	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
-		return kind
+		wanted.Kind = kind
 	}
-	return nil
+	return wanted
 }
 
 // typeOf is the Go type into which all of the handlers decode the object by themselves; nil if there is no such type.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +18,12 @@ import (
 
 var errMalformed = errors.New("it is no well-formed JSON object")
 
-// texts decodes JSON.
-type texts struct{ packer *compact.Packer }
+// texts decodes JSON. If bare says what the objects are, nothing but the metadata is kept of them, whatever they say
+// that they are, and whatever the API server has sent.
+type texts struct {
+	packer *compact.Packer
+	bare   *metav1.TypeMeta
+}
 
 var _ runtime.Serializer = texts{}
 
@@ -47,12 +52,29 @@ func (d texts) Decode(
 		err := kjson.UnmarshalCaseSensitivePreserveInts(data, status)
 		return status, &found, err
 	case a.isList():
-		list, err := a.list(d.packer)
+		list, err := a.list(d)
 		return list, &found, err
 	default:
-		object, err := d.packer.New(data, metav1.TypeMeta{})
+		object, err := d.object(data, metav1.TypeMeta{})
 		return object, &found, err
 	}
+}
+
+// object makes one that is what the type says, if it does not say so itself.
+func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error) {
+	if d.bare == nil {
+		return d.packer.New(text, typ)
+	}
+	metadata := []byte("{}")
+	whole := jsontext.Members(text, func(m jsontext.Member) {
+		if string(m.Key) == "metadata" {
+			metadata = m.Value
+		}
+	})
+	if !whole {
+		return nil, fmt.Errorf("reading the metadata of an object: %w", errMalformed)
+	}
+	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.bare)
 }
 
 func decodeEvent(data []byte, event *metav1.WatchEvent) error {
@@ -105,7 +127,7 @@ var (
 	_ metav1.ListMetaAccessor = (*list)(nil)
 )
 
-func (a *answer) list(by *compact.Packer) (*list, error) {
+func (a *answer) list(d texts) (*list, error) {
 	page := &list{}
 	if a.metadata != nil {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(a.metadata, &page.metadata); err != nil {
@@ -115,7 +137,7 @@ func (a *answer) list(by *compact.Packer) (*list, error) {
 	of := metav1.TypeMeta{APIVersion: a.version, Kind: strings.TrimSuffix(a.kind, "List")}
 	var failed error
 	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
-		object, err := by.New(m.Value, of)
+		object, err := d.object(m.Value, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			return

@@ -141,3 +141,57 @@ func TestDecodingAWatch(t *testing.T) {
 		t.Errorf("the watch has ended: %v", err)
 	}
 }
+
+// Where nothing but metadata is wanted, nothing else is kept, whatever has been sent, and objects are what they are.
+func TestDecodingMetadata(t *testing.T) {
+	tests := map[string]struct{ reason, text, want string }{
+		"Object": {
+			"the API server says what the answer is, not the object",
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"}}`,
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
+		},
+		"List": {
+			"so it is with a list",
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},` +
+				`"items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
+			`list 7; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}; ` +
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
+		},
+		"Whole": {
+			"a server may not know how to leave anything out",
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"managedFields":[],"name":"n"},"spec":{"a":1}}`,
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
+		},
+		"WholeList": {
+			"nor in lists",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` +
+				`{"spec":{"a":1},"metadata":{"name":"a"}}]}`,
+			`list 7; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`,
+		},
+		"Status": {
+			"an error is one", `{"kind":"Status","apiVersion":"v1","metadata":{},"code":410,"message":"gone"}`,
+			"status 410 gone",
+		},
+		"Nameless": {"nobody knows of whom that is", `{}`, `{"apiVersion":"v1","kind":"Pod","metadata":{}}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := texts{bare: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+			decoded, _, err := s.Decode([]byte(tc.text), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+	for _, text := range []string{
+		``, `{"kind":"PodList","items":[{]}`, `{"kind":"PodList","items":[5]}`, `{"metadata":1}`,
+	} {
+		s := texts{bare: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		if _, _, err := s.Decode([]byte(text), nil, nil); err == nil {
+			t.Errorf("%s was decoded", text)
+		}
+	}
+}

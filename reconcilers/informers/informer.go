@@ -22,16 +22,25 @@ import (
 // keeps the informers of a process apart.
 const resync = 10 * time.Hour
 
-// New makes the informer of a resource in a namespace; an empty one is all. Its items are of type *compact.Object. With
-// a kind, it asks for protobuf, and takes JSON where the API server has nothing else.
+// Interest says what an informer is to have of a resource.
+type Interest struct {
+	// Namespace is the one whose objects it has; an empty one is all.
+	Namespace string
+	// Kind has it ask for protobuf, and take JSON where the API server has nothing else; nil is JSON.
+	Kind *compact.Kind
+	// Metadata leaves everything out of the objects but their metadata, with the apiVersion and the kind, in JSON.
+	Metadata bool
+}
+
+// New makes the informer of a resource. Its items are of type *compact.Object.
 func New(
-	config *rest.Config, way *http.Client, resource discovery.Resource, namespace string, kind *compact.Kind,
+	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (toolscache.SharedIndexInformer, error) {
-	client, err := clientOf(config, way, resource, kind)
+	client, err := clientOf(config, way, resource, interest)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of %s: %w", resource.GroupVersionKind, err)
 	}
-	lists := &listing{client: client, plural: resource.Plural, namespace: namespace}
+	lists := &listing{client: client, plural: resource.Plural, interest: interest}
 	return toolscache.NewSharedIndexInformerWithOptions(
 		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
 		toolscache.SharedIndexInformerOptions{
@@ -44,7 +53,7 @@ func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
 // clientOf makes a client of one group and version.
 func clientOf(
-	config *rest.Config, way *http.Client, resource discovery.Resource, kind *compact.Kind,
+	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (rest.Interface, error) {
 	own := rest.CopyConfig(config)
 	version := resource.GroupVersion()
@@ -53,10 +62,14 @@ func clientOf(
 		own.APIPath = "/api"
 	}
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if kind != nil {
+	known := serializer{packer: compact.NewPacker(interest.Kind)}
+	switch {
+	case interest.Metadata:
+		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
+	case interest.Kind != nil:
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
-	own.NegotiatedSerializer = serializer{compact.NewPacker(kind)}
+	own.NegotiatedSerializer = known
 	return rest.RESTClientForConfigAndClient(own, way)
 }
 
@@ -69,22 +82,31 @@ var parameters = func() runtime.ParameterCodec {
 
 // listing is what an informer asks the API server.
 type listing struct {
-	client            rest.Interface
-	plural, namespace string
+	client   rest.Interface
+	plural   string
+	interest Interest
 }
 
 func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return l.request(&options).Do(ctx).Get()
+	return l.request(&options, "PartialObjectMetadataList").Do(ctx).Get()
 }
 
 func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	return l.request(&options).Watch(ctx)
+	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
 }
 
-func (l *listing) request(options *metav1.ListOptions) *rest.Request {
-	request := l.client.Get().NamespaceIfScoped(l.namespace, l.namespace != "").Resource(l.plural).
+// metadataAlone is how the metadata are asked for. Servers that do not know it, such as those of other APIs, send whole
+// objects.
+const metadataAlone = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+
+// request asks for the objects, or, under the name of that form, for their metadata.
+func (l *listing) request(options *metav1.ListOptions, metadata string) *rest.Request {
+	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
+	if l.interest.Metadata {
+		request.SetHeader("Accept", fmt.Sprintf(metadataAlone, metadata))
+	}
 	if options.TimeoutSeconds != nil {
 		request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
 	}

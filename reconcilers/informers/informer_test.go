@@ -46,7 +46,9 @@ func TestInformers(t *testing.T) {
 			web := httptest.NewServer(server)
 			defer web.Close()
 			resource := discovery.Resource{GroupVersionKind: tc.kind, Plural: tc.plural}
-			informer, err := informers.New(&rest.Config{Host: web.URL}, web.Client(), resource, tc.namespace, nil)
+			informer, err := informers.New(
+				&rest.Config{Host: web.URL}, web.Client(), resource, informers.Interest{Namespace: tc.namespace},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +114,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestNoInformer(t *testing.T) {
 	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	resource := discovery.Resource{GroupVersionKind: pod, Plural: "pods"}
-	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, "", nil)
+	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, informers.Interest{})
 	if err == nil || !strings.Contains(err.Error(), "Pod") {
 		t.Errorf("got %v", err)
 	}
@@ -128,8 +130,8 @@ func TestInformersOfMessages(t *testing.T) {
 			defer web.Close()
 			informer, err := informers.New(
 				&rest.Config{Host: web.URL}, web.Client(),
-				discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"}, "",
-				compact.KindOf(clientgoscheme.Scheme, kind),
+				discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"},
+				informers.Interest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
 			)
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
@@ -14,14 +15,17 @@ var errReading = errors.New("an informer sends nothing")
 
 // serializer knows how the answers to lists and watches are decoded: protobuf for a kind that has it, JSON for all, as
 // the API server may not have the other for the kind.
-type serializer struct{ packer *compact.Packer }
+type serializer struct {
+	packer *compact.Packer
+	bare   *metav1.TypeMeta // of what nothing but the metadata is kept; nil is whole objects
+}
 
 var _ runtime.NegotiatedSerializer = serializer{}
 
 // SupportedMediaTypes are in the order of preference.
 func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
-	if s.packer.Kind() != nil {
-		in := messages(s)
+	if s.packer.Kind() != nil && s.bare == nil {
+		in := messages{s.packer}
 		all = append(all, runtime.SerializerInfo{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application",
 			MediaTypeSubType: "vnd.kubernetes.protobuf", Serializer: in,

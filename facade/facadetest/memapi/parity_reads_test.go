@@ -125,4 +125,35 @@ func playMetadata(t *testing.T, genuine, own *player) {
 	if d := cmp.Diff(want, got); d != "" || len(want) != 2 {
 		t.Errorf("%d events with metadata alone: -real, +memory:\n%s", len(want), d)
 	}
+	for _, kind := range []string{gadgets, configmaps} {
+		genuine.catchUp(kind)
+		want, got := genuine.streamed(kind), own.streamed(kind)
+		if d := cmp.Diff(want, got); d != "" || len(want) == 0 {
+			t.Errorf("a list of %d %s as a stream, with metadata alone: -real, +memory:\n%s", len(want), kind, d)
+		}
+		t.Logf("%d %s as a stream", len(want), kind)
+	}
+}
+
+// streamed lists the metadata of the objects with a label, in the form of a stream that ends with a bookmark.
+func (p *player) streamed(kind string) (all []outcome) {
+	p.t.Helper()
+	p.accept = partialObject
+	defer func() { p.accept = plain }()
+	response := p.send(http.MethodGet, p.url(kind, "", "", "", "watch=true&sendInitialEvents=true&labelSelector=l&"+
+		"allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion="), "", "")
+	defer func() { _ = response.Body.Close() }()
+	for events := json.NewDecoder(response.Body); ; {
+		var event map[string]any
+		if err := events.Decode(&event); err != nil {
+			p.t.Fatalf("listing %s as a stream: %v", kind, err)
+		}
+		object, _ := event["object"].(map[string]any)
+		if event["type"] == "BOOKMARK" { // its version is that of the whole server
+			metadata, _ := object["metadata"].(map[string]any)
+			return append(all, outcome{Body: []any{object["kind"], object["apiVersion"], metadata["annotations"]}})
+		}
+		event["object"] = p.normal(object, request{})
+		all = append(all, outcome{Body: event})
+	}
 }
