@@ -17,7 +17,8 @@ type EventType string
 const (
 	// EventListed: the object was there when the operator began to look. Kopf: None.
 	EventListed EventType = events.Listed
-	// EventAdded: the object is new. Kopf: "ADDED".
+	// EventAdded: the object is new; or its labels match for the first time, where others are not watched, see
+	// [Selection.MatchingLabels]. Kopf: "ADDED".
 	EventAdded EventType = events.Added
 	// EventModified: anything about the object is different, be it the operator's own writing. Kopf: "MODIFIED".
 	EventModified EventType = events.Modified

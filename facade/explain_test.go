@@ -219,6 +219,12 @@ var puzzles = []struct {
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
+	{"its labels are not those that everybody demands", kopf.Settings{}, func(p *puzzle) {
+		hear := func(context.Context, *kopf.Event[*Widget]) error { return nil }
+		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
+		p.put(map[string]any{"size": int64(1)})
+		p.run()
+	}},
 	{"events, daemons and timers have filters, too", kopf.Settings{}, func(p *puzzle) {
 		hear := func(context.Context, *kopf.Event[*Widget]) error { return nil }
 		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)

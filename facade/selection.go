@@ -43,6 +43,9 @@ type ChangeSelection[T client.Object] struct {
 
 // MatchingLabels narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
 // "tier=prod,!paused", "tier in (prod,test)". A wrong one is an error of the set-up. Kopf: labels=.
+//
+// Of a kind whose handlers are all of events and indices, objects are not even watched that do not have the labels
+// which all of these handlers demand: docs/watching.md has what that means. When has the API server send all of them.
 func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
 	return Selection[T]{s.ChangeSelection.MatchingLabels(selector)}
 }

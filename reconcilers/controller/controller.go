@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -18,12 +19,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -53,7 +56,8 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type // see typeOf
+	reads    reflect.Type    // see typeOf
+	selector labels.Selector // of the objects that are watched; nil is all
 
 	// What a pass uses.
 	workers    *workers
@@ -103,6 +107,9 @@ func newController(
 	}
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
+	}
+	if deps.Settings.Forget == nil { // which is to be told of the end of all objects
+		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
 	return c
 }
@@ -160,7 +167,12 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
 	}
-	informed := &source.Informed{Informer: informer, Events: source.Events{Watcher: c}, Listed: c.synced}
+	events := source.Events{Watcher: c}
+	if departing := c.departures(); departing != nil {
+		defer departing.begin(ctx)()
+		events.Doubts = departing
+	}
+	informed := &source.Informed{Informer: informer, Events: events, Listed: c.synced}
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}

@@ -110,6 +110,9 @@ func (c *Controller) indexed() toolscache.ResourceEventHandler {
 		if gone, unseen := item.(toolscache.DeletedFinalStateUnknown); unseen {
 			item = gone.Obj
 		}
+		if eventType == "DELETED" && c.selector != nil {
+			eventType = indexes.Left // which may be all that has happened
+		}
 		object, is := item.(source.Object)
 		if is && c.feed.Seen(eventType, object) && eventType == "DELETED" {
 			c.forget([]types.UID{object.GetUID()})

@@ -36,12 +36,13 @@ func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	return informer, nil
 }
 
-// interest is what is watched of the objects: no more than their metadata, if nobody looks at anything else; in
-// protobuf, if its objects are for nothing but events and indices, by functions that have the Go type of the kind: all
-// others would have to make JSON of the messages first.
+// interest is what is watched: no other objects than those with the labels that everybody demands; no more than their
+// metadata, if nobody looks at anything else; and in protobuf, if they are for nothing but events and indices, by
+// functions that have the Go type of the kind: all others would have to make JSON of the messages first.
 func (c *Controller) interest() informers.Interest {
 	wanted := informers.Interest{
-		Namespace: c.scope.Namespace, Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
+		Namespace: c.scope.Namespace, Selector: c.selector,
+		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
 	if c.reads == nil || wanted.Metadata {
 		return wanted
@@ -50,6 +51,15 @@ func (c *Controller) interest() informers.Interest {
 		wanted.Kind = kind
 	}
 	return wanted
+}
+
+// departures are nil if no selector is asked for, or nobody is told of what is gone.
+func (c *Controller) departures() *departures {
+	if c.selector == nil || c.events == nil {
+		return nil
+	}
+	lookup := informers.NewLookup(c.deps.Cluster.GetConfig(), c.deps.HTTPClient, c.resource)
+	return departuresOf(lookup.UID, c.left, c.log)
 }
 
 // typeOf is the Go type into which all of the handlers decode the object by themselves; nil if there is no such type.

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -20,6 +21,8 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 func (c *Controller) Seen(eventType string, obj source.Object) {
 	if eventType != "DELETED" {
 		c.unhandled.Seen(obj.GetUID())
+	} else if c.selector != nil && c.events == nil {
+		eventType = indexes.Left // which may be all that has happened
 	}
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())

@@ -1,6 +1,10 @@
 package handlers
 
-import "github.com/kopf-runtime/kopf-runtime/storage/diff"
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
 
 // Family is the group of verbs that a handler belongs to.
 type Family int
@@ -48,6 +52,19 @@ func (h *Handler) Follows() bool {
 		return false
 	}
 	return true
+}
+
+// Watched are the labels without which nobody has to look at an object for the handler; nil are none. That is for
+// events and indices alone: others have to look at objects that do not match any more, be it to remove what they have
+// left on these. It is false for handlers that look at no objects but those that they are given.
+func (h *Handler) Watched() (by labels.Selector, looks bool) {
+	switch h.Family {
+	case Admitting, Acting:
+		return nil, false
+	case Watching, Indexing:
+		return h.Labels, true
+	}
+	return nil, true
 }
 
 // On is what the handler is called for, in a word of its registration.

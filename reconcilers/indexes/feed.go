@@ -170,9 +170,9 @@ func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	if f.isOver() {
 		return false
 	}
-	if eventType == deleted {
+	if eventType == deleted || eventType == Left {
 		x.forget(uid)
-		x.note(uid, told{by: f.listing, version: object.GetResourceVersion(), gone: true})
+		x.note(uid, told{by: f.listing, version: object.GetResourceVersion(), gone: eventType == deleted})
 		return true
 	}
 	if said, is := x.told[uid]; is && said.by != f.listing && said.after(object) {

@@ -96,6 +96,14 @@ func TestFeeds(t *testing.T) {
 		"EarlierListBeforeDeletion": {
 			"nor a deletion", first + "A b7 DELETED; B a1; B b2; B listed 5; B b6 MODIFIED", "a1", "",
 		},
+		"EarlierListBeforeLeaving": {
+			"nor that its labels do not match any more", first + "A b7 LEFT; B a1; B b2; B listed 5; B b6 MODIFIED",
+			"a1", "",
+		},
+		"LeftAndBack": {
+			"until they do again, unlike what is gone", first + "A b7 LEFT; B a1; B b2; B listed 5; B b8 ADDED",
+			"a1 b8", "",
+		},
 		"EarlierListBeforeCreation": {
 			"nor a creation, of which its watch will tell", first + "A c7 ADDED; B a1; B b2; B listed 5",
 			"a1 b2 c7", "",

@@ -23,6 +23,10 @@ const slow = 100 * time.Millisecond
 
 const deleted = "DELETED"
 
+// Left is the type of the event of an object that does not match the selector of a watch any more, or is gone: which of
+// the two is not known.
+const Left = "LEFT"
+
 // Indexer fills the indices from the events of one resource, of which its feeds tell.
 type Indexer struct {
 	mu       sync.Mutex

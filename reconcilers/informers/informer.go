@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -30,6 +31,9 @@ type Interest struct {
 	Kind *compact.Kind
 	// Metadata leaves everything out of the objects but their metadata, with the apiVersion and the kind, in JSON.
 	Metadata bool
+	// Selector leaves out objects whose labels do not match it; nil is none. A watch shows those that do not match any
+	// more as if they were gone.
+	Selector labels.Selector
 }
 
 // New makes the informer of a resource. Its items are of type *compact.Object.
@@ -102,6 +106,9 @@ const metadataAlone = "application/json;as=%s;g=meta.k8s.io;v=v1,application/jso
 
 // request asks for the objects, or, under the name of that form, for their metadata.
 func (l *listing) request(options *metav1.ListOptions, metadata string) *rest.Request {
+	if l.interest.Selector != nil {
+		options.LabelSelector = l.interest.Selector.String()
+	}
 	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
 	if l.interest.Metadata {

@@ -126,9 +126,13 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 		all = append(all, fmt.Sprintf("The operator does not serve namespace %q, but %s.", e.Namespace,
 			strings.Join(served.Namespaces, ", ")))
 	default:
-		all = append(all, fmt.Sprintf("Nothing is known of the object: there is none of this name, or the watch has "+
+		others := ""
+		if served.Labels != "" {
+			others = fmt.Sprintf("or it does not match %q, which all handlers demand, ", served.Labels)
+		}
+		all = append(all, fmt.Sprintf("Nothing is known of the object: there is none of this name, %sor the watch has "+
 			"not brought it yet, or it has been quiet for so long that the last %d objects have taken its place.",
-			j.most()))
+			others, j.most()))
 	}
 	return append(all, last(e.History)...)
 }

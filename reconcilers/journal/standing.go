@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
 // Live tells how the operator stands at the moment. It is asked by whoever asks the journal, and by any goroutine.
@@ -42,6 +43,8 @@ type Served struct {
 	Namespaces []string `json:"namespaces"`
 	// Handlers are those of the kind, in the order of registration.
 	Handlers []Registered `json:"handlers"`
+	// Labels is a selector of the objects that are watched, if all handlers demand these labels; empty is all objects.
+	Labels string `json:"labels,omitempty"`
 	// Background counts the daemons and timers of the kind by what they do: running, waiting, stopping.
 	Background map[string]int `json:"background,omitempty"`
 
@@ -71,6 +74,9 @@ func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 	s := Served{
 		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
 		Namespaces: []string{}, Handlers: []Registered{},
+	}
+	if shared := requirements.Shared(own, (*handlers.Handler).Watched); shared != nil {
+		s.Labels = shared.String()
 	}
 	s.words = append(s.words, r.Kind, r.Plural, r.Singular)
 	s.words = append(s.words, r.Shortcuts...)

@@ -44,14 +44,31 @@ type Watcher interface {
 	Seen(eventType string, obj Object)
 }
 
+// Doubts are about the objects that an informer does not have any more: with a selector, they may be there still.
+type Doubts interface {
+	// Leave is told of such an object. False means that it is gone. Otherwise, gone is called when that is known, be it
+	// on another goroutine, and not at all if it turns out to be there.
+	Leave(obj Object, gone func()) (doubtful bool)
+	// Meet is told of an object that the informer did not have, before Watcher is. It tells whether that is known to
+	// have been there all the time.
+	Meet(obj Object) (back bool)
+}
+
 // Events turns the events of an informer into requests.
-type Events struct{ Watcher Watcher }
+type Events struct {
+	Watcher Watcher
+	// Doubts are nil if an object that the informer does not have any more is gone.
+	Doubts Doubts
+}
 
 var _ handler.TypedEventHandler[Object, Request] = Events{}
 
 // Create requests a pass over a new object. Objects of the first listing come last, unless they are being deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
 	priority, eventType := priorityOf(ev.Object), "ADDED"
+	if e.Doubts != nil && e.Doubts.Meet(ev.Object) {
+		eventType = "MODIFIED"
+	}
 	if ev.IsInInitialList {
 		e.Watcher.Listed(ev.Object)
 		eventType = ""
@@ -81,9 +98,14 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 
 // Delete requests the last pass over an object, which delivers the deletion to event handlers.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
-	e.Watcher.Deleted(ev.Object)
-	e.Watcher.Seen("DELETED", ev.Object)
-	add(q, ev.Object, PriorityDeletion)
+	gone := func() {
+		e.Watcher.Deleted(ev.Object)
+		e.Watcher.Seen("DELETED", ev.Object)
+		add(q, ev.Object, PriorityDeletion)
+	}
+	if e.Doubts == nil || !e.Doubts.Leave(ev.Object, gone) {
+		gone()
+	}
 }
 
 // Generic does nothing: informers have no such events.

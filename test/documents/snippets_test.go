@@ -50,6 +50,9 @@ func TestSnippets(t *testing.T) {
 		"docs/traces.md": "var (\n\texporter sdktrace.SpanExporter\n\tprovider trace.TracerProvider\n" +
 			"\ttracer trace.Tracer\n)\nfunc findHost(context.Context, *v1.Database) error { return nil }\n" +
 			"func reserve(context.Context, string) error { return nil }\n",
+		"docs/watching.md": "var op *kopf.Operator\n" +
+			"func logEvent(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil }\n" +
+			"func zoneOf(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
 		"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct {\n\t\terr error\n" +
