@@ -60,7 +60,7 @@ func detected(b *testing.B, body object) *cause.Cause {
 	if err != nil {
 		b.Fatal(err)
 	}
-	last, err := lens.Old(body, lens.Diffbase)
+	last, err := lens.Last(body, present)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
@@ -102,7 +103,9 @@ func Detect(o Observation) *Cause {
 		Object: jsontext.Of(o.Body), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
-	c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
+	if !isSame(o.Old, o.New) {
+		c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
+	}
 	if len(o.Veiled) > 0 {
 		c.Diff = Veil(c.Diff, nil, o.Veiled)
 	}
@@ -232,7 +235,11 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 // Old fetches the last-handled essence from the lens's storage, or another one of the same form. It is nil if the
 // object was never handled.
 func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence, error) {
-	essence, err := from.Fetch(body)
+	return l.read(from.Fetch(body))
+}
+
+// read is what was fetched as it is compared.
+func (l *Lens) read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what was handled last: %w", err)
 	}
@@ -243,6 +250,30 @@ func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence
 		essence = l.Hide(essence)
 	}
 	return l.cleared(essence)
+}
+
+// likelyFetcher is a storage that need not read what stands on the object as it would write it.
+type likelyFetcher interface {
+	FetchLikely(body map[string]any, likely diffbase.Essence) (diffbase.Essence, error)
+}
+
+// Last is Old from the lens's storage. Usually, that is the present essence: then it is not even read, if the storage
+// can tell, and the present one is given itself.
+func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
+	from, can := l.Diffbase.(likelyFetcher)
+	if !can || present == nil {
+		return l.Old(body, l.Diffbase)
+	}
+	essence, err := from.FetchLikely(body, present)
+	if err == nil && isSame(essence, present) {
+		return present, nil
+	}
+	return l.read(essence, err)
+}
+
+// isSame tells whether they are one mapping.
+func isSame(a, b diffbase.Essence) bool {
+	return a != nil && reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // cleared gives the essence without progress. A panic of the storage is an error.

@@ -2,6 +2,7 @@ package cause_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -113,5 +114,37 @@ func TestLensReadsOtherPlaces(t *testing.T) {
 	got, err := newLens().Old(body, diffbase.Annotations{Key: "other"})
 	if d := cmp.Diff(diffbase.Essence{"spec": int64(2)}, got); d != "" || err != nil {
 		t.Errorf("the place is that of the given storage: error %v, -want, +got:\n%s", err, d)
+	}
+}
+
+// What was handled last is the present essence if it would be written so, and is read otherwise.
+func TestLast(t *testing.T) {
+	now := object{"spec": object{"a": int64(1)}}
+	tests := map[string]struct {
+		reason, text string
+		want         any
+		same         bool
+		fails        bool
+	}{
+		"Same":    {"it is not read", `{"spec":{"a":1}}` + "\n", now, true, false},
+		"Spelled": {"others write it otherwise", `{"spec": {"a": 1}}`, now, false, false},
+		"Other": {
+			"the object has changed", `{"spec":{"a":2}}` + "\n", object{"spec": object{"a": int64(2)}}, false, false,
+		},
+		"Malformed": {"nobody can read it", `{`, nil, false, true},
+	}
+	for name, tc := range tests {
+		lens := newLens()
+		body := annotated(object{lastHandled: tc.text})
+		got, err := lens.Last(body, now)
+		if (err != nil) != tc.fails || !tc.fails && !diff.Equal(tc.want, got) {
+			t.Errorf("%s: %s: got %v, %v", name, tc.reason, got, err)
+		}
+		if same := reflect.ValueOf(got).Pointer() == reflect.ValueOf(now).Pointer(); same != tc.same {
+			t.Errorf("%s: %s: the present one itself: %v", name, tc.reason, same)
+		}
+		if _, err := lens.Last(body, nil); (err != nil) != tc.fails {
+			t.Errorf("%s: without a present one it is read: %v", name, err)
+		}
 	}
 }

@@ -68,7 +68,7 @@ func (o *object) essences(ctx context.Context) (now, stored, interim diffbase.Es
 	if err := o.tolerate(ctx, err); err != nil {
 		return nil, nil, nil, err
 	}
-	stored, err = lens.Old(o.own, lens.Diffbase)
+	stored, err = lens.Last(o.own, now)
 	if err := o.tolerate(ctx, err); err != nil {
 		return nil, nil, nil, err
 	}

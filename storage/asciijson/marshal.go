@@ -24,6 +24,13 @@ func Marshal(value any) (string, error) {
 	return string(e.text), nil
 }
 
+// Writes tells whether a text is what [Marshal] returns for a value. It allocates nothing.
+func Writes(text string, value any) bool {
+	e := acquire()
+	defer e.release()
+	return e.value(value) == nil && string(e.text) == text
+}
+
 // Append appends what [Marshal] returns to a text; on an error, it returns the text as it was.
 //
 // Integers (int64, int32, int) are written as such. Floats (float64, float32) are written as Python writes them: in the

@@ -188,3 +188,19 @@ func ExampleMarshal() {
 	// Output:
 	// {"metadata":{"labels":{"app":"web"}},"spec":{"ratio":1.0,"replicas":3,"title":"<\u00dcn\u00efcode> & Co."}} <nil>
 }
+
+func TestWrites(t *testing.T) {
+	value := map[string]any{"b": []any{1.0, nil}, "a": "ü"}
+	text, err := asciijson.Marshal(value)
+	if err != nil || !asciijson.Writes(text, value) {
+		t.Errorf("%s is what is written; error %v", text, err)
+	}
+	for _, other := range []string{"", text + " ", text[1:], `{"a":"ü","b":[1.0,null]}`} {
+		if asciijson.Writes(other, value) {
+			t.Errorf("%s is not what is written", other)
+		}
+	}
+	if asciijson.Writes("", func() {}) {
+		t.Error("nothing is written for what is not JSON")
+	}
+}

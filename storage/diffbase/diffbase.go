@@ -82,13 +82,25 @@ func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 }
 
 // Fetch reads from the first storage that has an essence. One that has a malformed one ends the search.
-func (m Multi) Fetch(body map[string]any) (Essence, error) {
+func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.FetchLikely(body, nil) }
+
+// FetchLikely is Fetch, with [Annotations.FetchLikely] for those that have it.
+func (m Multi) FetchLikely(body map[string]any, likely Essence) (Essence, error) {
 	for _, storage := range m {
-		if essence, err := storage.Fetch(body); err != nil || essence != nil {
+		if essence, err := fetchLikely(storage, body, likely); err != nil || essence != nil {
 			return essence, err
 		}
 	}
 	return nil, nil
+}
+
+func fetchLikely(from Storage, body map[string]any, likely Essence) (Essence, error) {
+	if from, can := from.(interface {
+		FetchLikely(body map[string]any, likely Essence) (Essence, error)
+	}); can {
+		return from.FetchLikely(body, likely)
+	}
+	return from.Fetch(body)
 }
 
 // Store writes to all of the storages.

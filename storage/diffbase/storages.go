@@ -2,8 +2,10 @@ package diffbase
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -46,7 +48,11 @@ func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, err
 }
 
 // Fetch reads the first of the annotations that is there: see [Storage]. A JSON null is as good as none.
-func (a Annotations) Fetch(body map[string]any) (Essence, error) {
+func (a Annotations) Fetch(body map[string]any) (Essence, error) { return a.FetchLikely(body, nil) }
+
+// FetchLikely is Fetch. If what it would read is the likely essence, as Store writes that, it reads nothing, and gives
+// the likely one itself.
+func (a Annotations) FetchLikely(body map[string]any, likely Essence) (Essence, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
 		return nil, err
@@ -55,6 +61,9 @@ func (a Annotations) Fetch(body map[string]any) (Essence, error) {
 		return nil, nil
 	}
 	for _, name := range a.names(body) {
+		if likely != nil && isWritten(annotations[name], likely) {
+			return likely, nil
+		}
 		essence, err := storage.Parse(annotations[name])
 		if err != nil {
 			return nil, &MalformedError{Where: "annotation " + name, Err: err}
@@ -64,6 +73,13 @@ func (a Annotations) Fetch(body map[string]any) (Essence, error) {
 		}
 	}
 	return nil, nil
+}
+
+// isWritten tells whether the annotation is what Store writes. What others write for the same essence may differ.
+func isWritten(annotation any, essence Essence) bool {
+	text, _ := annotation.(string)
+	text, ended := strings.CutSuffix(text, "\n")
+	return ended && asciijson.Writes(text, essence)
 }
 
 // Store writes all of the annotations, and the marker of the prefix if the object lacks it: see [Storage].
