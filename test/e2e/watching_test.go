@@ -1,0 +1,99 @@
+package e2e_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// labelled makes a config map with a tier.
+func labelled(namespace, name, tier string) *unstructured.Unstructured {
+	obj := raw("v1", "ConfigMap", namespace, name, nil)
+	delete(obj.Object, "spec")
+	obj.SetLabels(map[string]string{"tier": tier})
+	return obj
+}
+
+// What a watch with a selector shows, and in which form, is up to the real server.
+var _ = Describe("Objects with labels that all handlers demand", func() {
+	relabel := func(ctx context.Context, obj *unstructured.Unstructured, tier string) {
+		GinkgoHelper()
+		merge(ctx, obj, `{"metadata":{"labels":{"tier":"`+tier+`"}}}`)
+	}
+	// course plays an operator that notes what it hears, and whose index has the names.
+	course := func(ctx context.Context, home string, told *calls, indexed func() []string) {
+		GinkgoHelper()
+		a, b := labelled(home, "a", "prod"), labelled(home, "b", "test")
+		create(ctx, b)
+		create(ctx, a)
+		Eventually(told.list).Should(Equal([]string{"ADDED a"}))
+		relabel(ctx, a, "test")
+		Eventually(indexed).Should(BeEmpty())
+		relabel(ctx, a, "prod")
+		Eventually(told.list).Should(Equal([]string{"ADDED a", "MODIFIED a"}))
+		Expect(indexed()).To(Equal([]string{"a"}))
+		remove(ctx, a)
+		Eventually(told.list).Should(Equal([]string{"ADDED a", "MODIFIED a", "DELETED a"}))
+		Expect(indexed()).To(BeEmpty())
+	}
+
+	It("are all that handlers of the Go type hear of", func(ctx context.Context) {
+		home, told := namespace(ctx), &calls{}
+		op := kopf.New("labels.example.org", within(home))
+		maps := kopf.For(op, &corev1.ConfigMap{}).WithLabel("tier", "prod")
+		names := kopf.NewIndex(maps, "names", func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
+			return map[string]string{m.Name: m.Name}, nil
+		})
+		maps.OnEvent("note", func(_ context.Context, e *kopf.Event[*corev1.ConfigMap]) error {
+			told.add("%s %s", e.Type, e.Object.Name)
+			return nil
+		})
+		<-ready(op)
+		course(ctx, home, told, keysOf(names))
+	})
+
+	It("are all that handlers of metadata hear of, and they get nothing else", func(ctx context.Context) {
+		home, told := namespace(ctx), &calls{}
+		op := kopf.New("metadata.example.org", within(home))
+		maps := kopf.For(op, &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		}).WithLabel("tier", "prod")
+		names := kopf.NewIndex(maps, "names", func(
+			_ context.Context, m *metav1.PartialObjectMetadata,
+		) (map[string]string, error) {
+			return map[string]string{m.Name: m.Name}, nil
+		})
+		maps.OnEvent("note", func(_ context.Context, e *kopf.Event[*metav1.PartialObjectMetadata]) error {
+			told.add("%s %s", e.Type, e.Object.Name)
+			if e.Object.Kind != "ConfigMap" || e.Object.APIVersion != "v1" {
+				told.add("%s is a %s", e.Object.Name, e.Object.GroupVersionKind())
+			}
+			return nil
+		})
+		<-ready(op)
+		course(ctx, home, told, keysOf(names))
+	})
+})
+
+// ready starts an operator, and gives what is closed when it is at work.
+func ready(op *kopf.Operator) <-chan struct{} {
+	GinkgoHelper()
+	start(op)
+	return op.Ready()
+}
+
+// keysOf are the keys of an index.
+func keysOf(index *kopf.Index[string, string]) func() []string {
+	return func() (all []string) {
+		for key := range index.Keys() {
+			all = append(all, key)
+		}
+		return all
+	}
+}
