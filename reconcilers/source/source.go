@@ -98,14 +98,16 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 
 // Delete requests the last pass over an object, which delivers the deletion to event handlers.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
-	gone := func() {
-		e.Watcher.Deleted(ev.Object)
-		e.Watcher.Seen("DELETED", ev.Object)
-		add(q, ev.Object, PriorityDeletion)
+	obj := ev.Object
+	if e.Doubts == nil || !e.Doubts.Leave(obj, func() { e.gone(obj, q) }) {
+		e.gone(obj, q)
 	}
-	if e.Doubts == nil || !e.Doubts.Leave(ev.Object, gone) {
-		gone()
-	}
+}
+
+func (e Events) gone(obj Object, q Queue) {
+	e.Watcher.Deleted(obj)
+	e.Watcher.Seen("DELETED", obj)
+	add(q, obj, PriorityDeletion)
 }
 
 // Generic does nothing: informers have no such events.
