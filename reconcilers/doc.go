@@ -30,7 +30,7 @@
 //	controller.Controller.deliverEvents   calls the handlers of raw events
 //	memory.Object.Echoes                  tells our own write that nothing is to be done for: such a pass ends here
 //	memory.Object.Newest                  is the later of the cache and our own last write
-//	compact.Object.Body                   decodes it, for this pass alone
+//	compact.Object.Open                   unpacks it, to be decoded for this pass alone
 //	changes.Handling.Reconcile            leads the object to what its handlers want, in rounds
 //	changes.pass.round                    takes the steps below, in this order
 //	changes.object.refreshIfUncertain     reads the object anew if the answer to our last write was lost

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Change is a change of one object, for a handler to be called for. Make it with [NewChange].
@@ -56,7 +57,7 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	c.trial.watch.look(ctx)
 	found := c.trial.detect(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
-	next, err := c.handling(h, r).Reconcile(listening(ctx, r), c.trial.cluster.body(), &c.memory)
+	next, err := c.handling(h, r).Reconcile(listening(ctx, r), jsontext.Of(c.trial.cluster.body()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -64,6 +65,8 @@ type Cause struct {
 type Observation struct {
 	// Body is the raw object; with Gone, its last known state.
 	Body map[string]any
+	// Object is Body with its text; nil if there is none.
+	Object *jsontext.Object
 	// Gone is true if the object does not exist any more.
 	Gone bool
 	// Finalizer is the name of our own finalizer.
@@ -100,7 +103,7 @@ func (r Reason) Handled() bool {
 // new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Object: jsontext.Of(o.Body), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
+		Object: cmp.Or(o.Object, jsontext.Of(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
 	if !isSame(o.Old, o.New) {

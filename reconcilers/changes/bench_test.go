@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -46,7 +47,7 @@ func BenchmarkPass(b *testing.B) {
 	pass := func(b *testing.B, body map[string]any) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := handling.Reconcile(b.Context(), body, &changes.Memory{}); err != nil {
+			if _, err := handling.Reconcile(b.Context(), jsontext.Of(body), &changes.Memory{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -130,7 +131,7 @@ type Next struct {
 	Released bool
 	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is
 	// nil if there were none, or if the answer is the last word on the object.
-	Written map[string]any
+	Written *jsontext.Object
 	// Open is true if a change is not handled to its end; Since is when the first of its handlers was selected, zero if
 	// none is known, and Waiting are those of its handlers whose next attempt is to come.
 	Open    bool

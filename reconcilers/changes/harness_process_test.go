@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -91,12 +92,13 @@ func (p *process) pass() (changes.Next, error) {
 func (p *process) over(body map[string]any) (changes.Next, error) {
 	p.t.Helper()
 	seen := copied(body)
-	next, err := p.handling.Reconcile(p.ctx, body, &p.memory)
+	next, err := p.handling.Reconcile(p.ctx, jsontext.Of(body), &p.memory)
 	if diff := cmp.Diff(seen, body); diff != "" {
 		p.t.Errorf("the pass has modified the shared body: -before, +after:\n%s", diff)
 	}
 	if err == nil && next.Settled {
-		p.wantRest(newer(next.Written, body))
+		written, _ := next.Written.Value()
+		p.wantRest(newer(written, body))
 	}
 	return next, err
 }
@@ -158,7 +160,7 @@ func (p *process) wantRest(body map[string]any) {
 	defer func() { p.handling.Journal = told }()
 	p.handling.Journal = nil
 	calls, requests := p.counts()
-	next, err := p.handling.Reconcile(p.ctx, body, &p.memory)
+	next, err := p.handling.Reconcile(p.ctx, jsontext.Of(body), &p.memory)
 	again, asked := p.counts()
 	if err != nil || calls != again || requests != asked || next.After != nil || next.Open {
 		p.t.Errorf("an object was settled, and another pass has made %d calls and %d requests, and says %+v, %v",

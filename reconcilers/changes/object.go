@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -26,10 +27,11 @@ type object struct {
 	handling *Handling
 	memory   *Memory
 
-	body    map[string]any // as last known: replaced by the answer to each write
-	own     map[string]any // the same without memory that belongs to another object
-	foreign map[string]any // the merge-patch that leads from body to own; nil if there is no difference
-	answer  map[string]any // the last answer to a request of this pass; nil if it is the last word on the object
+	body    map[string]any   // as last known: replaced by the answer to each write
+	opened  *jsontext.Object // the same, with its text if it has one
+	own     map[string]any   // the same without memory that belongs to another object
+	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
+	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
 
 	looked map[string]any // the body that the round has looked at, if it has written since
 	stored map[string]any // the annotations that it has written for its own sake, nil for those that it has removed
@@ -57,7 +59,7 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 		return err
 	}
 	o.memory.uncertain = false
-	o.accept(body, false)
+	o.accept(jsontext.Of(body), false)
 	return nil
 }
 
@@ -91,9 +93,19 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 		return nil
 	}
 	o.refusal = result.StatusRefused
-	o.accept(newest(fresh, result.Body), result.Released)
+	latest := newest(fresh, result.Body)
+	o.accept(withText(latest, result.Answer), result.Released)
 	o.noteStored(annotationsOf(patch.Merge))
 	return err
+}
+
+// withText is the body with the text of an answer, if that is the same state.
+func withText(body map[string]any, answer *jsontext.Object) *jsontext.Object {
+	if answered, err := answer.Value(); err == nil && answered != nil && body != nil &&
+		patching.VersionOf(answered) == patching.VersionOf(body) {
+		return answer
+	}
+	return jsontext.Of(body)
 }
 
 // noteStored keeps what a write has set, for as long as the round lasts.
@@ -131,12 +143,12 @@ func (o *object) transform(ctx context.Context, transform patching.Transform) er
 }
 
 // accept goes on from what is now known of the object, even if the write as a whole has failed.
-func (o *object) accept(body map[string]any, last bool) {
-	if body != nil {
+func (o *object) accept(latest *jsontext.Object, last bool) {
+	if body, err := latest.Value(); err == nil && body != nil {
 		if o.looked == nil {
 			o.looked = o.body
 		}
-		o.body, o.answer = body, body
+		o.body, o.opened, o.answer = body, latest, latest
 		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
 	}
 	if last {

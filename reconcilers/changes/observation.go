@@ -55,7 +55,8 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	p.logMissingFields(ctx)
 	then, veiled := h.Lens.Redaction.Recall(o.body, stored, now)
 	seen.cause = cause.Detect(cause.Observation{
-		Body: o.body, Finalizer: h.Finalizer, Old: then, New: now, Veiled: veiled, Initial: p.memory.Initial,
+		Body: o.body, Object: o.opened, Finalizer: h.Finalizer, Old: then, New: now, Veiled: veiled,
+		Initial: p.memory.Initial,
 	})
 	return seen, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // longestSleep is the longest time between two passes over an object with a delayed handler: a delay may be endless, by
@@ -62,10 +63,14 @@ func (h *Handling) LeavesAlone(object *compact.Object) bool {
 	return !object.Mentions(h.Finalizer, h.Interim.annotations.Prefix)
 }
 
-// Reconcile makes one pass over the object. The body is shared and not modified.
+// Reconcile makes one pass over the object, which is shared and not modified.
 // A *BlockedError says that the object must change first; any other error is to be tried again later.
-func (h *Handling) Reconcile(ctx context.Context, body map[string]any, memory *Memory) (Next, error) {
-	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body}}
+func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memory *Memory) (Next, error) {
+	body, err := newest.Value()
+	if err != nil {
+		return Next{}, err
+	}
+	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
 	defer func() { p.look.Note() }()
 	for range rounds {
 		verdict, err := p.containedRound(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
@@ -28,8 +29,9 @@ var errEnded = errors.New("the attempt has ended: nothing can be flushed any mor
 type runner struct {
 	pass     *pass
 	outcomes *outcomes
-	working  map[string]any // the object as the next handler is to see it
-	budget   *budget        // for the progress of sub-handlers; nil as long as there are none
+	working  map[string]any   // the object as the next handler is to see it
+	given    *jsontext.Object // the same with its text; nil as soon as a handler has changed it
+	budget   *budget          // for the progress of sub-handlers; nil as long as there are none
 }
 
 // invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
@@ -50,9 +52,9 @@ type invocation struct {
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
 func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
-	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body}
+	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened}
 	for _, a := range p.outcomes.attempts {
-		r.working = withChanges(r.working, a, a.Remembered())
+		r.adopt(a, a.Remembered())
 	}
 	due, err := r.due(ctx, selected)
 	if err != nil {
@@ -69,6 +71,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working),
 			written: p.object.body,
 		}
+		call.attempt.Call.Given = r.given
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
@@ -135,22 +138,20 @@ func (r *runner) conclude(a *execution.Attempt) error {
 	if r.pass.handling.Waits != nil {
 		r.pass.noteWait(a)
 	}
-	r.working = withChanges(r.working, a, a.Made())
+	r.adopt(a, a.Made())
 	return nil
 }
 
-// withChanges is the object with what an attempt did to it. A function that does not fit it will be judged when it is
-// written; here it changes nothing.
-func withChanges(object map[string]any, a *execution.Attempt, transforms []patching.Transform) map[string]any {
+// adopt shows the handlers after it what an attempt did to the object. A function that does not fit it will be judged
+// when it is written; here it changes nothing.
+func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.Contained(transforms)}
 	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
-		return object
+		return
 	}
-	changed, err := patch.ApplyTo(object)
-	if err != nil {
-		return object
+	if changed, err := patch.ApplyTo(r.working); err == nil {
+		r.working, r.given = changed, nil
 	}
-	return changed
 }
 
 func (i *invocation) run(ctx context.Context) error {

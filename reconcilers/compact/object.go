@@ -41,6 +41,18 @@ func Of(body map[string]any) (*Object, error) {
 	return New(text, metav1.TypeMeta{})
 }
 
+// Pack makes an object of one that was opened, or decoded without ever having been one.
+func Pack(opened *jsontext.Object) (*Object, error) {
+	if text := opened.Text(); text != nil {
+		return New(text, metav1.TypeMeta{})
+	}
+	body, err := opened.Value()
+	if err != nil {
+		return nil, err
+	}
+	return Of(body)
+}
+
 // GetName is metadata.name.
 func (o *Object) GetName() string { return o.name }
 

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -62,7 +63,7 @@ func (a *api) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ..
 	if a.object == nil {
 		return notFound()
 	}
-	obj.(*unstructured.Unstructured).Object = a.object
+	obj.(runtime.Unstructured).SetUnstructuredContent(a.object)
 	return nil
 }
 
@@ -82,7 +83,7 @@ func (a *api) Patch(_ context.Context, obj client.Object, patch client.Patch, _ 
 	if err != nil {
 		return err
 	}
-	obj.(*unstructured.Unstructured).Object = a.merge(data)
+	obj.(runtime.Unstructured).SetUnstructuredContent(a.merge(data))
 	return nil
 }
 

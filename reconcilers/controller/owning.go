@@ -107,7 +107,8 @@ func (c *Controller) tend(
 		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
 		return after
 	}
-	result := c.owned.handling.Tend(ctx, newest)
+	body, _ := newest.Value() // it is decoded
+	result := c.owned.handling.Tend(ctx, body)
 	o.Wrote(result.Body, result.Released)
 	if result.After != nil {
 		o.Unsettle() // the next pass asks for the one after it

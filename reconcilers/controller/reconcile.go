@@ -211,7 +211,8 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
 		return
 	}
-	result := handling.Write(ctx, newest, patch)
+	body, _ := newest.Value() // it is decoded
+	result := handling.Write(ctx, body, patch)
 	o.Wrote(result.Body, result.Released)
 	c.objects.Put(uid, o)
 }

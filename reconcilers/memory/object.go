@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Object is what memory keeps of one object. An object that needs none of it has no entry. The pass over an object is
@@ -28,7 +30,7 @@ type Object struct {
 // write is the API server's answer to a write, decoded in a pass and compressed between passes: where objects come in
 // faster than they are handled, all of them wait with one. The zero value is none.
 type write struct {
-	body   map[string]any
+	opened *jsontext.Object
 	packed *compact.Object
 }
 
@@ -38,18 +40,24 @@ func (o *Object) Unknown() bool {
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of what the cache has and our own last write. It is shared: callers must not modify it. An error
-// is that of an object that cannot be decoded.
-func (o *Object) Newest(cached *compact.Object) (map[string]any, error) {
+// Newest is the later of what the cache has and our own last write, decoded. It is shared: callers must not modify it.
+// An error is that of an object that cannot be decoded.
+func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	o.catchUp(cached)
 	switch {
-	case o.written.body != nil:
-		return o.written.body, nil
+	case o.written.opened != nil:
+		return o.written.opened, nil
 	case o.written.packed != nil:
-		return o.written.packed.Body()
-	default:
-		return cached.Body()
+		cached = o.written.packed
 	}
+	opened, err := cached.Open()
+	if err == nil {
+		_, err = opened.Value()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", cached.Key(), err)
+	}
+	return opened, nil
 }
 
 // Echoes tells whether what the cache has is our own write, or what was before that, and nothing is to be done for it:
@@ -72,7 +80,7 @@ func (o *Object) Echoes(cached *compact.Object) bool {
 // maybe another state, or nil.
 func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
 	if next.Written != nil {
-		o.written = write{body: next.Written}
+		o.written = write{opened: next.Written}
 	}
 	if latest == nil || latest.GetUID() != cached.GetUID() {
 		latest = cached
@@ -90,7 +98,7 @@ func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *comp
 // the write removed the last finalizer of a deleted object.
 func (o *Object) Wrote(body map[string]any, released bool) {
 	if body != nil && !released {
-		o.written, o.settled = write{body: body}, ""
+		o.written, o.settled = write{opened: jsontext.Of(body)}, ""
 	}
 	o.released = o.released || released
 }
@@ -121,21 +129,26 @@ func (o *Object) catchUp(cached *compact.Object) {
 	}
 }
 
-func (w *write) none() bool { return w.body == nil && w.packed == nil }
+func (w *write) none() bool { return w.opened == nil && w.packed == nil }
 
 func (w *write) version() string {
 	if w.packed != nil {
 		return w.packed.GetResourceVersion()
 	}
-	return patching.VersionOf(w.body)
+	body, err := w.opened.Value()
+	if err != nil {
+		return ""
+	}
+	return patching.VersionOf(body)
 }
 
 // pack compresses the answer; what cannot be encoded stays as it is.
 func (w *write) pack() {
-	if w.body == nil {
+	if w.opened == nil {
 		return
 	}
-	if packed, err := compact.Of(w.body); err == nil {
+	packed, err := compact.Pack(w.opened)
+	if err == nil {
 		*w = write{packed: packed}
 	}
 }

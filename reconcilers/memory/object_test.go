@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 func body(version string) map[string]any {
@@ -34,7 +34,7 @@ func versionOf(o *memory.Object, version string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return patching.VersionOf(newest)
+	return newest.String("metadata", "resourceVersion")
 }
 
 func TestCatchUp(t *testing.T) {
@@ -110,7 +110,7 @@ func TestPast(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
-			o.Proceed(cached(body("5")), changes.Next{Gone: true, Written: tc.written}, cached(tc.now))
+			o.Proceed(cached(body("5")), changes.Next{Gone: true, Written: jsontext.Of(tc.written)}, cached(tc.now))
 			if got := o.Past(cached(body(tc.cached))); got != tc.want {
 				t.Errorf("%s: past is %v", tc.reason, got)
 			}
@@ -137,7 +137,7 @@ func TestProceedBesideTheCache(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
-			o.Proceed(cached(body("u1", "5")), changes.Next{Written: body("u1", "9")}, cached(tc.now))
+			o.Proceed(cached(body("u1", "5")), changes.Next{Written: jsontext.Of(body("u1", "9"))}, cached(tc.now))
 			if kept := keepsWrite(o); kept != tc.kept {
 				t.Errorf("%s: kept: %v", tc.reason, kept)
 			}
@@ -166,8 +166,11 @@ func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 		t.Errorf("an object takes %d bytes between passes", added/many)
 	}
 	newest, err := all.Take("u7").Newest(cached(body("8")))
-	if diff := cmp.Diff(wide(7), newest); err != nil || diff != "" {
-		t.Errorf("what was written: error %v, -want, +got\n%s", err, diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := newest.Value(); err != nil || cmp.Diff(wide(7), got) != "" {
+		t.Errorf("what was written: error %v, -want, +got\n%s", err, cmp.Diff(wide(7), got))
 	}
 	if got := versionOf(all.Take("u8"), "10"); got != "10" {
 		t.Errorf("the cache is ahead of a write of a former pass: got version %s", got)
@@ -183,7 +186,7 @@ func heap() uint64 {
 }
 
 func TestEchoes(t *testing.T) {
-	quiet := changes.Next{Settled: true, Written: body("9")}
+	quiet := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
 	later := time.Minute
 	tests := map[string]struct {
 		reason string

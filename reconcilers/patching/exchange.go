@@ -8,11 +8,14 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // An exchange is the requests of one Apply.
@@ -141,7 +144,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	shell := &unstructured.Unstructured{}
+	shell := &answer{}
 	shell.SetGroupVersionKind(seen.GroupVersionKind())
 	shell.SetNamespace(seen.GetNamespace())
 	shell.SetName(seen.GetName())
@@ -156,8 +159,27 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	if err != nil {
 		return failure(err, r, describe(x.target.Body))
 	}
-	x.current, x.result.Body = shell.Object, shell.Object
+	x.current, x.result.Body, x.result.Answer = shell.Object, shell.Object, shell.opened
 	return nil
+}
+
+// answer is an object as the API server sends it back, with its text.
+type answer struct {
+	unstructured.Unstructured
+	opened *jsontext.Object
+}
+
+// UnmarshalJSON leaves out the managed fields, which are a good part of the object and of no use to anybody here.
+func (a *answer) UnmarshalJSON(text []byte) error {
+	packed, err := compact.New(text, metav1.TypeMeta{})
+	if err != nil {
+		return err
+	}
+	if a.opened, err = packed.Open(); err != nil {
+		return err
+	}
+	a.Object, err = a.opened.Value()
+	return err
 }
 
 func (r request) action() string {

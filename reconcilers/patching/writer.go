@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // maxAttempts limits the attempts of ApplyRetrying: after five conflicts in a row, a later pass should begin anew.
@@ -64,8 +65,10 @@ type Refetch func(ctx context.Context) (map[string]any, error)
 
 // A Result says what was written of a patch.
 type Result struct {
-	// Body is the server's last answer, nil if nothing was written.
+	// Body is the server's last answer, nil if nothing was written. It has no managed fields.
 	Body map[string]any
+	// Answer is Body with its text; nil if the client has decoded it by itself.
+	Answer *jsontext.Object
 	// Requests counts the PATCH requests, refused ones included; reading ones are not counted.
 	Requests int
 	// Gone tells that the object does not exist any more. There is no error then.
@@ -217,7 +220,7 @@ func joined(earlier, later Result) Result {
 	later.Requests += earlier.Requests
 	later.Dropped = append(earlier.Dropped, later.Dropped...)
 	if later.Body == nil {
-		later.Body = earlier.Body
+		later.Body, later.Answer = earlier.Body, earlier.Answer
 	}
 	if later.StatusRefused == nil {
 		later.StatusRefused = earlier.StatusRefused

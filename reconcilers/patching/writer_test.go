@@ -2,7 +2,9 @@ package patching_test
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -237,5 +239,41 @@ func TestNoVersionToGuardWith(t *testing.T) {
 		if err == nil || len(api.writes()) > 0 {
 			t.Errorf("a list must not be written without a guard: %v, %v", err, api.writes())
 		}
+	}
+}
+
+// answering decodes the same answer to each write, as clients do.
+type answering struct {
+	patching.Client
+	text string
+}
+
+func (a answering) Patch(_ context.Context, into client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return json.Unmarshal([]byte(a.text), into)
+}
+
+// What is kept of an answer is what a cache would keep: managed fields are left out before anything is decoded.
+func TestAnswers(t *testing.T) {
+	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101"}}`
+	sent := strings.Replace(kept, `"name"`, `"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name"`, 1)
+	writer := &patching.Writer{Client: answering{text: sent}}
+	result, err := writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(kept, string(result.Answer.Text())); d != "" {
+		t.Errorf("the text: -want, +got\n%s", d)
+	}
+	want := map[string]any{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": map[string]any{"name": "kex1", "resourceVersion": "101"},
+	}
+	if d := cmp.Diff(want, result.Body); d != "" {
+		t.Errorf("the body: -want, +got\n%s", d)
+	}
+	writer.Client = answering{text: `{"kind":`}
+	_, err = writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
+	if err == nil {
+		t.Error("an answer that cannot be read is no success")
 	}
 }

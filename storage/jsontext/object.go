@@ -3,6 +3,7 @@ package jsontext
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -14,6 +15,7 @@ type Object struct {
 
 	rendering sync.Once // for those with a source: makes the text
 	once      sync.Once // for those with a text
+	decoded   atomic.Bool
 	value     map[string]any
 	err       error
 }
@@ -46,6 +48,9 @@ func Of(value map[string]any) *Object {
 // Encoded tells whether there is a text, or a source of one, so that nothing need be decoded as yet.
 func (o *Object) Encoded() bool { return o != nil && (o.text != nil || o.from != nil) }
 
+// Decoded tells whether Value costs nothing, as somebody has asked for it before, or as there is nothing else.
+func (o *Object) Decoded() bool { return !o.Encoded() || o.decoded.Load() }
+
 // Text is the text; nil if there is none. It is shared: callers must not modify it.
 func (o *Object) Text() []byte {
 	if o == nil {
@@ -73,7 +78,10 @@ func (o *Object) Value() (map[string]any, error) {
 		return nil, nil
 	}
 	if o.Text() != nil {
-		o.once.Do(func() { o.value, o.err = o.Own() })
+		o.once.Do(func() {
+			o.value, o.err = o.Own()
+			o.decoded.Store(o.err == nil)
+		})
 	}
 	return o.value, o.err
 }

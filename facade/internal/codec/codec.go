@@ -79,6 +79,11 @@ func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any,
 		object := c.empty()
 		into := any(object)
 		if raw, ok := into.(*unstructured.Unstructured); ok {
+			if from.Decoded() { // a copy costs less
+				value, err := from.Value()
+				raw.Object = runtime.DeepCopyJSON(value)
+				return object, err
+			}
 			into = &raw.Object
 		}
 		if from.Into(into) {

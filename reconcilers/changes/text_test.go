@@ -1,0 +1,39 @@
+package changes_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// The text of the object is for functions that decode it by themselves; it tells nothing of what the handlers before
+// have done, so those after a change must not get it.
+func TestTextOfTheObject(t *testing.T) {
+	var texts []string
+	look := func(_ context.Context, c *handlers.Call) error {
+		texts = append(texts, string(c.Given.Text()))
+		return nil
+	}
+	patch := func(_ context.Context, c *handlers.Call) error {
+		return c.Writes.Remember(func(body map[string]any) error {
+			body["spec"] = map[string]any{"changed": true}
+			return nil
+		})
+	}
+	w := newWorld(t)
+	p := w.start(onCreate("a", look), onCreate("b", patch), onCreate("c", look))
+	opened, err := compacttest.Of(w.stored()).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.handling.Reconcile(p.ctx, opened, &p.memory); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{string(opened.Text()), ""}, texts); d != "" {
+		t.Errorf("-want, +got\n%s", d)
+	}
+}
