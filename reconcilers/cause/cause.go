@@ -255,19 +255,10 @@ func (l *Lens) read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 	return l.cleared(essence)
 }
 
-// likelyFetcher is a storage that need not read what stands on the object as it would write it.
-type likelyFetcher interface {
-	FetchLikely(body map[string]any, likely diffbase.Essence) (diffbase.Essence, error)
-}
-
 // Last is Old from the lens's storage. Usually, that is the present essence: then it is not even read, if the storage
 // can tell, and the present one is given itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
-	from, can := l.Diffbase.(likelyFetcher)
-	if !can || present == nil {
-		return l.Old(body, l.Diffbase)
-	}
-	essence, err := from.FetchLikely(body, present)
+	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {
 		return present, nil
 	}

@@ -82,23 +82,25 @@ func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 }
 
 // Fetch reads from the first storage that has an essence. One that has a malformed one ends the search.
-func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.FetchLikely(body, nil) }
+func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.fetch(body, nil) }
 
-// FetchLikely is Fetch, with [Annotations.FetchLikely] for those that have it.
-func (m Multi) FetchLikely(body map[string]any, likely Essence) (Essence, error) {
+func (m Multi) fetch(body map[string]any, likely Essence) (Essence, error) {
 	for _, storage := range m {
-		if essence, err := fetchLikely(storage, body, likely); err != nil || essence != nil {
+		if essence, err := FetchLikely(storage, body, likely); err != nil || essence != nil {
 			return essence, err
 		}
 	}
 	return nil, nil
 }
 
-func fetchLikely(from Storage, body map[string]any, likely Essence) (Essence, error) {
-	if from, can := from.(interface {
-		FetchLikely(body map[string]any, likely Essence) (Essence, error)
-	}); can {
-		return from.FetchLikely(body, likely)
+// FetchLikely fetches from a storage. If what it would read is the likely essence, as Annotations write that, it reads
+// nothing, and gives the likely one itself. Other storages are asked as ever, those around Annotations as well.
+func FetchLikely(from Storage, body map[string]any, likely Essence) (Essence, error) {
+	switch from := from.(type) {
+	case Annotations:
+		return from.fetch(body, likely)
+	case Multi:
+		return from.fetch(body, likely)
 	}
 	return from.Fetch(body)
 }

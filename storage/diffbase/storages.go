@@ -48,11 +48,10 @@ func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, err
 }
 
 // Fetch reads the first of the annotations that is there: see [Storage]. A JSON null is as good as none.
-func (a Annotations) Fetch(body map[string]any) (Essence, error) { return a.FetchLikely(body, nil) }
+func (a Annotations) Fetch(body map[string]any) (Essence, error) { return a.fetch(body, nil) }
 
-// FetchLikely is Fetch. If what it would read is the likely essence, as Store writes that, it reads nothing, and gives
-// the likely one itself.
-func (a Annotations) FetchLikely(body map[string]any, likely Essence) (Essence, error) {
+// fetch is Fetch; see [FetchLikely].
+func (a Annotations) fetch(body map[string]any, likely Essence) (Essence, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
 		return nil, err
