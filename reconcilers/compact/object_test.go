@@ -91,6 +91,10 @@ func TestObjects(t *testing.T) {
 			if string(kept) != tc.want || err != nil {
 				t.Errorf("%s: %v, kept is\n%s, want\n%s", tc.reason, err, kept, tc.want)
 			}
+			trimmed, err := compact.Trim([]byte(tc.text))
+			if tc.typ.Kind == "" && (err != nil || string(trimmed.Text()) != tc.want) {
+				t.Errorf("%s: %v, trimmed it is\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
+			}
 			found := o.GetObjectMeta()
 			if found.GetName() != tc.known.Name || found.GetNamespace() != tc.known.Namespace ||
 				found.GetResourceVersion() != tc.known.Version || found.GetUID() != tc.known.UID {
@@ -121,6 +125,9 @@ func TestMalformedObjects(t *testing.T) {
 		`{"metadata":{"name"}}`, `{"a":}`, `{"a" 1}`, `null`,
 	} {
 		if _, err := compact.New([]byte(text), metav1.TypeMeta{}); err == nil {
+			t.Errorf("%s is an object", text)
+		}
+		if _, err := compact.Trim([]byte(text)); err == nil {
 			t.Errorf("%s is an object", text)
 		}
 	}

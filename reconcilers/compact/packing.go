@@ -60,6 +60,29 @@ func (p *Packer) pack(o *Object, s *scratch) {
 func New(text []byte, typ metav1.TypeMeta) (*Object, error) { return newObject(text, typ, nil) }
 
 func newObject(text []byte, typ metav1.TypeMeta, by *Packer) (*Object, error) {
+	s, _ := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	o, err := s.take(text, typ)
+	if err != nil {
+		return nil, err
+	}
+	by.pack(o, s)
+	return o, nil
+}
+
+// Trim is [New] and Open at once: the object without its managed fields, for one who does not keep it. The text is the
+// caller's again afterwards.
+func Trim(text []byte) (*jsontext.Object, error) {
+	s, _ := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	if _, err := s.take(text, metav1.TypeMeta{}); err != nil {
+		return nil, err
+	}
+	return jsontext.New(slices.Clone(s.text)), nil
+}
+
+// take has the text of an object without managed fields, and gives what is kept beside it.
+func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	var metadata jsontext.Member
 	typed := typ.Kind == ""
 	whole := jsontext.Members(text, func(m jsontext.Member) {
@@ -77,8 +100,6 @@ func newObject(text []byte, typ metav1.TypeMeta, by *Packer) (*Object, error) {
 	}
 	at := metadata.End - len(metadata.Value)
 	managed.At, managed.End = at+managed.At, at+managed.End
-	s, _ := scratches.Get().(*scratch)
-	defer scratches.Put(s)
 	s.text = s.text[:0]
 	if !typed {
 		s.text = fmt.Appendf(s.text, `{"apiVersion":%q,"kind":%q,`, typ.APIVersion, typ.Kind)
@@ -86,7 +107,6 @@ func newObject(text []byte, typ metav1.TypeMeta, by *Packer) (*Object, error) {
 		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
 	}
 	s.text = appendWithout(s.text, text, managed)
-	by.pack(&o, s)
 	return &o, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -171,13 +170,11 @@ type answer struct {
 
 // UnmarshalJSON leaves out the managed fields, which are a good part of the object and of no use to anybody here.
 func (a *answer) UnmarshalJSON(text []byte) error {
-	packed, err := compact.New(text, metav1.TypeMeta{})
+	opened, err := compact.Trim(text)
 	if err != nil {
 		return err
 	}
-	if a.opened, err = packed.Open(); err != nil {
-		return err
-	}
+	a.opened = opened
 	a.Object, err = a.opened.Value()
 	return err
 }
