@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
@@ -49,15 +50,25 @@ func (w *watch) look(ctx context.Context) {
 				child.SetUID(types.UID(kind.Kind+"-") + uidOf(child))
 			}
 			there[child.GetUID()] = child
-			w.source.Seen(owned.Listed, child)
+			w.tell(owned.Listed, child)
 		}
 	}
 	for uid, child := range w.there {
 		if there[uid] == nil {
-			w.source.Seen(owned.Deleted, child)
+			w.tell(owned.Deleted, child)
 		}
 	}
 	w.there = there
+}
+
+func (w *watch) tell(event string, child *unstructured.Unstructured) {
+	seen, err := compact.Of(child.Object)
+	if err == nil {
+		err = w.source.Seen(event, seen)
+	}
+	if err != nil {
+		w.failed = errors.Join(w.failed, fmt.Errorf("facadetest: reading a child: %w", err))
+	}
 }
 
 // err is why the operator does not know what there is.

@@ -82,13 +82,10 @@ func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 }
 
 func (c *Controller) tellOwners(eventType string, obj source.Object) {
-	child, err := obj.Unstructured()
-	if err != nil {
+	if err := c.owned.source.Seen(eventType, obj); err != nil {
 		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
 		log.Error(err, "Cannot read an object; its owners do not hear of it")
-		return
 	}
-	c.owned.source.Seen(eventType, child)
 }
 
 // enqueueOwner has a pass made over an owner.

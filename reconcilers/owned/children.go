@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -17,7 +19,8 @@ import (
 type Author interface {
 	// Wrote tells whether this version of a child is what the operator itself made of it.
 	Wrote(child types.UID, version string) bool
-	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state.
+	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state. The
+	// child has its kind, its namespace and name, its uid and version, and nothing else.
 	Outdated(owner types.UID, child *unstructured.Unstructured) bool
 	// Gone is told of the end of a child.
 	Gone(child types.UID)
@@ -58,10 +61,22 @@ type owner struct {
 // child is one object that another one owns.
 type child struct {
 	source *Source
-	object *unstructured.Unstructured // as it is by now, or was at last
-	listed bool                       // it was there when the operator began to look
+	kind   schema.GroupVersionKind
+	object *compact.Object // as it is by now, or was at last
+	listed bool            // it was there when the operator began to look
 	gone   bool
 	told   map[string]*told // by handler
+}
+
+// identity is the child without all that would have to be decoded.
+func (c *child) identity() *unstructured.Unstructured {
+	identity := &unstructured.Unstructured{}
+	identity.SetGroupVersionKind(c.kind)
+	identity.SetNamespace(c.object.GetNamespace())
+	identity.SetName(c.object.GetName())
+	identity.SetUID(c.object.GetUID())
+	identity.SetResourceVersion(c.object.GetResourceVersion())
+	return identity
 }
 
 // told is what one handler knows of one child.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,7 +138,11 @@ func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one new
 		return true
 	}
 	ok, err := handler.Description.Ask("filter of children", func() (bool, error) {
-		return filter(ctx, one.object.Object)
+		child, err := one.object.Body()
+		if err != nil {
+			return false, err
+		}
+		return filter(ctx, child)
 	})
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of children failed; not telling the handler of the child",
@@ -151,11 +154,17 @@ func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one new
 // tell calls the handler for one child.
 func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news, result *Result) {
 	body := result.Body
+	child, err := one.object.Body()
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read a child; not telling the handler of it",
+			"handler", handler.Description.ID)
+		return
+	}
 	c := &cause.Cause{Type: one.kind, Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}
 	a := execution.New(handler.Description, c, body)
 	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
 	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache
-	a.Call.Child = runtime.DeepCopyJSON(one.object.Object)
+	a.Call.Child = child
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -124,6 +125,14 @@ func object(kind, name string, version int) *unstructured.Unstructured {
 	o.SetUID(types.UID(name))
 	o.SetResourceVersion(fmt.Sprint(version))
 	return o
+}
+
+// seen tells a source of an event.
+func (w *world) seen(s *owned.Source, event string, o *unstructured.Unstructured) {
+	w.t.Helper()
+	if err := s.Seen(event, compacttest.Of(o.Object)); err != nil {
+		w.t.Error(err)
+	}
 }
 
 // tend makes the part of a pass over an owner that is about its children.

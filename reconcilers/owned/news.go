@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -18,7 +18,7 @@ type news struct {
 	uid     types.UID
 	kind    string // of what happened
 	version string
-	object  *unstructured.Unstructured
+	object  *compact.Object
 	account execution.Account
 }
 

@@ -18,20 +18,20 @@ func TestNews(t *testing.T) {
 	}{
 		"Added": {
 			"it is told once",
-			func(w *world) { w.pods.Seen(owned.Added, child("c", 1, "o")); w.tend("o"); w.tend("o") },
+			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, "o")); w.tend("o"); w.tend("o") },
 			[]string{"pass o", "h ADDED c@1", "repair o", "repair o"},
 		},
 		"Listed": {
 			"it was there when the operator began to look",
-			func(w *world) { w.pods.Seen(owned.Listed, child("c", 1, "o")); w.tend("o") },
+			func(w *world) { w.seen(w.pods, owned.Listed, child("c", 1, "o")); w.tend("o") },
 			[]string{"pass o", "h LISTED c@1", "repair o"},
 		},
 		"Modified": {
 			"it is known, but not like that",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Modified, child("c", 2, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "h ADDED c@1", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
@@ -39,8 +39,8 @@ func TestNews(t *testing.T) {
 		"Quickly": {
 			"quick changes are one",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
-				w.pods.Seen(owned.Modified, child("c", 2, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "pass o", "h ADDED c@2", "repair o"},
@@ -48,9 +48,9 @@ func TestNews(t *testing.T) {
 		"Deleted": {
 			"it is told at last how the child was",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 				w.tend("o")
 				w.tend("o")
 			},
@@ -61,8 +61,8 @@ func TestNews(t *testing.T) {
 		"Fleeting": {
 			"what it was never told of cannot be gone",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
-				w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "gone c", "pass o", "repair o"},
@@ -70,9 +70,9 @@ func TestNews(t *testing.T) {
 		"Back": {
 			"it has not been there all the time",
 			func(w *world) {
-				w.pods.Seen(owned.Listed, child("c", 1, "o"))
-				w.pods.Seen(owned.Modified, child("c", 2))
-				w.pods.Seen(owned.Modified, child("c", 3, "o"))
+				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 2))
+				w.seen(w.pods, owned.Modified, child("c", 3, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "pass o", "pass o", "h ADDED c@3", "repair o"},
@@ -81,9 +81,9 @@ func TestNews(t *testing.T) {
 			"it knows what it has made by itself, but not what others make of that",
 			func(w *world) {
 				w.ours["c@1"] = true
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Modified, child("c", 2, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
@@ -92,9 +92,9 @@ func TestNews(t *testing.T) {
 			"somebody has deleted it",
 			func(w *world) {
 				w.ours["c@1"] = true
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Deleted, child("c", 1, "o"))
+				w.seen(w.pods, owned.Deleted, child("c", 1, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "repair o", "gone c", "pass o", "h DELETED c@1", "repair o"},
@@ -102,11 +102,11 @@ func TestNews(t *testing.T) {
 		"Orphaned": {
 			"for the owner, it is gone",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Modified, child("c", 2))
+				w.seen(w.pods, owned.Modified, child("c", 2))
 				w.tend("o")
-				w.pods.Seen(owned.Deleted, child("c", 3))
+				w.seen(w.pods, owned.Deleted, child("c", 3))
 				w.tend("o")
 			},
 			[]string{
@@ -116,12 +116,12 @@ func TestNews(t *testing.T) {
 		"Readopted": {
 			"it is a new one of those that the owner has",
 			func(w *world) {
-				w.pods.Seen(owned.Listed, child("c", 1, "o"))
+				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 				w.tend("o")
-				w.pods.Seen(owned.Modified, child("c", 2))
+				w.seen(w.pods, owned.Modified, child("c", 2))
 				w.tend("o")
 				w.journal = nil
-				w.pods.Seen(owned.Modified, child("c", 3, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 3, "o"))
 				w.tend("o")
 			},
 			[]string{"pass o", "h ADDED c@3", "repair o"},
@@ -129,10 +129,10 @@ func TestNews(t *testing.T) {
 		"HandedOver": {
 			"one owner has lost it, another one has got it, a third one keeps it",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o", "q"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o", "q"))
 				w.tend("o")
 				w.journal = nil
-				w.pods.Seen(owned.Modified, child("c", 2, "p", "q"))
+				w.seen(w.pods, owned.Modified, child("c", 2, "p", "q"))
 				w.tend("o")
 				w.tend("p")
 			},
@@ -140,28 +140,28 @@ func TestNews(t *testing.T) {
 		},
 		"Labelled": {
 			"a label with the uid is as good as a reference",
-			func(w *world) { w.pods.Seen(owned.Added, child("c", 1, label+"=o")); w.tend("o") },
+			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, label+"=o")); w.tend("o") },
 			[]string{"pass o", "h ADDED c@1", "repair o"},
 		},
 		"Twice": {
 			"it has one owner, however often that is said",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "o", "o", label+"=o"))
-				w.pods.Seen(owned.Deleted, child("c", 2, "o", "o", label+"=o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o", "o", label+"=o"))
+				w.seen(w.pods, owned.Deleted, child("c", 2, "o", "o", label+"=o"))
 			},
 			[]string{"pass o", "gone c", "pass o"},
 		},
 		"OtherKind": {
 			"the handler is for pods",
-			func(w *world) { w.secrets.Seen(owned.Added, child("c", 1, "o")); w.tend("o") },
+			func(w *world) { w.seen(w.secrets, owned.Added, child("c", 1, "o")); w.tend("o") },
 			[]string{"repair o"},
 		},
 		"Stranger": {
 			"nobody is to be told of what a stranger owns, or nobody",
 			func(w *world) {
-				w.pods.Seen(owned.Added, child("c", 1, "x"))
-				w.pods.Seen(owned.Modified, child("c", 2))
-				w.pods.Seen(owned.Deleted, child("c", 3))
+				w.seen(w.pods, owned.Added, child("c", 1, "x"))
+				w.seen(w.pods, owned.Modified, child("c", 2))
+				w.seen(w.pods, owned.Deleted, child("c", 3))
 				w.tend("x")
 			},
 			[]string{"gone c", "repair x"},
@@ -169,7 +169,7 @@ func TestNews(t *testing.T) {
 		"EarlierThanItsOwner": {
 			"the owner itself is what a pass is made over",
 			func(w *world) {
-				w.pods.Seen(owned.Listed, child("c", 1, "late"))
+				w.seen(w.pods, owned.Listed, child("c", 1, "late"))
 				w.route.Seen(known("late"))
 				w.tend("late")
 			},
@@ -191,7 +191,7 @@ func TestNews(t *testing.T) {
 func TestNobodysChildren(t *testing.T) {
 	w := newWorld(t, telling("h"))
 	for _, event := range []string{owned.Listed, owned.Modified, owned.Deleted} {
-		w.pods.Seen(event, child("c", 1))
+		w.seen(w.pods, event, child("c", 1))
 	}
 	w.want("only its end is of interest, to who may have made it", "gone c")
 }
@@ -202,17 +202,17 @@ func TestOrderOfNews(t *testing.T) {
 	w.route.Seen(known("o"))
 	other := child("a", 1, "o")
 	other.SetNamespace("other")
-	w.secrets.Seen(owned.Added, child("s", 1, "o"))
-	w.pods.Seen(owned.Added, other)
+	w.seen(w.secrets, owned.Added, child("s", 1, "o"))
+	w.seen(w.pods, owned.Added, other)
 	for _, name := range []string{"e", "b", "d", "c"} {
-		w.pods.Seen(owned.Added, child(name, 1, "o"))
+		w.seen(w.pods, owned.Added, child(name, 1, "o"))
 	}
 	w.journal = nil
 	w.tend("o")
 	w.want("by namespace, then by name",
 		"h ADDED b@1", "h ADDED c@1", "h ADDED d@1", "h ADDED e@1", "h ADDED a@1",
 		"i ADDED b@1", "i ADDED c@1", "i ADDED d@1", "i ADDED e@1", "i ADDED a@1", "repair o")
-	w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.tend("o")
 	w.want("both have heard of it", "gone c", "pass o", "h DELETED c@2", "i DELETED c@2", "repair o")
 }
@@ -221,14 +221,14 @@ func TestOrderOfNews(t *testing.T) {
 func TestBackWhileToldOfItsEnd(t *testing.T) {
 	var w *world
 	back := func(context.Context, *handlers.Call) error {
-		w.pods.Seen(owned.Modified, child("c", 3, "o"))
+		w.seen(w.pods, owned.Modified, child("c", 3, "o"))
 		return nil
 	}
 	w = newWorld(t, telling("h", func(context.Context, *handlers.Call) error { return nil }, back))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
-	w.pods.Seen(owned.Modified, child("c", 2))
+	w.seen(w.pods, owned.Modified, child("c", 2))
 	w.journal = nil
 	w.tend("o")
 	w.tend("o")
@@ -241,10 +241,10 @@ func TestOnlyOneHasHeard(t *testing.T) {
 	never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	w := newWorld(t, where(telling("deaf"), never), telling("h"))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.want("the filter says no", "pass o", "filter", "h ADDED c@1", "repair o")
-	w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.tend("o")
 	w.tend("o")
 	w.want("nothing is asked of the one that knows nothing",

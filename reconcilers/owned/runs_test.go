@@ -2,10 +2,13 @@ package owned_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
@@ -20,7 +23,7 @@ func TestRuns(t *testing.T) {
 		"Owners": {
 			"handlers that begin anew are told anew of what is there, as nobody knows what has happened meanwhile",
 			func(w *world) {
-				w.pods.Seen(owned.Deleted, child("gone", 2, "o"))
+				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
 				w.route.End()
 				w.begin()
 				w.route.Seen(known("o"))
@@ -31,11 +34,11 @@ func TestRuns(t *testing.T) {
 			"nobody makes a pass over an owner whose controller does not run",
 			func(w *world) {
 				w.route.End()
-				w.pods.Seen(owned.Modified, child("c", 2, "o"))
-				w.pods.Seen(owned.Modified, child("gone", 2))
+				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
+				w.seen(w.pods, owned.Modified, child("gone", 2))
 				w.drifts["late"] = true
-				w.pods.Seen(owned.Added, child("late", 1, "o"))
-				w.pods.Seen(owned.Deleted, child("late", 2, "o"))
+				w.seen(w.pods, owned.Added, child("late", 1, "o"))
+				w.seen(w.pods, owned.Deleted, child("late", 2, "o"))
 				w.begin()
 				w.route.Seen(known("o"))
 			},
@@ -57,8 +60,8 @@ func TestRuns(t *testing.T) {
 				w.pods.End()
 				w.tend("o")
 				w.pods = w.Watch([]*handlers.Handler{pods})
-				w.pods.Seen(owned.Listed, child("c", 5, "o"))
-				w.pods.Seen(owned.Deleted, child("gone", 5, "o"))
+				w.seen(w.pods, owned.Listed, child("c", 5, "o"))
+				w.seen(w.pods, owned.Deleted, child("gone", 5, "o"))
 			},
 			[]string{"repair o", "pass o", "gone gone", "h LISTED c@5", "repair o"},
 		},
@@ -68,11 +71,11 @@ func TestRuns(t *testing.T) {
 		"Emptied": {
 			"an owner that has lost its children may get others",
 			func(w *world) {
-				w.pods.Seen(owned.Deleted, child("c", 2, "o"))
-				w.pods.Seen(owned.Deleted, child("gone", 2, "o"))
+				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
+				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
 				w.tend("o")
 				w.journal = nil
-				w.pods.Seen(owned.Added, child("late", 1, "o"))
+				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
@@ -80,10 +83,10 @@ func TestRuns(t *testing.T) {
 			"nobody has heard of those that it has lost",
 			func(w *world) {
 				w.route.Seen(known("p"))
-				w.pods.Seen(owned.Added, child("fleeting", 1, "p"))
-				w.pods.Seen(owned.Deleted, child("fleeting", 2, "p"))
+				w.seen(w.pods, owned.Added, child("fleeting", 1, "p"))
+				w.seen(w.pods, owned.Deleted, child("fleeting", 2, "p"))
 				w.journal = nil
-				w.pods.Seen(owned.Added, child("late", 1, "p"))
+				w.seen(w.pods, owned.Added, child("late", 1, "p"))
 			},
 			[]string{"pass p", "repair o"},
 		},
@@ -92,7 +95,7 @@ func TestRuns(t *testing.T) {
 			func(w *world) {
 				w.pods.End()
 				w.pods = w.Watch([]*handlers.Handler{pods})
-				w.pods.Seen(owned.Added, child("late", 1, "o"))
+				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
@@ -100,9 +103,9 @@ func TestRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, telling("h"))
 			w.route.Seen(known("o"))
-			w.secrets.Seen(owned.Added, child("s", 1, "o"))
-			w.pods.Seen(owned.Added, child("c", 1, "o"))
-			w.pods.Seen(owned.Added, child("gone", 1, "o"))
+			w.seen(w.secrets, owned.Added, child("s", 1, "o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.seen(w.pods, owned.Added, child("gone", 1, "o"))
 			w.tend("o")
 			w.journal = nil
 			tc.act(w)
@@ -118,13 +121,13 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Call) error {
 		w.pods.End()
 		w.pods = w.Watch([]*handlers.Handler{pods})
-		w.pods.Seen(owned.Listed, child("c", 3, "o"))
+		w.seen(w.pods, owned.Listed, child("c", 3, "o"))
 		return nil
 	}))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
-	w.pods.Seen(owned.Modified, child("c", 2))
+	w.seen(w.pods, owned.Modified, child("c", 2))
 	w.journal = nil
 	w.tend("o")
 	w.tend("o")
@@ -139,10 +142,25 @@ func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 		return nil
 	}))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
-	w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.journal = nil
 	w.tend("o")
 	w.want("its call goes to its end", "h DELETED c@2", "forget o", "repair o")
+}
+
+// A child that cannot be decoded is no child of anybody, and its informer is told why.
+func TestUndecodableChildren(t *testing.T) {
+	w := newWorld(t, telling("fn"))
+	w.route.Seen(known("o"))
+	broken, err := compact.New([]byte(`{"metadata":{"name":"c","uid":"c"},"spec":nul}`), metav1.TypeMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.pods.Seen(owned.Added, broken); err == nil || !strings.Contains(err.Error(), "c") {
+		t.Errorf("got %v", err)
+	}
+	w.tend("o")
+	w.want("nobody hears of it", "repair o")
 }

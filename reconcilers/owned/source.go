@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -22,6 +24,7 @@ const (
 type Source struct {
 	children *Children
 	kinds    []*handlers.Handler
+	kind     schema.GroupVersionKind // of the last object: all are of one, whose text they share
 }
 
 // Watch begins a run of the controller of children.
@@ -35,24 +38,31 @@ func (c *Children) Watch(owning []*handlers.Handler) *Source {
 
 func (s *Source) has(kind *handlers.Handler) bool { return slices.Contains(s.kinds, kind) }
 
-// Seen is told of every event of a child, and has its owners looked at. The object is shared.
-func (s *Source) Seen(eventType string, object *unstructured.Unstructured) {
+// Seen is told of every event of a child, and has its owners looked at. They do not hear of one that cannot be decoded.
+func (s *Source) Seen(eventType string, object *compact.Object) error {
+	decoded, err := object.Unstructured()
+	if err != nil {
+		return err
+	}
 	c := s.children
 	c.mu.Lock()
 	var routes []func()
 	uid := object.GetUID()
-	before, now := c.of[uid], c.ownersOf(object)
+	if kind := decoded.GroupVersionKind(); kind != s.kind {
+		s.kind = kind
+	}
+	before, now := c.of[uid], c.ownersOf(decoded)
 	if eventType == Deleted {
 		now = nil
 		c.Author.Gone(uid)
 	}
 	for _, owner := range now {
-		if c.note(s, owner, object, eventType == Listed) {
+		if c.note(s, owner, state{object, decoded}, eventType == Listed) {
 			routes = append(routes, c.way(owner))
 		}
 	}
 	for _, owner := range before {
-		if !slices.Contains(now, owner) && c.lose(s, owner, object) {
+		if !slices.Contains(now, owner) && c.lose(s, owner, state{object, decoded}) {
 			routes = append(routes, c.way(owner))
 		}
 	}
@@ -65,6 +75,13 @@ func (s *Source) Seen(eventType string, object *unstructured.Unstructured) {
 	for _, enqueue := range routes { // apart, as it looks into caches
 		enqueue()
 	}
+	return nil
+}
+
+// state is a child as it is seen: it is decoded for those who look at it now, and kept as it is.
+type state struct {
+	object  *compact.Object
+	decoded *unstructured.Unstructured
 }
 
 // way is how a pass over the owner is asked for.
@@ -75,28 +92,28 @@ func (c *Children) way(of types.UID) func() {
 }
 
 // note takes up how the child is now, and tells whether the owner is to be looked at.
-func (c *Children) note(s *Source, uid types.UID, object *unstructured.Unstructured, listed bool) bool {
+func (c *Children) note(s *Source, uid types.UID, seen state, listed bool) bool {
 	known := c.owner(uid)
-	one := known.children[object.GetUID()]
+	one := known.children[seen.object.GetUID()]
 	if one == nil {
 		one = &child{listed: listed}
-		known.children[object.GetUID()] = one
+		known.children[seen.object.GetUID()] = one
 	}
-	one.source, one.object, one.gone = s, object, false
-	drifted := c.Repairer.Drifted(uid, object, false)
-	return known.route != nil && (drifted || known.route.tends(s) || c.awaits(uid, object))
+	one.source, one.kind, one.object, one.gone = s, s.kind, seen.object, false
+	drifted := c.Repairer.Drifted(uid, seen.decoded, false)
+	return known.route != nil && (drifted || known.route.tends(s) || c.awaits(uid, one))
 }
 
 // lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at. It
 // is for the owners in Children.of: as long as one is there, it is known, and so is this child of it.
-func (c *Children) lose(s *Source, uid types.UID, object *unstructured.Unstructured) bool {
+func (c *Children) lose(s *Source, uid types.UID, seen state) bool {
 	known := c.owners[uid]
-	one := known.children[object.GetUID()]
-	one.object, one.gone = object, true
+	one := known.children[seen.object.GetUID()]
+	one.object, one.gone = seen.object, true
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
-	drifted := c.Repairer.Drifted(uid, object, true)
+	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
 	if len(one.told) == 0 { // nobody has ever heard of it
-		delete(known.children, object.GetUID())
+		delete(known.children, seen.object.GetUID())
 		c.tidy(uid, known)
 	}
 	return known.route != nil && (drifted || known.route.tends(s))

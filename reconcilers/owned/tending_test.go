@@ -62,7 +62,7 @@ func TestFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, telling("h", tc.act))
 				w.route.Seen(known("o"))
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.journal = nil
 				result := w.tend("o")
 				w.want(tc.reason, "h ADDED c@1", "repair o")
@@ -77,7 +77,7 @@ func TestFailures(t *testing.T) {
 				w.want(tc.reason, append(tc.want, "repair o")...)
 				w.tend("o")
 				w.want("there is nothing more", "repair o")
-				w.pods.Seen(owned.Modified, child("c", 2, "o"))
+				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.tend("o")
 				w.want("the account of attempts is that of one piece of news", "pass o", "h MODIFIED c@2", "repair o")
 			})
@@ -102,11 +102,11 @@ func TestNearestAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad), fail(nil), fail(errBad)))
 		w.route.Seen(known("o"))
-		w.pods.Seen(owned.Added, child("b", 1, "o"))
+		w.seen(w.pods, owned.Added, child("b", 1, "o"))
 		w.after(w.tend("o"), 10*time.Second)
 		time.Sleep(4 * time.Second)
-		w.pods.Seen(owned.Added, child("a", 1, "o"))
-		w.pods.Seen(owned.Added, child("c", 1, "o"))
+		w.seen(w.pods, owned.Added, child("a", 1, "o"))
+		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		w.journal = nil
 		w.after(w.tend("o"), 6*time.Second)
 		w.want("those that are new", "h ADDED a@1", "h ADDED c@1", "repair o")
@@ -126,9 +126,9 @@ func TestLostWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad)))
 		w.route.Seen(known("o"))
-		w.pods.Seen(owned.Added, child("c", 1, "o"))
+		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		w.tend("o")
-		w.pods.Seen(owned.Deleted, child("c", 2, "o"))
+		w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 		w.journal = nil
 		w.after(w.tend("o"), -1)
 		w.want("it has not heard of it", "repair o")
@@ -153,7 +153,7 @@ func TestTimeout(t *testing.T) {
 		})
 		w.route.Seen(known("o"))
 		time.Sleep(time.Minute)
-		w.pods.Seen(owned.Added, child("c", 1, "o"))
+		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		for range 4 {
 			w.tend("o")
 			time.Sleep(10 * time.Second)
@@ -173,8 +173,8 @@ func TestCutOff(t *testing.T) {
 		return context.Cause(ctx)
 	}))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
-	w.pods.Seen(owned.Added, child("d", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
 	w.after(w.tendWithin(ctx, "o"), -1)
 	w.want("nothing begins any more", "h ADDED c@1")
@@ -198,8 +198,8 @@ func TestFilters(t *testing.T) {
 			filter := func(context.Context, *cause.Cause) (bool, error) { return tc.ok, tc.err }
 			w := newWorld(t, where(telling("h"), filter))
 			w.route.Seen(known("o"))
-			w.pods.Seen(owned.Added, child("c", 1, "o"))
-			w.pods.Seen(owned.Added, child("d", 1, "o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.seen(w.pods, owned.Added, child("d", 1, "o"))
 			w.journal = nil
 			w.tend("o")
 			w.want(tc.reason, append(tc.want, "repair o")...)
@@ -232,7 +232,7 @@ func TestWants(t *testing.T) {
 	})
 	w.route.Seen(known("o"))
 	for version := range 3 {
-		w.pods.Seen(owned.Modified, child("c", version+1, "o"))
+		w.seen(w.pods, owned.Modified, child("c", version+1, "o"))
 		for range 2 {
 			w.tend("o")
 		}

@@ -20,7 +20,7 @@ func TestJournalOfOwners(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad), set("fine")), telling("picky", set("once"), set("twice")))
 		w.handling.Journal = told.Kind
 		w.route.Seen(known("o"))
-		w.pods.Seen(owned.Added, child("c", 1, "o"))
+		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		w.answers = []func() (patching.Result, error){
 			func() (patching.Result, error) { return patching.Result{}, errBad },
 		}

@@ -14,10 +14,10 @@ func TestPassesForWaits(t *testing.T) {
 	w.route.Seen(known("o"))
 	w.route.Seen(known("p"))
 	w.await(waiting(waiter("h"), &asked))
-	w.pods.Seen(owned.Added, child("d", 1, "o"))
-	w.pods.Seen(owned.Added, child("c", 1, "p"))
+	w.seen(w.pods, owned.Added, child("d", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "p"))
 	w.want("these are other children")
-	w.pods.Seen(owned.Modified, child("c", 2, "p", "o"))
+	w.seen(w.pods, owned.Modified, child("c", 2, "p", "o"))
 	w.want("that is the one", "pass o")
 }
 
@@ -73,7 +73,7 @@ func TestWaitsOfParts(t *testing.T) {
 				}
 				w.await(wait)
 			}
-			w.pods.Seen(owned.Added, child("c", 3, "o"))
+			w.seen(w.pods, owned.Added, child("c", 3, "o"))
 			if got := w.Awake("o", tc.of, "change"); got != tc.want {
 				t.Errorf("%s: it is to be called: %v, want %v", tc.reason, got, tc.want)
 			}
@@ -114,7 +114,7 @@ func TestCalled(t *testing.T) {
 			if awake := w.Awake("o", h, "change"); awake == tc.left {
 				t.Errorf("%s: it is to be called: %v", tc.reason, awake)
 			}
-			w.pods.Seen(owned.Added, child("c", 1, "o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			if passes := len(w.journal); (passes == 1) != tc.left {
 				t.Errorf("%s: got %d passes for the child", tc.reason, passes)
 			}
@@ -144,7 +144,7 @@ func TestSameWait(t *testing.T) {
 			again := waiting(waiter("h"), &second)
 			tc.change(&again)
 			w.await(again)
-			w.pods.Seen(owned.Added, child("c", 3, "o"))
+			w.seen(w.pods, owned.Added, child("c", 3, "o"))
 			if !w.Awake("o", waiter("h"), "change") {
 				t.Error("the child is there")
 			}
@@ -164,7 +164,7 @@ func TestReachedAtOnce(t *testing.T) {
 	missing := waiting(h, &asked)
 	missing.Name = "missing"
 	w.await(missing)
-	w.pods.Seen(owned.Added, child("c", 3, "o"))
+	w.seen(w.pods, owned.Added, child("c", 3, "o"))
 	if found, reached, err := w.Await(waiting(h, &asked)); !found || !reached || err != nil {
 		t.Errorf("got found %v, reached %v, error %v", found, reached, err)
 	}
@@ -178,7 +178,7 @@ func TestPanicOfAWait(t *testing.T) {
 	h := waiter("h")
 	w := newWorld(t)
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	wait := waiting(h, new(int))
 	wait.Reached = func(map[string]any) (bool, error) { panic("bad") }
 	if _, reached, err := w.Await(wait); reached || err == nil {

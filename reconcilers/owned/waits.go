@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -23,7 +23,7 @@ type Wait struct {
 	// whatever is given.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// Reached tells whether the child is as it should be. It is shared: the function must not modify it.
+	// Reached tells whether the child is as it should be. It is the function's own.
 	Reached func(child map[string]any) (bool, error)
 }
 
@@ -121,28 +121,27 @@ func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
 }
 
 // awaits tells whether any handler of the owner waits for the child.
-func (c *Children) awaits(owner types.UID, child *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(c.waits[owner], func(w *wait) bool { return w.isFor(child) })
+func (c *Children) awaits(owner types.UID, one *child) bool {
+	return slices.ContainsFunc(c.waits[owner], func(w *wait) bool { return w.isFor(one) })
 }
 
 // awaited is the child as far as it is there: not one that is being deleted, nor as it was before it was applied.
-func (c *Children) awaited(w *wait) *unstructured.Unstructured {
+func (c *Children) awaited(w *wait) *compact.Object {
 	known := c.owners[w.Owner]
 	if known == nil {
 		return nil
 	}
 	for _, one := range known.children {
-		if !one.gone && w.isFor(one.object) && one.object.GetDeletionTimestamp() == nil &&
-			!c.Author.Outdated(w.Owner, one.object) {
+		if !one.gone && w.isFor(one) && !one.object.Deleting() && !c.Author.Outdated(w.Owner, one.identity()) {
 			return one.object
 		}
 	}
 	return nil
 }
 
-func (w *wait) isFor(child *unstructured.Unstructured) bool {
-	namespace := child.GetNamespace()
-	return child.GetName() == w.Name && child.GroupVersionKind().GroupKind() == w.Kind &&
+func (w *wait) isFor(one *child) bool {
+	namespace := one.object.GetNamespace()
+	return one.object.GetName() == w.Name && one.kind.GroupKind() == w.Kind &&
 		(namespace == w.Namespace || namespace == "")
 }
 
@@ -161,7 +160,11 @@ func (w *wait) same(other *wait) bool {
 }
 
 // ask contains the function of the user.
-func (w *wait) ask(object *unstructured.Unstructured) (reached bool, err error) {
-	err = panics.Contain(func() (err error) { reached, err = w.Reached(object.Object); return err })
+func (w *wait) ask(object *compact.Object) (reached bool, err error) {
+	child, err := object.Body()
+	if err != nil {
+		return false, err
+	}
+	err = panics.Contain(func() (err error) { reached, err = w.Reached(child); return err })
 	return reached, err
 }

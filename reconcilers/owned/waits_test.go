@@ -77,7 +77,7 @@ func TestAwait(t *testing.T) {
 			w.old["c@4"] = true
 			w.route.Seen(known("o"))
 			if tc.child != nil {
-				w.pods.Seen(owned.Added, tc.child)
+				w.seen(w.pods, owned.Added, tc.child)
 			}
 			asked := 0
 			h := waiter("h")
@@ -106,7 +106,7 @@ func TestAwaitWithoutAController(t *testing.T) {
 	if !w.Awake("o", h, "change") {
 		t.Error("nothing is known of the object")
 	}
-	w.pods.Seen(owned.Listed, child("c", 1, "o"))
+	w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 	w.await(waiting(h, &asked))
 	if !w.Awake("o", h, "change") {
 		t.Error("its children are known, but not itself")
@@ -123,9 +123,9 @@ func TestAwaitWithoutAController(t *testing.T) {
 // What makes a waiting handler due.
 func TestAwake(t *testing.T) {
 	modified := func(version int, owner string) func(*world) {
-		return func(w *world) { w.pods.Seen(owned.Modified, child("c", version, owner)) }
+		return func(w *world) { w.seen(w.pods, owned.Modified, child("c", version, owner)) }
 	}
-	deleted := func(w *world) { w.pods.Seen(owned.Deleted, child("c", 3, "o")) }
+	deleted := func(w *world) { w.seen(w.pods, owned.Deleted, child("c", 3, "o")) }
 	for name, tc := range map[string]struct {
 		reason string
 		act    func(w *world)
@@ -148,7 +148,7 @@ func TestAwake(t *testing.T) {
 			w := newWorld(t, telling("tending"))
 			w.route.Seen(known("o"))
 			w.route.Seen(known("p"))
-			w.pods.Seen(owned.Added, child("c", 1, "o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			w.tend("o")
 			w.await(waiting(h, &asked))
 			tc.act(w)

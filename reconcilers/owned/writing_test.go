@@ -79,8 +79,8 @@ func TestWrites(t *testing.T) {
 					w.answers = append(w.answers, tc.answer)
 				}
 				w.route.Seen(known("o"))
-				w.pods.Seen(owned.Added, child("c", 1, "o"))
-				w.pods.Seen(owned.Added, child("d", 1, "o"))
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
+				w.seen(w.pods, owned.Added, child("d", 1, "o"))
 				w.journal = nil
 				result := w.tend("o")
 				w.want(tc.reason, tc.want...)
@@ -104,8 +104,8 @@ func TestPauses(t *testing.T) {
 		return call.Writes.SetResult("done")
 	}))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
-	w.pods.Seen(owned.Added, child("d", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
 	w.tend("o")
 	w.want("the second child waits for the end of the pause", "h ADDED c@1", "write map[h:done]")
@@ -115,7 +115,7 @@ func TestPauses(t *testing.T) {
 	w.tend("o")
 	w.want("now it is told of", "h ADDED d@1", "repair o")
 	w.handling.Open = nil
-	w.pods.Seen(owned.Modified, child("d", 2, "o"))
+	w.seen(w.pods, owned.Modified, child("d", 2, "o"))
 	w.journal = nil
 	w.tend("o")
 	w.want("an operator without a gate never pauses", "h MODIFIED d@2", "repair o")
@@ -129,13 +129,13 @@ func TestRepairs(t *testing.T) {
 	repaired := time.Minute
 	w := newWorld(t, silent)
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.want("nobody wants to know")
 	w.drifts["c"] = true
-	w.pods.Seen(owned.Modified, child("c", 2, "o"))
-	w.pods.Seen(owned.Modified, child("c", 3, "stranger"))
+	w.seen(w.pods, owned.Modified, child("c", 2, "o"))
+	w.seen(w.pods, owned.Modified, child("c", 3, "stranger"))
 	w.want("the child is to be repaired, and is not there any more", "pass o", "pass o")
-	w.pods.Seen(owned.Deleted, child("c", 4, "o"))
+	w.seen(w.pods, owned.Deleted, child("c", 4, "o"))
 	w.want("strangers are not repaired", "gone c")
 	w.again = &repaired
 	w.after(w.tend("o"), repaired)
@@ -143,7 +143,7 @@ func TestRepairs(t *testing.T) {
 
 	w = newWorld(t, silent, telling("h"))
 	w.route.Seen(known("o"))
-	w.pods.Seen(owned.Added, child("c", 1, "o"))
+	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
 	w.want("others are told", "pass o", "h ADDED c@1", "repair o")
 }
