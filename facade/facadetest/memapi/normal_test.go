@@ -37,6 +37,8 @@ func (p *player) normal(body map[string]any, r request) any {
 	for _, item := range books {
 		delete(item.(map[string]any), "time")
 	}
+	// They are in the order of their times, to the second: whether two of them are of one second is chance.
+	slices.SortStableFunc(books, func(a, b any) int { return strings.Compare(written(a), written(b)) })
 	if !r.books {
 		delete(metadata, "managedFields")
 	}
@@ -55,6 +57,12 @@ func (p *player) normal(body map[string]any, r request) any {
 		number(ordinals, metadata, name)
 	}
 	return body
+}
+
+// written is by whom, and how, the fields of an item of managedFields were.
+func written(item any) string {
+	fields, _ := item.(map[string]any)
+	return fmt.Sprint(fields["operation"], " ", fields["manager"], " ", fields["subresource"])
 }
 
 // number puts the order of first appearance in the place of a value.
