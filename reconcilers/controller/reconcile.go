@@ -126,7 +126,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
-	if o.Echoes(cached) && !woken {
+	if o.Echoes(cached) && !woken || c.leavesAlone(o, cached) {
 		c.tellProgress(uid, changes.Next{}, nil)
 	} else {
 		result = c.attend(ctx, o, cached)
@@ -140,6 +140,11 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		left = false
 	}
 	return result, left
+}
+
+// leavesAlone tells of an object, without decoding it, that there is nothing to be done for it, and nothing left of it.
+func (c *Controller) leavesAlone(o *memory.Object, cached *compact.Object) bool {
+	return c.owned == nil && o.Unknown() && c.changes.LeavesAlone(cached)
 }
 
 // attend handles the changes of the object, and looks after its children.
