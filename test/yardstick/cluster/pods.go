@@ -27,8 +27,8 @@ func (c *Cluster) CreatePods(ctx context.Context, count int) error {
 	})
 }
 
-// DeletePods removes all pods at once. Of tens of thousands, the API server does not get to the end within the time that
-// it gives a request: it is asked to go on.
+// DeletePods removes all pods at once. Of tens of thousands, the API server does not get to the end within the time
+// that it gives a request: it is asked to go on.
 func (c *Cluster) DeletePods(ctx context.Context) error {
 	for {
 		err := c.api.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(Namespace), client.GracePeriodSeconds(0))
