@@ -110,7 +110,7 @@ var _ jsontext.Source = (*message)(nil)
 // Into decodes into the Go type of the kind, and into no other.
 func (m *message) Into(into any) bool {
 	object, is := into.(readable)
-	if !is || reflect.TypeOf(into) != reflect.PointerTo(m.kind.typ) || object.Unmarshal(m.data) != nil {
+	if !is || !m.kind.Is(reflect.TypeOf(into)) || object.Unmarshal(m.data) != nil {
 		return false
 	}
 	object.GetObjectKind().SetGroupVersionKind(m.kind.of)

@@ -122,13 +122,22 @@ func TestDecodingAWatch(t *testing.T) {
 	decoder := restwatch.NewDecoder(
 		streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
 	)
-	for _, want := range []struct {
-		event watch.EventType
-		text  string
-	}{
+	wantEvents(t, decoder, []told{
 		{watch.Added, `{"kind":"A","metadata":{"name":"n"}}`}, {watch.Deleted, `{"kind":"A","metadata":{"name":"m"}}`},
 		{watch.Error, "status 410 gone"},
-	} {
+	})
+}
+
+// told is an event of a watch, with its object as shown.
+type told struct {
+	event watch.EventType
+	text  string
+}
+
+// wantEvents reads a watch to its end.
+func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []told) {
+	t.Helper()
+	for _, want := range wanted {
 		event, object, err := decoder.Decode()
 		if err != nil {
 			t.Fatal(err)

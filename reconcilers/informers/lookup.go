@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,24 +16,25 @@ import (
 
 // Lookup asks the API server for single objects of a resource.
 type Lookup struct {
-	config   *rest.Config
-	way      *http.Client
+	client   func() (rest.Interface, error) // made once, when it is first needed
 	resource discovery.Resource
 }
 
 // NewLookup makes one.
 func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *Lookup {
-	return &Lookup{config, way, resource}
+	return &Lookup{resource: resource, client: sync.OnceValues(func() (rest.Interface, error) {
+		return clientOf(config, way, resource, Interest{Metadata: true})
+	})}
 }
 
 // UID is that of the object of this name, and empty if there is none. It asks for the metadata alone, by a list of one,
 // which needs no other right than an informer does.
 func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
-	interest := Interest{Namespace: of.Namespace, Metadata: true}
-	client, err := clientOf(l.config, l.way, l.resource, interest)
+	client, err := l.client()
 	if err != nil {
 		return "", fmt.Errorf("making the client of %s: %w", l.resource.GroupVersionKind, err)
 	}
+	interest := Interest{Namespace: of.Namespace, Metadata: true}
 	asked := &listing{client: client, plural: l.resource.Plural, interest: interest}
 	found, err := asked.list(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, of.Name).String(),

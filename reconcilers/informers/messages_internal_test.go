@@ -2,7 +2,6 @@ package informers
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"testing"
 
@@ -120,16 +119,12 @@ func TestDecodingAWatchOfMessages(t *testing.T) {
 	encoder := streaming.NewEncoder(
 		framer.NewFrameWriter(&stream), protobuf.NewRawSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme),
 	)
-	wanted := []struct {
-		event  watch.EventType
-		object runtime.Object
-		text   string
-	}{
-		{watch.Added, configMap("n"), asText("n")}, {watch.Deleted, configMap("m"), asText("m")},
-		{watch.Error, &metav1.Status{Code: 410, Message: "gone"}, "status 410 gone"},
+	wanted := []told{
+		{watch.Added, asText("n")}, {watch.Deleted, asText("m")}, {watch.Error, "status 410 gone"},
 	}
-	for _, one := range wanted {
-		event := &metav1.WatchEvent{Type: string(one.event), Object: runtime.RawExtension{Raw: sent(t, one.object)}}
+	objects := []runtime.Object{configMap("n"), configMap("m"), &metav1.Status{Code: 410, Message: "gone"}}
+	for i, one := range wanted {
+		event := &metav1.WatchEvent{Type: string(one.event), Object: runtime.RawExtension{Raw: sent(t, objects[i])}}
 		if err := encoder.Encode(event); err != nil {
 			t.Fatal(err)
 		}
@@ -137,16 +132,5 @@ func TestDecodingAWatchOfMessages(t *testing.T) {
 	decoder := restwatch.NewDecoder(
 		streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(&stream)), ofConfigMaps), ofConfigMaps,
 	)
-	for _, want := range wanted {
-		event, object, err := decoder.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := shown(t, object); event != want.event || got != want.text {
-			t.Errorf("got %s %s, want %s %s", event, got, want.event, want.text)
-		}
-	}
-	if _, _, err := decoder.Decode(); !errors.Is(err, io.EOF) {
-		t.Errorf("the watch has ended: %v", err)
-	}
+	wantEvents(t, decoder, wanted)
 }
