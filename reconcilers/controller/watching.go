@@ -16,11 +16,12 @@ var _ source.Watcher = (*Controller)(nil)
 // Listed marks an object of the first listing: it was there before the operator.
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
+// Seen forgets what the cache knows by now, updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
 // children are looked after.
 func (c *Controller) Seen(eventType string, obj source.Object) {
 	if eventType != "DELETED" {
 		c.unhandled.Seen(obj.GetUID())
+		c.objects.Seen(obj)
 	} else if c.selector != nil && c.events == nil {
 		eventType = indexes.Left // which may be all that has happened
 	}

@@ -166,9 +166,24 @@ func (s *Objects) Take(uid types.UID) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.byUID[uid]; o != nil {
+		o.taken = true
 		return o
 	}
 	return &Object{}
+}
+
+// Seen forgets our own write if that is what the informer has brought, or older: the object may wait for its next pass
+// for long, and many others with it. A pass that has taken the memory sees to that by itself.
+func (s *Objects) Seen(obj source.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.byUID[obj.GetUID()]
+	if o == nil || o.taken {
+		return
+	}
+	if o.catchUp(obj); o.Unknown() {
+		delete(s.byUID, obj.GetUID())
+	}
 }
 
 // Put keeps the memory, unless there is nothing in it.
@@ -176,7 +191,7 @@ func (s *Objects) Put(uid types.UID, o *Object) {
 	o.written.pack()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.Unknown() {
+	if o.taken = false; o.Unknown() {
 		delete(s.byUID, uid)
 		return
 	}

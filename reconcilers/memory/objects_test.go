@@ -106,6 +106,11 @@ func object(uid types.UID) *compact.Object {
 	}})
 }
 
+// version is one state of the object.
+func version(uid types.UID, version string) *compact.Object {
+	return compacttest.Of(map[string]any{"metadata": map[string]any{"uid": string(uid), "resourceVersion": version}})
+}
+
 // What has gone while nobody was there is given once, and forgotten.
 func TestMissed(t *testing.T) {
 	s := memory.NewObjects()
@@ -143,5 +148,52 @@ func TestDeletions(t *testing.T) {
 	}
 	if s.Deleted(key, "u1") || s.TakeDeletions(key) != nil {
 		t.Error("known still, after handlers were told")
+	}
+}
+
+// Objects that wait for their next pass need no write of ours to be kept that the cache has.
+func TestSeen(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		seen   string
+		taken  bool
+		want   int
+	}{
+		"Behind": {"the cache would have what was before our write", "8", false, 1},
+		"There":  {"the cache has it", "9", false, 0},
+		"Ahead":  {"the cache has more", "10", false, 0},
+		"Taken":  {"a pass is at work with it, on another goroutine", "9", true, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := memory.NewObjects()
+			o := s.Take("u1")
+			o.Wrote(body("9"), false)
+			s.Put("u1", o)
+			if tc.taken {
+				s.Take("u1")
+			}
+			s.Seen(version("u1", tc.seen))
+			if got := s.Len(); got != tc.want {
+				t.Errorf("%s: got the memory of %d objects, want %d", tc.reason, got, tc.want)
+			}
+			s.Put("u1", s.Take("u1"))
+			if s.Seen(version("u1", "9")); s.Len() > 0 {
+				t.Error("after the pass, the cache has it")
+			}
+		})
+	}
+}
+
+// What else is known of an object outlives our write.
+func TestSeenWithMoreInMemory(t *testing.T) {
+	s := memory.NewObjects()
+	o := s.Take("u1")
+	o.Wrote(body("9"), false)
+	o.Blocks("something")
+	s.Put("u1", o)
+	s.Seen(version("u1", "9"))
+	if o := s.Take("u1"); keepsWrite(o) || o.Blocks("something") {
+		t.Errorf("got %+v", o)
 	}
 }
