@@ -69,7 +69,8 @@
 //	controller.Controller.conclude        says when the object is looked at again
 //	queue.Queue.Release                   gives the place to the next request
 //
-// Our own write comes back as an event, and ends at memory.Object.Echoes: handlers of events and indices have had it by
-// then. If the last look could not settle the object, such as when a filter may ask for the status that a handler has
-// set, the event is looked at as any other, and usually finds nothing to do.
+// Our own write comes back as an event, and ends at memory.Objects.TakeEcho, which controller.Controller.Seen asks
+// before it is queued; or at memory.Object.Echoes, where a pass follows for handlers of events, or the pass that has
+// written it was not over. If the last look could not settle the object, such as when a filter may ask for the status
+// that a handler has set, the event is looked at as any other, and usually finds nothing to do.
 package reconcilers

@@ -152,6 +152,61 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 	}
 }
 
+// The event of our own write asks for a pass only where somebody is to see it, or where it may be more than that.
+func TestPassesForEvents(t *testing.T) {
+	watching := func() *handlers.Handler { return &handlers.Handler{ID: "e", Family: handlers.Watching} }
+	tests := map[string]struct {
+		reason string
+		more   []*handlers.Handler
+		before func(w *world)
+		event  string
+		want   bool
+	}{
+		"Echo": {reason: "nothing is to be done", event: "MODIFIED"},
+		"Earlier": {
+			reason: "what was before our write was in the answer to it", event: "MODIFIED",
+			before: func(w *world) { w.controller.Seen("MODIFIED", w.known()) },
+		},
+		"Observed": {
+			reason: "handlers of events see all",
+			more:   []*handlers.Handler{watching()}, event: "MODIFIED", want: true,
+		},
+		"Edited": {
+			reason: "others have written after us",
+			before: func(w *world) { w.edit(`{"spec":{"size":2}}`) }, event: "MODIFIED", want: true,
+		},
+		"Running": {
+			reason: "the pass that is at work may come to something else",
+			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED", want: true,
+		},
+		"Deleted": {reason: "that it has gone is no echo", event: "DELETED", want: true},
+		"NextRun": {
+			reason: "the background begins anew",
+			before: func(w *world) { w.controller.beginMemory() }, want: true,
+		},
+		"OnceAgain": {
+			reason: "our write comes once",
+			before: func(w *world) {
+				w.deliver()
+				w.controller.Seen("MODIFIED", w.known())
+			}, event: "MODIFIED", want: true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(tc.more, creating("c"))...)
+			w.pass()
+			if tc.before != nil {
+				tc.before(w)
+			}
+			w.deliver()
+			if pass := w.controller.Seen(tc.event, w.known()); pass != tc.want {
+				t.Errorf("%s: got a pass: %v", tc.reason, pass)
+			}
+		})
+	}
+}
+
 // An echo is not even decoded: of one that cannot be, nobody hears.
 func TestEchoesAreNotDecoded(t *testing.T) {
 	w := newWorld(t, creating("c"))

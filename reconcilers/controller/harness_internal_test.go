@@ -175,6 +175,9 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	return w
 }
 
+// known is what the cache has.
+func (w *world) known() *compact.Object { return w.controller.cached(request.NamespacedName) }
+
 // create puts a new object onto the server, not into the cache.
 func (w *world) create(uid string) {
 	w.version++

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,37 @@ func TestPassTheNewestObject(t *testing.T) {
 		reason string
 		play   func(w *world)
 	}{
+		"OurWriteComesAsThePassBegins": {
+			reason: "the memory forgets our write when the cache has it: what the cache had before that is past",
+			play: func(w *world) {
+				w.pass()
+				once := sync.OnceFunc(func() {
+					w.controller.store = w.cache
+					w.deliver()
+					w.controller.Seen("MODIFIED", w.known())
+				})
+				w.controller.store = moving{w.cache, nothing, once}
+				w.pass()
+				w.wantCalls("the creation", "c")
+			},
+		},
+		"ItsEndComesAsThePassBegins": {
+			reason: "the same with the end of the object, of which nobody is told yet",
+			play: func(w *world) {
+				w.pass()
+				once := sync.OnceFunc(func() {
+					w.controller.store = w.cache
+					w.deliver()
+					w.controller.Seen("MODIFIED", w.known())
+					if err := w.cache.Delete(w.known()); err != nil {
+						w.t.Error(err)
+					}
+				})
+				w.controller.store = moving{w.cache, nothing, once}
+				w.pass()
+				w.wantCalls("the creation", "c")
+			},
+		},
 		"CacheBehindOurWrite": {
 			reason: "what we have written ourselves is known before the watch tells it: nothing is done twice",
 			play: func(w *world) {

@@ -105,8 +105,9 @@ func (c *Controller) contained(
 // Errors never leave it: they are logged once, and delay this object alone. It tells whether something that handlers
 // did is left to be written.
 //
-// The cache is asked at the beginning, and once more at the end, as it has moved on. If all that it has come to is our
-// own write, for which nothing is to be done, raw events are all there is to see to, unless the pass was asked for.
+// The cache is asked at the beginning, when the memory is there, and once more at the end, as it has moved on. If all
+// that it has come to is our own write, for which nothing is to be done, raw events are all there is to see to, unless
+// the pass was asked for.
 func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
 	defer c.notifyDeleted(key)
 	woken := c.objects.TakeWake(key)
@@ -117,8 +118,8 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
-	o := c.objects.Take(uid)
-	if o.Past(cached) || c.goneMeanwhile(key, uid) {
+	o, cached := c.take(key, uid)
+	if o == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
 		return reconcile.Result{}, false
 	}
@@ -140,6 +141,16 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		left = false
 	}
 	return result, left
+}
+
+// take gives the memory of an object, and then what the cache has: at least what the memory does not know any more, as
+// it forgets our own writes when the informer brings them. Both are nil if the object has gone from the cache.
+func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Object, *compact.Object) {
+	o := c.objects.Take(uid)
+	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
+		return o, cached
+	}
+	return nil, nil
 }
 
 // leavesAlone tells of an object, without decoding it, that there is nothing to be done for it, and nothing left of it.
@@ -206,8 +217,8 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 		return
 	}
 	uid := cached.GetUID()
-	o := c.objects.Take(uid)
-	if o.Past(cached) || c.goneMeanwhile(key, uid) {
+	o, cached := c.take(key, uid)
+	if o == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return
 	}
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))

@@ -16,14 +16,19 @@ var _ source.Watcher = (*Controller)(nil)
 // Listed marks an object of the first listing: it was there before the operator.
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen forgets what the cache knows by now, updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
-// children are looked after.
-func (c *Controller) Seen(eventType string, obj source.Object) {
-	if eventType != "DELETED" {
-		c.unhandled.Seen(obj.GetUID())
+// Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
+// children are looked after. Without either of these two, our own write for which nothing is to be done needs no pass.
+func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
+	switch {
+	case eventType == "DELETED":
+		if pass = true; c.selector != nil && c.events == nil {
+			eventType = indexes.Left // which may be all that has happened
+		}
+	case c.events == nil && c.owned == nil && c.objects.TakeEcho(obj):
+	default:
+		pass = true
 		c.objects.Seen(obj)
-	} else if c.selector != nil && c.events == nil {
-		eventType = indexes.Left // which may be all that has happened
+		c.unhandled.Seen(obj.GetUID())
 	}
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
@@ -37,6 +42,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) {
 	if c.owned != nil {
 		c.seenByOwners(eventType, obj)
 	}
+	return pass
 }
 
 // Deleted forgets what is kept for passes over the object, and stops its background handlers. The next pass delivers

@@ -173,14 +173,30 @@ func (s *Objects) Take(uid types.UID) *Object {
 }
 
 // Seen forgets our own write if that is what the informer has brought, or older: the object may wait for its next pass
-// for long, and many others with it. A pass that has taken the memory sees to that by itself.
+// for long, and many others with it. A pass that is at work sees to that by itself.
 func (s *Objects) Seen(obj source.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.byUID[obj.GetUID()]; o != nil && !o.taken {
+		s.catchUp(o, obj)
+	}
+}
+
+// TakeEcho is Seen for who would ask for a pass, and tells whether that is not needed, as [Object.Echoes] does. While a
+// pass is at work, it is for the next one to tell.
+func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.byUID[obj.GetUID()]
 	if o == nil || o.taken {
-		return
+		return false
 	}
+	echo = o.Echoes(obj)
+	s.catchUp(o, obj)
+	return echo
+}
+
+func (s *Objects) catchUp(o *Object, obj source.Object) {
 	if o.catchUp(obj); o.Unknown() {
 		delete(s.byUID, obj.GetUID())
 	}

@@ -21,9 +21,9 @@ type counting struct {
 
 func (c *counting) AddWithOpts(priorityqueue.AddOpts, ...source.Request) { c.requests++ }
 
-func (*counting) Listed(source.Object)         {}
-func (*counting) Deleted(source.Object)        {}
-func (c *counting) Seen(string, source.Object) { c.events++ }
+func (*counting) Listed(source.Object)              {}
+func (*counting) Deleted(source.Object)             {}
+func (c *counting) Seen(string, source.Object) bool { c.events++; return true }
 
 // BenchmarkEvents is what an event of the informer costs before it is queued.
 func BenchmarkEvents(b *testing.B) {

@@ -40,8 +40,9 @@ type Watcher interface {
 	Listed(obj Object)
 	// Deleted gets the last known state of an object that does not exist any more.
 	Deleted(obj Object)
-	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED.
-	Seen(eventType string, obj Object)
+	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED. It tells whether a
+	// pass is to follow; one follows a deletion anyway.
+	Seen(eventType string, obj Object) (pass bool)
 }
 
 // Doubts are about the objects that an informer does not have any more: with a selector, they may be there still.
@@ -76,21 +77,23 @@ func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Q
 			priority = PriorityResume
 		}
 	}
-	e.Watcher.Seen(eventType, ev.Object)
-	add(q, ev.Object, priority)
+	if e.Watcher.Seen(eventType, ev.Object) {
+		add(q, ev.Object, priority)
+	}
 }
 
 // Update requests a pass over a changed object. A periodic resync of an unchanged object is no event, but requests a
 // pass of the lowest priority of all passes, as the object may carry progress or a finalizer that is obsolete.
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
-	if ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID() {
+	switch {
+	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
 		e.Watcher.Deleted(ev.ObjectOld)
 		e.Watcher.Seen("DELETED", ev.ObjectOld)
 		e.Watcher.Seen("ADDED", ev.ObjectNew)
-	} else if ev.ObjectOld.GetResourceVersion() != ev.ObjectNew.GetResourceVersion() {
-		e.Watcher.Seen("MODIFIED", ev.ObjectNew)
-	} else {
+	case ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion():
 		add(q, ev.ObjectNew, PriorityResume)
+		return
+	case !e.Watcher.Seen("MODIFIED", ev.ObjectNew):
 		return
 	}
 	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))

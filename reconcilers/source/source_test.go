@@ -20,18 +20,20 @@ import (
 
 // watcher notes what it is told; and how long the queue was then, for it is to be told before.
 type watcher struct {
-	queue source.Queue
-	told  []string
-	seen  []string
+	queue  source.Queue
+	told   []string
+	seen   []string
+	enough string // the version for which no pass is needed
 }
 
 func (w *watcher) Listed(obj source.Object)  { w.note("listed", obj) }
 func (w *watcher) Deleted(obj source.Object) { w.note("deleted", obj) }
 
-func (w *watcher) Seen(kind string, obj source.Object) {
+func (w *watcher) Seen(kind string, obj source.Object) (pass bool) {
 	w.seen = append(
 		w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()),
 	)
+	return obj.GetResourceVersion() != w.enough
 }
 
 func (w *watcher) note(what string, obj source.Object) {
@@ -88,6 +90,28 @@ func TestEvents(t *testing.T) {
 			queued: []request{{"ns/a", "", source.PriorityResume}},
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: v1()}, q)
+			},
+		},
+		"NoPassNeeded": {
+			reason: "what the watcher needs no pass for is told to it, and not queued",
+			send: func(ctx context.Context, e source.Events, q source.Queue) {
+				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "enough")}, q)
+				e.Update(ctx, event.TypedUpdateEvent[source.Object]{
+					ObjectOld: v1(), ObjectNew: objectOf("a", "u1", "enough"),
+				}, q)
+			},
+		},
+		"DeletionAnyway": {
+			reason: "handlers may have to be told of the end, and of another object in its place",
+			send: func(ctx context.Context, e source.Events, q source.Queue) {
+				e.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: objectOf("a", "u1", "enough")}, q)
+				e.Update(ctx, event.TypedUpdateEvent[source.Object]{
+					ObjectOld: objectOf("b", "u1", "1"), ObjectNew: objectOf("b", "u2", "enough"),
+				}, q)
+			},
+			told: []string{"deleted ns/a u1@enough, 0 queued", "deleted ns/b u1@1, 1 queued"},
+			queued: []request{
+				{"ns/a", "", source.PriorityDeletion}, {"ns/b", "", source.PriorityChange},
 			},
 		},
 		"Generic": {
@@ -178,7 +202,7 @@ func TestEvents(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			queue := newQueue(t)
-			w := &watcher{queue: queue}
+			w := &watcher{queue: queue, enough: "enough"}
 			tc.send(t.Context(), source.Events{Watcher: w}, queue)
 			if d := cmp.Diff(tc.told, w.told); d != "" {
 				t.Errorf("%s: told -want, +got:\n%s", tc.reason, d)

@@ -76,7 +76,7 @@ type deaf struct{}
 
 func (deaf) Listed(source.Object)       {}
 func (deaf) Deleted(source.Object)      {}
-func (deaf) Seen(string, source.Object) {}
+func (deaf) Seen(string, source.Object) bool { return true }
 
 // BenchmarkEvent is the way of an update from the informer to a worker, without anything that others do on it.
 func BenchmarkEvent(b *testing.B) {
