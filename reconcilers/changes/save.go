@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -293,11 +294,7 @@ func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 
 func (p *pass) checkHandledKept(patch map[string]any) error {
 	kept := p.handling.Lens.Diffbase
-	wanted, err := kept.Fetch(patch)
-	if err != nil || wanted == nil {
-		return nil
-	}
-	if stored, err := kept.Fetch(p.object.body); err == nil && stored == nil {
+	if diffbase.Has(kept, patch) && !diffbase.Has(kept, p.object.body) {
 		return fmt.Errorf("last-handled configuration: %w", errNotKept)
 	}
 	return nil

@@ -115,3 +115,41 @@ func FuzzFetchLikely(f *testing.F) {
 		}
 	})
 }
+
+// Has tells what Fetch would, without reading it.
+func TestHas(t *testing.T) {
+	const key, other = "kopf.zalando.org/last-handled-configuration", "op.example.org/last-handled-configuration"
+	own, ours := diffbase.Annotations{Prefix: "op.example.org"}, diffbase.Annotations{}
+	tests := map[string]struct {
+		reason  string
+		storage diffbase.Storage
+		body    object
+		want    bool
+	}{
+		"There":       {"it is there", ours, annotated(object{key: `{"spec":{}}`}), true},
+		"Empty":       {"even if nothing is in it", ours, annotated(object{key: "{}"}), true},
+		"Absent":      {"another annotation is none", ours, annotated(object{"x": "y"}), false},
+		"Removed":     {"a patch that removes it has none", ours, annotated(object{key: nil}), false},
+		"Null":        {"it may be written as null", ours, annotated(object{key: "null"}), false},
+		"Malformed":   {"what cannot be read is there", ours, annotated(object{key: "{"}), true},
+		"NoText":      {"what is no annotation is there", ours, annotated(object{key: int64(5)}), true},
+		"NoMetadata":  {"there is no place for it", ours, object{}, false},
+		"NoPlace":     {"a malformed place may have it", ours, object{"metadata": "x"}, true},
+		"Several":     {"any of them counts", diffbase.Multi{ours, own}, annotated(object{other: "{}"}), true},
+		"NoneOfThem":  {"each is asked", diffbase.Multi{ours, own}, annotated(object{"x": "y"}), false},
+		"None":        {"there is no storage", diffbase.Multi{}, annotated(object{key: "{}"}), false},
+		"Elsewhere":   {"others have it where they say", inStatus{}, object{"status": object{"a": "b"}}, true},
+		"NotAround":   {"one around ours is another one", inStatus{}, annotated(object{key: "{}"}), false},
+		"AroundTwice": {"among several, too", diffbase.Multi{inStatus{}}, annotated(object{key: "{}"}), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := diffbase.Has(tc.storage, tc.body); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+			if essence, err := tc.storage.Fetch(tc.body); (err != nil || essence != nil) != tc.want {
+				t.Errorf("%s: but Fetch gives %v, %v", tc.reason, essence, err)
+			}
+		})
+	}
+}
