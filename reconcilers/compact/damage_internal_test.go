@@ -6,6 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// damage does something to what is packed.
+func damage(o *Object, how func(packed []byte)) {
+	packed := []byte(o.packed)
+	how(packed)
+	o.packed = string(packed)
+}
+
 // Damage is an error of the object that is damaged, or another text of it: nothing panics, and nothing is taken along.
 func TestDamagedBytes(t *testing.T) {
 	text := `{"metadata":{"name":"a"},"spec":{"list":["some text","some text","some text","some text"]}}`
@@ -20,7 +27,7 @@ func TestDamagedBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.packed[at] ^= 1 << bit
+			damage(o, func(packed []byte) { packed[at] ^= 1 << bit })
 			if _, err := o.Body(); err != nil {
 				failed++
 			}
@@ -46,10 +53,10 @@ func TestDamagedNeighbours(t *testing.T) {
 		}
 		all = append(all, o)
 	}
-	if all[0].dictionary != nil || all[ordinary].dictionary == nil {
+	if all[0].form != nil || all[ordinary].form == nil {
 		t.Fatal("the dictionary is there from the first one after it")
 	}
-	clear(all[ordinary].packed)
+	damage(all[ordinary], func(packed []byte) { clear(packed) })
 	if text, err := all[ordinary].Text(); err == nil && len(text) > 0 {
 		t.Errorf("it was damaged, and is %s", text)
 	}

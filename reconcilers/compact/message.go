@@ -33,7 +33,7 @@ var errNoMessage = errors.New("it is no well-formed protobuf message")
 
 // Message is New for the protobuf message of an object, without the envelope that says what it is.
 func (p *Packer) Message(message []byte) (*Object, error) {
-	o := Object{kind: p.kind}
+	o := Object{form: p.messages.Load()}
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.text = s.text[:0]

@@ -306,3 +306,21 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// A message may lack its metadata. What was packed before it, in the same place, is no part of it.
+func TestMessageWithoutMetadata(t *testing.T) {
+	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
+	named := messageOf(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+	for range 3 { // the place may be another one
+		if _, err := packer.Message(named); err != nil {
+			t.Fatal(err)
+		}
+		o, err := packer.Message(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := o.Text(); o.GetName()+string(o.GetUID()) != "" || err != nil {
+			t.Errorf("it has the name %q and the uid %q; it is %s, %v", o.GetName(), o.GetUID(), text, err)
+		}
+	}
+}

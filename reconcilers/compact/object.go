@@ -18,13 +18,19 @@ import (
 
 // Object is one state of one object. It never changes: any goroutine may use it.
 type Object struct {
-	name, namespace, version string
-	uid                      types.UID
-	deleting                 bool
-	endsListing              bool
-	kind                     *Kind  // of what is packed as a message; nil of what is packed as JSON
-	packed                   []byte // the text, or the message
-	dictionary               *s2.Dict
+	// known is what the engine asks for at every event, in one place in memory. Whoever keeps a part of it, such as the
+	// uid, keeps all, so the rest of the object is apart.
+	known                         string
+	name, namespace, uid, version uint32 // where each of them ends in it; the next one begins there
+	packed                        string // the text, or the message
+	deleting, endsListing         bool
+	form                          *form
+}
+
+// form is how objects are packed. Nil is JSON without a dictionary.
+type form struct {
+	kind       *Kind // of messages; nil of JSON
+	dictionary *s2.Dict
 }
 
 var (
@@ -54,20 +60,20 @@ func Pack(opened *jsontext.Object) (*Object, error) {
 }
 
 // GetName is metadata.name.
-func (o *Object) GetName() string { return o.name }
+func (o *Object) GetName() string { return o.known[:o.name] }
 
 // GetNamespace is metadata.namespace.
-func (o *Object) GetNamespace() string { return o.namespace }
+func (o *Object) GetNamespace() string { return o.known[o.name:o.namespace] }
 
 // GetUID is metadata.uid.
-func (o *Object) GetUID() types.UID { return o.uid }
+func (o *Object) GetUID() types.UID { return types.UID(o.known[o.namespace:o.uid]) }
 
 // GetResourceVersion is metadata.resourceVersion.
-func (o *Object) GetResourceVersion() string { return o.version }
+func (o *Object) GetResourceVersion() string { return o.known[o.uid:o.version] }
 
 // Key is the name with the namespace.
 func (o *Object) Key() types.NamespacedName {
-	return types.NamespacedName{Namespace: o.namespace, Name: o.name}
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // Deleting tells whether there is a metadata.deletionTimestamp.
@@ -76,7 +82,7 @@ func (o *Object) Deleting() bool { return o.deleting }
 // Text is the JSON of the object, without metadata.managedFields. It is the caller's own.
 func (o *Object) Text() ([]byte, error) {
 	unpacked, err := o.unpack()
-	if err != nil || o.kind == nil {
+	if err != nil || o.kind() == nil {
 		return unpacked, err
 	}
 	return o.message(unpacked).JSON()
@@ -90,8 +96,16 @@ func (o *Object) unpack() ([]byte, error) {
 	return unpacked, nil
 }
 
+// kind is nil of what is packed as JSON.
+func (o *Object) kind() *Kind {
+	if o.form == nil {
+		return nil
+	}
+	return o.form.kind
+}
+
 func (o *Object) message(data []byte) *message {
-	return &message{kind: o.kind, key: o.Key(), data: data}
+	return &message{kind: o.kind(), key: o.Key(), data: data}
 }
 
 // Open gives the object to several who read it, be it as text or decoded. Its values are shared: none of them may
@@ -101,7 +115,7 @@ func (o *Object) Open() (*jsontext.Object, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case o.kind != nil:
+	case o.kind() != nil:
 		return jsontext.From(o.message(unpacked)), nil
 	}
 	return jsontext.New(unpacked), nil
@@ -140,7 +154,9 @@ func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 
 // GetObjectMeta has the metadata by which client-go finds an object, and the end of a listing; all else is left out.
 func (o *Object) GetObjectMeta() metav1.Object {
-	found := &metav1.ObjectMeta{Name: o.name, Namespace: o.namespace, UID: o.uid, ResourceVersion: o.version}
+	found := &metav1.ObjectMeta{
+		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+	}
 	if o.endsListing {
 		found.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}

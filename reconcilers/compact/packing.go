@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -25,49 +24,59 @@ const ordinary = 32
 // Packer makes the objects of one kind, as an informer finds them: what they have in common is kept once, for as long
 // as there are any. Any goroutine may use it. Nil makes objects one by one.
 type Packer struct {
-	kind       *Kind
-	packed     atomic.Int64 // how many objects
-	dictionary atomic.Pointer[s2.Dict]
+	kind            *Kind
+	packed          atomic.Int64 // how many objects
+	texts, messages atomic.Pointer[form]
 }
 
 // NewPacker makes a packer of objects as JSON and, with a kind, of messages.
-func NewPacker(kind *Kind) *Packer { return &Packer{kind: kind} }
+func NewPacker(kind *Kind) *Packer {
+	p := &Packer{kind: kind}
+	p.messages.Store(&form{kind: kind})
+	return p
+}
 
 // Kind is that of the messages; nil is none.
 func (p *Packer) Kind() *Kind { return p.kind }
 
 // New makes an object of its JSON, see [New].
 func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
-	return newObject(text, typ, p)
+	if p == nil {
+		return New(text, typ)
+	}
+	s, _ := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	o, err := s.take(text, typ)
+	if err == nil {
+		o.form = p.texts.Load()
+		p.pack(o, s)
+	}
+	return o, err
 }
 
 // pack keeps what the scratch has for the object.
 func (p *Packer) pack(o *Object, s *scratch) {
-	if p == nil {
-		o.packed = s.pack(nil)
+	s.pack(o)
+	if p.packed.Add(1) != ordinary {
 		return
 	}
-	o.dictionary = p.dictionary.Load()
-	o.packed = s.pack(o.dictionary)
-	if p.packed.Add(1) == ordinary {
-		p.dictionary.Store(s2.MakeDict(slices.Clone(s.text), nil)) // nil of one that is too small
+	if dictionary := s2.MakeDict(slices.Clone(s.text), nil); dictionary != nil { // which one that is too small is
+		p.texts.Store(&form{dictionary: dictionary})
+		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
 	}
 }
 
 // New makes an object of its JSON, which is the caller's again afterwards. The elements of some lists do not say what
 // they are: then it is what the type says. Only the metadata are looked into: what is not well-formed elsewhere is an
 // error when the object is decoded.
-func New(text []byte, typ metav1.TypeMeta) (*Object, error) { return newObject(text, typ, nil) }
-
-func newObject(text []byte, typ metav1.TypeMeta, by *Packer) (*Object, error) {
+func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	o, err := s.take(text, typ)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.pack(o)
 	}
-	by.pack(o, s)
-	return o, nil
+	return o, err
 }
 
 // Trim is [New] and Open at once: the object without its managed fields, for one who does not keep it. The text is the
@@ -136,13 +145,16 @@ func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 	return managed, whole
 }
 
-// know keeps what the engine asks for at every event, in one place in memory.
+// know keeps what the engine asks for at every event.
 func (o *Object) know(name, namespace, uid, version []byte) {
-	joined := string(name) + string(namespace) + string(uid) + string(version)
-	o.name, joined = joined[:len(name)], joined[len(name):]
-	o.namespace, joined = joined[:len(namespace)], joined[len(namespace):]
-	o.uid, o.version = types.UID(joined[:len(uid)]), joined[len(uid):]
+	o.known = string(name) + string(namespace) + string(uid) + string(version)
+	o.name = sizeOf(name)
+	o.namespace = o.name + sizeOf(namespace)
+	o.uid = o.namespace + sizeOf(uid)
+	o.version = o.uid + sizeOf(version)
 }
+
+func sizeOf(part []byte) uint32 { return uint32(len(part)) } //nolint:gosec // no API server takes names of gigabytes
 
 // endsListing is true for the annotations of the event that ends a listing in a stream.
 func endsListing(annotations []byte) bool {
@@ -180,19 +192,22 @@ type scratch struct{ text, metadata, packed []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// pack gives the compressed text in as much memory as it needs.
-func (s *scratch) pack(by *s2.Dict) []byte {
-	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
-	into := s.packed[:cap(s.packed)]
-	if by != nil {
-		return slices.Clone(by.Encode(into, s.text))
+// pack keeps the compressed text in as much memory as it needs.
+func (s *scratch) pack(o *Object) {
+	encode := s2.Encode
+	if o.form != nil && o.form.dictionary != nil {
+		encode = o.form.dictionary.Encode
 	}
-	return slices.Clone(s2.Encode(into, s.text))
+	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
+	o.packed = string(encode(s.packed[:cap(s.packed)], s.text))
 }
 
 func (o *Object) decompress() ([]byte, error) {
-	if o.dictionary != nil {
-		return o.dictionary.Decode(nil, o.packed)
+	s, _ := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.packed = append(s.packed[:0], o.packed...)
+	if o.form != nil && o.form.dictionary != nil {
+		return o.form.dictionary.Decode(nil, s.packed)
 	}
-	return s2.Decode(nil, o.packed)
+	return s2.Decode(nil, s.packed)
 }

@@ -74,8 +74,8 @@ func BenchmarkQueue(b *testing.B) {
 // deaf is told of events, and does nothing.
 type deaf struct{}
 
-func (deaf) Listed(source.Object)       {}
-func (deaf) Deleted(source.Object)      {}
+func (deaf) Listed(source.Object)            {}
+func (deaf) Deleted(source.Object)           {}
 func (deaf) Seen(string, source.Object) bool { return true }
 
 // BenchmarkEvent is the way of an update from the informer to a worker, without anything that others do on it.
