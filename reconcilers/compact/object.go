@@ -104,6 +104,14 @@ func (o *Object) kind() *Kind {
 	return o.form.kind
 }
 
+// dictionary is nil of what is packed by itself.
+func (o *Object) dictionary() *s2.Dict {
+	if o.form == nil {
+		return nil
+	}
+	return o.form.dictionary
+}
+
 func (o *Object) message(data []byte) *message {
 	return &message{kind: o.kind(), key: o.Key(), data: data}
 }

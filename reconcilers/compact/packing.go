@@ -17,16 +17,12 @@ import (
 
 var errMalformed = errors.New("it is no well-formed JSON object")
 
-// ordinary is which object of a kind is the dictionary of those after it, which are kept by their differences to it.
-// With fewer of them it would not pay, and the first ones may be unlike the others.
-const ordinary = 32
-
 // Packer makes the objects of one kind, as an informer finds them: what they have in common is kept once, for as long
 // as there are any. Any goroutine may use it. Nil makes objects one by one.
 type Packer struct {
 	kind            *Kind
-	packed          atomic.Int64 // how many objects
 	texts, messages atomic.Pointer[form]
+	choice          choice
 }
 
 // NewPacker makes a packer of objects as JSON and, with a kind, of messages.
@@ -57,10 +53,7 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 // pack keeps what the scratch has for the object.
 func (p *Packer) pack(o *Object, s *scratch) {
 	s.pack(o)
-	if p.packed.Add(1) != ordinary {
-		return
-	}
-	if dictionary := s2.MakeDict(slices.Clone(s.text), nil); dictionary != nil { // which one that is too small is
+	if dictionary := p.choice.learn(s.text, o.dictionary()); dictionary != nil {
 		p.texts.Store(&form{dictionary: dictionary})
 		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
 	}
@@ -195,8 +188,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // pack keeps the compressed text in as much memory as it needs.
 func (s *scratch) pack(o *Object) {
 	encode := s2.Encode
-	if o.form != nil && o.form.dictionary != nil {
-		encode = o.form.dictionary.Encode
+	if by := o.dictionary(); by != nil {
+		encode = by.Encode
 	}
 	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
 	o.packed = string(encode(s.packed[:cap(s.packed)], s.text))
@@ -206,8 +199,8 @@ func (o *Object) decompress() ([]byte, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.packed = append(s.packed[:0], o.packed...)
-	if o.form != nil && o.form.dictionary != nil {
-		return o.form.dictionary.Decode(nil, s.packed)
+	if by := o.dictionary(); by != nil {
+		return by.Decode(nil, s.packed)
 	}
 	return s2.Decode(nil, s.packed)
 }

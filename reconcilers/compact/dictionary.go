@@ -1,0 +1,86 @@
+package compact
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/s2"
+)
+
+const (
+	// ordinary is from how many objects one is chosen as the dictionary of those that come after them, which are kept by
+	// their differences to it. With fewer of them it would not pay.
+	ordinary = 32
+	// rarer is after how many times as many objects the choice is made anew: objects change what they have in common, as
+	// by what operators write to them.
+	rarer = 4
+	// candidates of different lengths are tried: longer ones have more in them, and may be unlike all others.
+	candidates = 4
+	// worthwhile is which part of the bytes, one of so many, another dictionary must save to be taken.
+	worthwhile = 10
+)
+
+// choice is how a dictionary is found for the objects of one kind. Any goroutine may use it.
+type choice struct {
+	objects atomic.Int64 // how many there were
+
+	mu    sync.Mutex
+	texts [][]byte // from which is chosen
+}
+
+// learn looks at an object, and gives the dictionary that is to be used from now on; nil is the same as before.
+func (c *choice) learn(text []byte, before *s2.Dict) *s2.Dict {
+	number, last := c.objects.Add(1), int64(ordinary)
+	for number > last {
+		last *= rarer
+	}
+	if number <= last-ordinary {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(text) <= s2.MaxDictSize { // of a longer one, only the end would count
+		c.texts = append(c.texts, slices.Clone(text))
+	}
+	if number < last {
+		return nil
+	}
+	texts := c.texts
+	c.texts = nil
+	return better(texts, before)
+}
+
+// better gives the dictionary with which the texts take the least memory; nil if that is not much less than before.
+func better(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
+	if len(texts) == 0 {
+		return nil
+	}
+	slices.SortFunc(texts, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
+	least := size(texts, before) * (worthwhile - 1) / worthwhile
+	for number := range candidates {
+		tried := s2.MakeDict(texts[(len(texts)-1)*(number+1)/candidates], nil)
+		if tried == nil {
+			continue // it is too small
+		}
+		if bytes := size(texts, tried); bytes < least {
+			best, least = tried, bytes
+		}
+	}
+	return best
+}
+
+// size is how many bytes the texts take with a dictionary, or with none.
+func size(texts [][]byte, with *s2.Dict) (bytes int) {
+	encode := s2.Encode
+	if with != nil {
+		encode = with.Encode
+	}
+	var packed []byte
+	for _, text := range texts {
+		packed = slices.Grow(packed[:0], s2.MaxEncodedLen(len(text)))
+		bytes += len(encode(packed[:cap(packed)], text))
+	}
+	return bytes
+}
