@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// ordinary is from how many objects one is chosen as the dictionary of those that come after them, which are kept by
-	// their differences to it. With fewer of them it would not pay.
+	// ordinary is from how many objects one is chosen as the dictionary of those that come after them: they are kept
+	// by their differences to it. With fewer of them it would not pay.
 	ordinary = 32
-	// rarer is after how many times as many objects the choice is made anew: objects change what they have in common, as
-	// by what operators write to them.
+	// rarer is after how many times as many objects the choice is made anew: objects change what they have in common,
+	// as by what operators write to them.
 	rarer = 4
 	// candidates of different lengths are tried: longer ones have more in them, and may be unlike all others.
 	candidates = 4

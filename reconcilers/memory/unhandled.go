@@ -15,6 +15,8 @@ type Unhandled struct {
 	mu    sync.Mutex
 	byUID map[types.UID]unhandled
 	most  int // that there were since the map was made
+	// waiting are handlers that wait for their next attempt: of few objects, so the others have no room for them.
+	waiting map[types.UID][]changes.Waiting
 }
 
 // unhandled is the change of one object. The times are nanoseconds since 1970: they take little room, and compare with
@@ -23,7 +25,6 @@ type unhandled struct {
 	since   int64
 	news    int64 // when something came while a pass was looking at the object; zero if nothing did
 	passing bool
-	waiting []changes.Waiting
 }
 
 // plenty is how many objects a map without any may have room for: it never gives room back, and there are very many
@@ -79,8 +80,9 @@ func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Wa
 	if !started.IsZero() {
 		known.since = min(known.since, started.UnixNano())
 	}
-	known.passing, known.waiting = false, waiting
+	known.passing = false
 	u.byUID[uid] = known
+	u.wait(uid, waiting)
 }
 
 // End notes that a pass has ended with nothing left to be done, and tells how long that has taken from the first word
@@ -97,6 +99,7 @@ func (u *Unhandled) End(uid types.UID) (took time.Duration) {
 	}
 	if known.news != 0 { // it may be our own write
 		u.byUID[uid] = unhandled{since: known.news}
+		delete(u.waiting, uid)
 	} else {
 		u.drop(uid)
 	}
@@ -120,7 +123,18 @@ func (u *Unhandled) Clear() {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.byUID, u.most = nil, 0
+	u.byUID, u.most, u.waiting = nil, 0, nil
+}
+
+func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
+	switch {
+	case len(waiting) == 0:
+		delete(u.waiting, uid)
+		return
+	case u.waiting == nil:
+		u.waiting = map[types.UID][]changes.Waiting{}
+	}
+	u.waiting[uid] = waiting
 }
 
 func (u *Unhandled) keep(uid types.UID, one unhandled) {
@@ -133,6 +147,7 @@ func (u *Unhandled) keep(uid types.UID, one unhandled) {
 
 func (u *Unhandled) drop(uid types.UID) {
 	delete(u.byUID, uid)
+	delete(u.waiting, uid)
 	if len(u.byUID) == 0 && u.most > plenty {
 		u.byUID, u.most = nil, 0
 	}
@@ -163,8 +178,10 @@ func (u *Unhandled) Late() (late Late) {
 	for _, one := range u.byUID {
 		late.Changes++
 		late.Oldest = max(late.Oldest, age(now, one.since))
-		for _, w := range one.waiting {
-			if one.passing && !w.Until.After(now) {
+	}
+	for uid, waiting := range u.waiting {
+		for _, w := range waiting {
+			if u.byUID[uid].passing && !w.Until.After(now) {
 				continue // it is called
 			}
 			if late.Waiting == nil {

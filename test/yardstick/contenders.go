@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,7 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 	build := exec.CommandContext(ctx, "go", "build", "-o", folder+string(filepath.Separator),
 		"./test/yardstick/operators/...", "./examples/"+example)
 	build.Dir, build.Stdout, build.Stderr = o.root, progress, progress
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as operators are built for their images
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("building the operators: %w", err)
 	}
