@@ -24,15 +24,16 @@ const (
 
 // choice is how a dictionary is found for the objects of one kind. Any goroutine may use it.
 type choice struct {
-	objects atomic.Int64 // how many there were
+	seen atomic.Int64 // how many objects there were
 
-	mu    sync.Mutex
-	texts [][]byte // from which is chosen
+	mu   sync.Mutex
+	from []*Object // packed: the next choice may never be made
 }
 
-// learn looks at an object, and gives the dictionary that is to be used from now on; nil is the same as before.
-func (c *choice) learn(text []byte, before *s2.Dict) *s2.Dict {
-	number, last := c.objects.Add(1), int64(ordinary)
+// learn looks at an object that has been packed, and gives the dictionary that is to be used from now on; nil is the
+// same as before.
+func (c *choice) learn(o *Object) *s2.Dict {
+	number, last := c.seen.Add(1), int64(ordinary)
 	for number > last {
 		last *= rarer
 	}
@@ -41,15 +42,23 @@ func (c *choice) learn(text []byte, before *s2.Dict) *s2.Dict {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(text) <= s2.MaxDictSize { // of a longer one, only the end would count
-		c.texts = append(c.texts, slices.Clone(text))
-	}
-	if number < last {
+	if c.from = append(c.from, o); number < last {
 		return nil
 	}
-	texts := c.texts
-	c.texts = nil
-	return better(texts, before)
+	texts := unpacked(c.from)
+	c.from = nil
+	return better(texts, o.dictionary())
+}
+
+// unpacked are the texts of which a dictionary can be made.
+func unpacked(objects []*Object) (texts [][]byte) {
+	for _, o := range objects {
+		// Of a longer one, only the end would count. What has just been packed can be unpacked.
+		if text, err := o.unpack(); err == nil && len(text) <= s2.MaxDictSize {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // better gives the dictionary with which the texts take the least memory; nil if that is not much less than before.

@@ -53,7 +53,7 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 // pack keeps what the scratch has for the object.
 func (p *Packer) pack(o *Object, s *scratch) {
 	s.pack(o)
-	if dictionary := p.choice.learn(s.text, o.dictionary()); dictionary != nil {
+	if dictionary := p.choice.learn(o); dictionary != nil {
 		p.texts.Store(&form{dictionary: dictionary})
 		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
 	}
