@@ -3,8 +3,6 @@ package compact
 import (
 	"cmp"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -21,34 +19,6 @@ const (
 	// worthwhile is which part of the bytes, one of so many, another dictionary must save to be taken.
 	worthwhile = 10
 )
-
-// choice is how a dictionary is found for the objects of one kind. Any goroutine may use it.
-type choice struct {
-	seen atomic.Int64 // how many objects there were
-
-	mu   sync.Mutex
-	from []*Object // packed: the next choice may never be made
-}
-
-// learn looks at an object that has been packed, and gives the dictionary that is to be used from now on; nil is the
-// same as before.
-func (c *choice) learn(o *Object) *s2.Dict {
-	number, last := c.seen.Add(1), int64(ordinary)
-	for number > last {
-		last *= rarer
-	}
-	if number <= last-ordinary {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.from = append(c.from, o); number < last {
-		return nil
-	}
-	texts := unpacked(c.from)
-	c.from = nil
-	return better(texts, o.dictionary())
-}
 
 // unpacked are the texts of which a dictionary can be made.
 func unpacked(objects []*Object) (texts [][]byte) {

@@ -21,6 +21,7 @@ var errMalformed = errors.New("it is no well-formed JSON object")
 // as there are any. Any goroutine may use it. Nil makes objects one by one.
 type Packer struct {
 	kind            *Kind
+	packed          atomic.Int64 // how many objects
 	texts, messages atomic.Pointer[form]
 	choice          choice
 }
@@ -53,10 +54,35 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 // pack keeps what the scratch has for the object.
 func (p *Packer) pack(o *Object, s *scratch) {
 	s.pack(o)
+	if p.packed.Add(1) <= p.choice.begins.Load() {
+		return
+	}
 	if dictionary := p.choice.learn(o); dictionary != nil {
 		p.texts.Store(&form{dictionary: dictionary})
 		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
 	}
+}
+
+// choice is how a dictionary is found for the objects of one kind. Any goroutine may use it.
+type choice struct {
+	begins atomic.Int64 // after how many objects one looks at them
+
+	mu   sync.Mutex
+	from []*Object // packed: the next choice may never be made
+}
+
+// learn looks at an object that has been packed, and gives the dictionary that is to be used from now on; nil is the
+// same as before.
+func (c *choice) learn(o *Object) *s2.Dict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.from = append(c.from, o); len(c.from) < ordinary {
+		return nil
+	}
+	from := c.from
+	c.from = nil
+	c.begins.Store((c.begins.Load()+ordinary)*rarer - ordinary)
+	return better(unpacked(from), o.dictionary())
 }
 
 // New makes an object of its JSON, which is the caller's again afterwards. The elements of some lists do not say what
