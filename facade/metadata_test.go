@@ -151,6 +151,7 @@ func TestHandlersOfMetadata(t *testing.T) {
 			})
 		defer operate(t, bare, op, logr.Discard())()
 		time.Sleep(time.Minute)
+		synctest.Wait() // virtual time alone orders nothing: a handler would still be sending, for all that is known
 		close(seen)
 		var lines []string
 		for line := range seen {
