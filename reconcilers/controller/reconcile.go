@@ -127,7 +127,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
-	if o.Echoes(cached) && !woken || c.leavesAlone(o, cached) {
+	if o.Echoes(cached) && !woken || c.owned == nil && c.leavesAlone(o, cached) {
 		c.tellProgress(uid, changes.Next{}, nil)
 	} else {
 		result = c.attend(ctx, o, cached)
@@ -155,7 +155,7 @@ func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Obje
 
 // leavesAlone tells of an object, without decoding it, that there is nothing to be done for it, and nothing left of it.
 func (c *Controller) leavesAlone(o *memory.Object, cached *compact.Object) bool {
-	return c.owned == nil && o.Unknown() && c.changes.LeavesAlone(cached)
+	return o.Unknown() && c.changes.LeavesAlone(cached)
 }
 
 // attend handles the changes of the object, and looks after its children.
@@ -176,7 +176,7 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 func (c *Controller) handleChanges(
 	ctx context.Context, o *memory.Object, cached *compact.Object,
 ) (changes.Next, error) {
-	if o.Unknown() && c.changes.LeavesAlone(cached) {
+	if c.owned != nil && c.leavesAlone(o, cached) { // without owners, the pass has asked
 		return changes.Next{}, nil
 	}
 	newest, err := o.Newest(cached)
