@@ -108,25 +108,22 @@ func often(h *handlers.Handler) bool {
 	return h.Family != handlers.Changing
 }
 
-// withNames adds the handler, the reason and the attempt.
+// withNames adds the handler, the reason and the attempt: all at once, as loggers format at once.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
-	if asked := a.Call.Admission; asked != nil { // at once, as loggers format at once: somebody waits for the answer
-		return log.WithValues(
-			"handler", a.Call.Handler.ID, "operation", asked.Operation, "subresource", asked.Subresource)
+	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
+	if asked := a.Call.Admission; asked != nil {
+		return log.WithValues(append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
-	log = log.WithValues("handler", a.Call.Handler.ID)
-	switch a.Call.Handler.Family {
+	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
-		return log.WithValues("type", a.Call.Cause.Type)
+		return log.WithValues(append(values, "type", a.Call.Cause.Type)...)
 	case handlers.Tending:
 		child := &unstructured.Unstructured{Object: a.Call.Child}
-		log = log.WithValues("type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
+		values = append(values, "type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
+	case handlers.Acting:
+		values = append(values, "activity", h.Activity)
+	case handlers.Changing:
+		values = append(values, "reason", a.Call.Cause.Reason)
 	}
-	if h := a.Call.Handler; h.Family == handlers.Acting {
-		log = log.WithValues("activity", h.Activity)
-	}
-	if a.Call.Handler.Family != handlers.Changing {
-		return log.WithValues("attempt", a.Call.Retry+1)
-	}
-	return log.WithValues("reason", a.Call.Cause.Reason, "attempt", a.Call.Retry+1)
+	return log.WithValues(append(values, "attempt", a.Call.Retry+1)...)
 }

@@ -72,11 +72,11 @@ func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
 	}
-	text, err := asciijson.Marshal(Bare(essence))
+	size, err := asciijson.Size(Bare(essence))
 	if err != nil {
 		return false, fmt.Errorf("measuring the essence: %w", err)
 	}
-	return len(text) > r.Limit, nil
+	return size > r.Limit, nil
 }
 
 // Bare gives the value without the keys of Hidden values, so that only JSON is left. The result shares with the value

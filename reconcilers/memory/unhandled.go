@@ -11,20 +11,16 @@ import (
 
 // Unhandled knows since when objects of a scope wait for the end of a change. What the informer brings may be a change
 // until a pass has looked at it. The zero value knows of none; nil takes all reports, and keeps none.
+//
+// Its times are nanoseconds since 1970: they take little room, and compare with those of records.
 type Unhandled struct {
 	mu    sync.Mutex
-	byUID map[types.UID]unhandled
+	since map[types.UID]int64
 	most  int // that there were since the map was made
-	// waiting are handlers that wait for their next attempt: of few objects, so the others have no room for them.
+	// What few objects have is apart, so that the others have no room for it: those that a pass is looking at now, with
+	// the time when something came meanwhile, zero if nothing did; and handlers that wait for their next attempt.
+	passing map[types.UID]int64
 	waiting map[types.UID][]changes.Waiting
-}
-
-// unhandled is the change of one object. The times are nanoseconds since 1970: they take little room, and compare with
-// those of records.
-type unhandled struct {
-	since   int64
-	news    int64 // when something came while a pass was looking at the object; zero if nothing did
-	passing bool
 }
 
 // plenty is how many objects a map without any may have room for: it never gives room back, and there are very many
@@ -39,13 +35,10 @@ func (u *Unhandled) Seen(uid types.UID) {
 	now := time.Now().UnixNano()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	known, is := u.byUID[uid]
-	switch {
-	case !is:
-		u.keep(uid, unhandled{since: now})
-	case known.passing && known.news == 0:
-		known.news = now
-		u.byUID[uid] = known
+	if _, is := u.since[uid]; !is {
+		u.keep(uid, now)
+	} else if news, passing := u.passing[uid]; passing && news == 0 {
+		u.passing[uid] = now
 	}
 }
 
@@ -56,12 +49,13 @@ func (u *Unhandled) Begin(uid types.UID) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	known, is := u.byUID[uid]
-	if !is {
-		known.since = time.Now().UnixNano()
+	if _, is := u.since[uid]; !is {
+		u.keep(uid, time.Now().UnixNano())
 	}
-	known.passing, known.news = true, 0
-	u.keep(uid, known)
+	if u.passing == nil {
+		u.passing = map[types.UID]int64{}
+	}
+	u.passing[uid] = 0
 }
 
 // Leave notes that a pass has ended with a change that is to be gone on with: after the error of a former one, or with
@@ -73,15 +67,14 @@ func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Wa
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	known, is := u.byUID[uid]
+	since, is := u.since[uid]
 	if !is {
 		return
 	}
 	if !started.IsZero() {
-		known.since = min(known.since, started.UnixNano())
+		u.since[uid] = min(since, started.UnixNano())
 	}
-	known.passing = false
-	u.byUID[uid] = known
+	delete(u.passing, uid)
 	u.wait(uid, waiting)
 }
 
@@ -93,17 +86,16 @@ func (u *Unhandled) End(uid types.UID) (took time.Duration) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	known, is := u.byUID[uid]
+	since, is := u.since[uid]
 	if !is {
 		return 0
 	}
-	if known.news != 0 { // it may be our own write
-		u.byUID[uid] = unhandled{since: known.news}
-		delete(u.waiting, uid)
-	} else {
-		u.drop(uid)
+	news := u.passing[uid]
+	u.drop(uid)
+	if news != 0 { // it may be our own write
+		u.keep(uid, news)
 	}
-	return age(time.Now(), known.since)
+	return age(time.Now(), since)
 }
 
 // Forget is for an object that is gone.
@@ -123,7 +115,7 @@ func (u *Unhandled) Clear() {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.byUID, u.most, u.waiting = nil, 0, nil
+	u.since, u.most, u.passing, u.waiting = nil, 0, nil, nil
 }
 
 func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
@@ -137,19 +129,20 @@ func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
 	u.waiting[uid] = waiting
 }
 
-func (u *Unhandled) keep(uid types.UID, one unhandled) {
-	if u.byUID == nil {
-		u.byUID = map[types.UID]unhandled{}
+func (u *Unhandled) keep(uid types.UID, since int64) {
+	if u.since == nil {
+		u.since = map[types.UID]int64{}
 	}
-	u.byUID[uid] = one
-	u.most = max(u.most, len(u.byUID))
+	u.since[uid] = since
+	u.most = max(u.most, len(u.since))
 }
 
 func (u *Unhandled) drop(uid types.UID) {
-	delete(u.byUID, uid)
+	delete(u.since, uid)
+	delete(u.passing, uid)
 	delete(u.waiting, uid)
-	if len(u.byUID) == 0 && u.most > plenty {
-		u.byUID, u.most = nil, 0
+	if len(u.since) == 0 && u.most > plenty {
+		u.since, u.most = nil, 0
 	}
 }
 
@@ -175,13 +168,14 @@ func (u *Unhandled) Late() (late Late) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
-	for _, one := range u.byUID {
+	for _, since := range u.since {
 		late.Changes++
-		late.Oldest = max(late.Oldest, age(now, one.since))
+		late.Oldest = max(late.Oldest, age(now, since))
 	}
 	for uid, waiting := range u.waiting {
+		_, passing := u.passing[uid]
 		for _, w := range waiting {
-			if u.byUID[uid].passing && !w.Until.After(now) {
+			if passing && !w.Until.After(now) {
 				continue // it is called
 			}
 			if late.Waiting == nil {

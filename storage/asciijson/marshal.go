@@ -31,6 +31,16 @@ func Writes(text string, value any) bool {
 	return e.value(value) == nil && string(e.text) == text
 }
 
+// Size is how many bytes [Marshal] returns, with the same errors. It allocates nothing.
+func Size(value any) (int, error) {
+	e := acquire()
+	defer e.release()
+	if err := e.value(value); err != nil {
+		return 0, fmt.Errorf("encoding as json: %w", err)
+	}
+	return len(e.text), nil
+}
+
 // Append appends what [Marshal] returns to a text; on an error, it returns the text as it was.
 //
 // Integers (int64, int32, int) are written as such. Floats (float64, float32) are written as Python writes them: in the

@@ -42,6 +42,9 @@ func TestMarshalErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.names) {
 				t.Errorf("%s\ngot %q and error %v, want one that names %q", tc.reason, text, err, tc.names)
 			}
+			if size, err := asciijson.Size(tc.value); err == nil || size != 0 {
+				t.Errorf("measuring: got %d, error %v", size, err)
+			}
 			kept, err := asciijson.Append([]byte("before"), tc.value)
 			if delta := cmp.Diff("before", string(kept)); delta != "" || err == nil {
 				t.Errorf("appending: got error %v; -want, +got:\n%s", err, delta)
@@ -127,6 +130,9 @@ func TestMarshal(t *testing.T) {
 			}
 			if delta := cmp.Diff(tc.want, got); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
+			}
+			if size, err := asciijson.Size(tc.value); size != len(tc.want) || err != nil {
+				t.Errorf("measuring: got %d, want %d; error %v", size, len(tc.want), err)
 			}
 			appended, err := asciijson.Append([]byte("x="), tc.value)
 			if delta := cmp.Diff("x="+tc.want, string(appended)); delta != "" || err != nil {

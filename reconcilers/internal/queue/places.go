@@ -13,7 +13,7 @@ import (
 const Patience = 10 * time.Second
 
 // class groups requests by their priority, the most urgent class first.
-type class int
+type class int8
 
 const (
 	tick class = iota
@@ -133,10 +133,10 @@ func (p *Places) next() (whose *Queue, with class) {
 // first gives the queue with the oldest ready request of the class, among the queues that a worker waits at.
 func (p *Places) first(c class) (first *Queue) {
 	for _, q := range p.queues {
-		if q.getters == 0 || q.ready[c].Len() == 0 {
+		if q.getters == 0 || q.ready[c].first == nil {
 			continue
 		}
-		if first == nil || q.head(c).arrival < first.head(c).arrival {
+		if first == nil || q.ready[c].first.arrival < first.ready[c].first.arrival {
 			first = q
 		}
 	}

@@ -2,7 +2,7 @@ package queue
 
 import (
 	"container/heap"
-	"container/list"
+	"math"
 	"sync"
 	"time"
 
@@ -20,13 +20,14 @@ type Queue struct {
 	limiter workqueue.TypedRateLimiter[source.Request]
 
 	// The lock of the places guards all the rest.
-	entries map[source.Request]*entry
+	began   time.Time // when its clock was at zero
+	entries entries
 	served  map[source.Request]class
-	ready   [classes]*list.List // of *entry, in the order of arrival
+	ready   [classes]line
 	delayed delayed
 	timer   *time.Timer
-	fires   time.Time // when the timer fires; zero if it is not set
-	getters int       // number of callers that wait in GetWithPriority
+	fires   time.Duration // when the timer fires; zero if it is not set
+	getters int           // number of callers that wait in GetWithPriority
 	turn    *sync.Cond
 	closed  bool
 }
@@ -37,10 +38,7 @@ var _ priorityqueue.PriorityQueue[source.Request] = (*Queue)(nil)
 func New(places *Places, limiter workqueue.TypedRateLimiter[source.Request]) *Queue {
 	q := &Queue{
 		places: places, limiter: limiter, turn: sync.NewCond(&places.mu),
-		entries: map[source.Request]*entry{}, served: map[source.Request]class{},
-	}
-	for c := range q.ready {
-		q.ready[c] = list.New()
+		began: time.Now(), entries: newEntries(), served: map[source.Request]class{},
 	}
 	places.mu.Lock()
 	defer places.mu.Unlock()
@@ -93,9 +91,9 @@ func (q *Queue) GetWithPriority() (r source.Request, priority int, shutdown bool
 
 // serve hands out the first request of a class.
 func (q *Queue) serve(c class) source.Request {
-	e := q.head(c)
+	e := q.ready[c].first
 	q.unlist(e)
-	delete(q.entries, e.request)
+	q.entries.remove(e)
 	q.served[e.request] = c
 	q.places.take(c)
 	q.places.changed()
@@ -113,7 +111,7 @@ func (q *Queue) Release(r source.Request) {
 	}
 	delete(q.served, r)
 	q.places.release(c)
-	if e := q.entries[r]; e != nil && e.due() {
+	if e := q.entries.get(r); e != nil && e.due() {
 		q.list(e)
 	}
 	q.places.changed()
@@ -152,7 +150,7 @@ func (q *Queue) Len() (waiting int) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
 	for _, all := range q.ready {
-		waiting += all.Len()
+		waiting += all.length
 	}
 	return waiting
 }
@@ -182,67 +180,33 @@ func (q *Queue) Forget(r source.Request) { q.limiter.Forget(r) }
 // NumRequeues gives the limiter's count of the request.
 func (q *Queue) NumRequeues(r source.Request) int { return q.limiter.NumRequeues(r) }
 
-// entry is a waiting request: it waits for its delay, then until the same request is released, then for its turn.
-type entry struct {
-	request source.Request
-	class   class
-	at      time.Time     // end of the delay; zero if it is over
-	index   int           // in the heap of delayed requests
-	arrival uint64        // orders the requests that wait for a turn
-	listed  *list.Element // in the list of its class; nil unless it waits for a turn
-}
-
-func (e *entry) due() bool { return e.at.IsZero() }
-
-// delayed is a heap by time.
-type delayed []*entry
-
-var _ heap.Interface = (*delayed)(nil)
-
-func (d delayed) Len() int           { return len(d) }
-func (d delayed) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
-func (d delayed) Swap(i, j int)      { d[i], d[j] = d[j], d[i]; d[i].index, d[j].index = i, j }
-
-// Push implements heap.Interface.
-func (d *delayed) Push(x any) {
-	e, _ := x.(*entry)
-	e.index = len(*d)
-	*d = append(*d, e)
-}
-
-// Pop implements heap.Interface.
-func (d *delayed) Pop() any {
-	last := len(*d) - 1
-	e := (*d)[last]
-	(*d)[last] = nil
-	*d = (*d)[:last]
-	return e
-}
+// forever is as long as a delay can be.
+const forever = math.MaxInt64 / 2
 
 // add merges the request with its entry, or makes one. The caller holds the lock, as for all functions below.
 func (q *Queue) add(r source.Request, after time.Duration, c class) {
-	at := time.Now().Add(after)
-	e := q.entries[r]
+	at := q.now() + min(after, forever)
+	e := q.entries.get(r)
 	switch {
 	case e == nil && after > 0:
 		e = &entry{request: r, class: c, at: at}
-		q.entries[r] = e
+		q.entries.add(e)
 		heap.Push(&q.delayed, e)
 	case e == nil:
 		e = &entry{request: r, class: c}
-		q.entries[r] = e
+		q.entries.add(e)
 		q.arrive(e)
 	case e.due():
 		q.raise(e, c)
 	case after <= 0:
-		heap.Remove(&q.delayed, e.index)
+		heap.Remove(&q.delayed, int(e.index))
 		e.class = min(e.class, c)
 		q.arrive(e)
 	default:
 		e.class = min(e.class, c)
-		if at.Before(e.at) {
+		if at < e.at {
 			e.at = at
-			heap.Fix(&q.delayed, e.index)
+			heap.Fix(&q.delayed, int(e.index))
 		}
 	}
 }
@@ -252,7 +216,7 @@ func (q *Queue) raise(e *entry, c class) {
 	if c >= e.class {
 		return
 	}
-	if e.listed == nil {
+	if !e.listed() {
 		e.class = c
 		return
 	}
@@ -263,7 +227,7 @@ func (q *Queue) raise(e *entry, c class) {
 
 // arrive lets a request wait for its turn when its delay is over, unless the same request is being served.
 func (q *Queue) arrive(e *entry) {
-	e.at = time.Time{}
+	e.at = 0
 	if _, busy := q.served[e.request]; !busy {
 		q.list(e)
 	}
@@ -272,51 +236,48 @@ func (q *Queue) arrive(e *entry) {
 func (q *Queue) list(e *entry) {
 	q.places.arrivals++
 	e.arrival = q.places.arrivals
-	e.listed = q.ready[e.class].PushBack(e)
+	q.ready[e.class].push(e)
 	q.places.countWaiting(e.class, 1)
 }
 
 func (q *Queue) unlist(e *entry) {
-	q.ready[e.class].Remove(e.listed)
-	e.listed = nil
+	q.ready[e.class].remove(e)
+	e.arrival = 0
 	q.places.countWaiting(e.class, -1)
-}
-
-// head gives the request of the class that waits longest; there must be one.
-func (q *Queue) head(c class) *entry {
-	e, _ := q.ready[c].Front().Value.(*entry)
-	return e
 }
 
 // schedule sets the timer for the first of the delayed requests.
 func (q *Queue) schedule() {
-	var first time.Time
+	var first time.Duration
 	if len(q.delayed) > 0 {
 		first = q.delayed[0].at
 	}
 	switch {
-	case first.Equal(q.fires):
+	case first == q.fires:
 		return
-	case first.IsZero():
+	case first == 0:
 		q.timer.Stop()
 	case q.timer == nil:
-		q.timer = time.AfterFunc(time.Until(first), q.endDelays)
+		q.timer = time.AfterFunc(first-q.now(), q.endDelays)
 	default:
-		q.timer.Reset(time.Until(first))
+		q.timer.Reset(first - q.now())
 	}
 	q.fires = first
 }
+
+// now is the time on the queue's clock.
+func (q *Queue) now() time.Duration { return time.Since(q.began) }
 
 // endDelays lets the requests whose delay is over wait for their turn. The timer calls it.
 func (q *Queue) endDelays() {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
-	q.fires = time.Time{}
+	q.fires = 0
 	if q.closed {
 		return
 	}
-	now := time.Now()
-	for len(q.delayed) > 0 && !q.delayed[0].at.After(now) {
+	now := q.now()
+	for len(q.delayed) > 0 && q.delayed[0].at <= now {
 		e, _ := heap.Pop(&q.delayed).(*entry)
 		q.arrive(e)
 	}
@@ -327,12 +288,12 @@ func (q *Queue) endDelays() {
 // drop removes all waiting requests.
 func (q *Queue) drop() {
 	for c, all := range q.ready {
-		if all.Len() > 0 {
-			q.places.countWaiting(class(c), -all.Len())
+		if all.length > 0 {
+			q.places.countWaiting(class(c), -all.length)
 		}
-		all.Init()
+		q.ready[c] = line{}
 	}
-	clear(q.entries)
+	q.entries.clear()
 	q.delayed = nil
 	if q.timer != nil {
 		q.timer.Stop()
