@@ -85,7 +85,7 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 		}
 		return body, err
 	}
-	target := patching.Target{Body: seen, StatusSubresource: o.handling.StatusSubresource}
+	target := patching.Target{Body: seen, Opened: o.opened, StatusSubresource: o.handling.StatusSubresource}
 	result, err := o.handling.Writer.ApplyRetrying(ctx, target, patch, refetch)
 	o.handling.Journal.Of(seen).Wrote("", patch, seen, result, err)
 	o.memory.uncertain = uncertain(err)

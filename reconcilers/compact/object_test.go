@@ -91,7 +91,7 @@ func TestObjects(t *testing.T) {
 			if string(kept) != tc.want || err != nil {
 				t.Errorf("%s: %v, kept is\n%s, want\n%s", tc.reason, err, kept, tc.want)
 			}
-			trimmed, err := compact.Trim([]byte(tc.text))
+			trimmed, err := compact.Trim([]byte(tc.text), nil)
 			if tc.typ.Kind == "" && (err != nil || string(trimmed.Text()) != tc.want) {
 				t.Errorf("%s: %v, trimmed it is\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
 			}
@@ -127,7 +127,7 @@ func TestMalformedObjects(t *testing.T) {
 		if _, err := compact.New([]byte(text), metav1.TypeMeta{}); err == nil {
 			t.Errorf("%s is an object", text)
 		}
-		if _, err := compact.Trim([]byte(text)); err == nil {
+		if _, err := compact.Trim([]byte(text), nil); err == nil {
 			t.Errorf("%s is an object", text)
 		}
 	}

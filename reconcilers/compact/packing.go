@@ -99,14 +99,14 @@ func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 }
 
 // Trim is [New] and Open at once: the object without its managed fields, for one who does not keep it. The text is the
-// caller's again afterwards.
-func Trim(text []byte) (*jsontext.Object, error) {
+// caller's again afterwards. A former state is not nil if one is known: see [jsontext.After].
+func Trim(text []byte, former *jsontext.Object) (*jsontext.Object, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	if _, err := s.take(text, metav1.TypeMeta{}); err != nil {
 		return nil, err
 	}
-	return jsontext.New(slices.Clone(s.text)), nil
+	return jsontext.After(slices.Clone(s.text), former), nil
 }
 
 // take has the text of an object without managed fields, and gives what is kept beside it.

@@ -21,8 +21,9 @@ import (
 type exchange struct {
 	writer    *Writer
 	target    Target
-	current   map[string]any // the server's last answer, or the target's body
-	remaining Patch          // the part still to be written after a conflict
+	current   map[string]any   // the server's last answer, or the target's body
+	opened    *jsontext.Object // the same with its text; nil if that is not known
+	remaining Patch            // the part still to be written after a conflict
 	result    Result
 }
 
@@ -143,7 +144,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	shell := &answer{}
+	shell := &answer{opened: x.opened}
 	shell.SetGroupVersionKind(seen.GroupVersionKind())
 	shell.SetNamespace(seen.GetNamespace())
 	shell.SetName(seen.GetName())
@@ -158,23 +159,28 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	if err != nil {
 		return failure(err, r, describe(x.target.Body))
 	}
-	x.current, x.result.Body, x.result.Answer = shell.Object, shell.Object, shell.opened
+	if !shell.read { // the client has decoded it by itself
+		shell.opened = nil
+	}
+	x.current, x.opened = shell.Object, shell.opened
+	x.result.Body, x.result.Answer = x.current, x.opened
 	return nil
 }
 
 // answer is an object as the API server sends it back, with its text.
 type answer struct {
 	unstructured.Unstructured
-	opened *jsontext.Object
+	opened *jsontext.Object // a former state, until the answer is read
+	read   bool
 }
 
 // UnmarshalJSON leaves out the managed fields, which are a good part of the object and of no use to anybody here.
 func (a *answer) UnmarshalJSON(text []byte) error {
-	opened, err := compact.Trim(text)
+	opened, err := compact.Trim(text, a.opened)
 	if err != nil {
 		return err
 	}
-	a.opened = opened
+	a.opened, a.read = opened, true
 	a.Object, err = a.opened.Value()
 	return err
 }

@@ -55,6 +55,9 @@ type Observer interface {
 type Target struct {
 	// Body is the object as the handlers saw it, with apiVersion, kind and metadata. It is not modified.
 	Body map[string]any
+	// Opened is Body with its text, if that is known: what the API server's answers have in common with it is the same
+	// value in them, and need not be decoded again.
+	Opened *jsontext.Object
 	// StatusSubresource tells that the status is written through /status, and only there.
 	StatusSubresource bool
 }
@@ -65,7 +68,7 @@ type Refetch func(ctx context.Context) (map[string]any, error)
 
 // A Result says what was written of a patch.
 type Result struct {
-	// Body is the server's last answer, nil if nothing was written. It has no managed fields.
+	// Body is the server's last answer, nil if nothing was written. It has no managed fields, and must not be modified.
 	Body map[string]any
 	// Answer is Body with its text; nil if the client has decoded it by itself.
 	Answer *jsontext.Object
@@ -105,7 +108,7 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 	if p.Empty() {
 		return Result{}, nil
 	}
-	x := &exchange{writer: w, target: target, current: target.Body, remaining: p}
+	x := &exchange{writer: w, target: target, current: target.Body, opened: target.Opened, remaining: p}
 	var err error
 	if w.Fold {
 		err = x.folded(ctx, p)
@@ -185,7 +188,7 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 			total.Remaining = Patch{}
 			return total, err
 		}
-		target.Body, p = fresh, result.Remaining
+		target.Body, target.Opened, p = fresh, nil, result.Remaining
 	}
 }
 

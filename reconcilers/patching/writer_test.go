@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var kex = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
@@ -275,5 +277,59 @@ func TestAnswers(t *testing.T) {
 	_, err = writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
 	if err == nil {
 		t.Error("an answer that cannot be read is no success")
+	}
+}
+
+// decoding answers each write with an object that it has decoded by itself.
+type decoding struct{ answering }
+
+func (d decoding) Patch(_ context.Context, into client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	var body map[string]any
+	if err := json.Unmarshal([]byte(d.text), &body); err != nil {
+		return err
+	}
+	into.(interface{ SetUnstructuredContent(map[string]any) }).SetUnstructuredContent(body)
+	return nil
+}
+
+// What the answer has in common with the object as it was is not decoded again.
+func TestAnswersShareWhatIsTheSame(t *testing.T) {
+	const was = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"100"},` +
+		`"spec":{"field":{"n":1}}}`
+	opened := jsontext.New([]byte(was))
+	body, err := opened.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := answering{text: strings.Replace(was, "100", "101", 1)}
+	tests := map[string]struct {
+		reason string
+		client patching.Client
+		opened *jsontext.Object
+		shared bool
+		text   string
+	}{
+		"Known":     {"the specification has not changed", answers, opened, true, answers.text},
+		"NotKnown":  {"there is nothing to compare", answers, nil, false, answers.text},
+		"NotByText": {"what it was is not what it is", decoding{answers}, opened, false, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			writer := &patching.Writer{Client: tc.client}
+			target := patching.Target{Body: body, Opened: tc.opened}
+			result, err := writer.Apply(t.Context(), target, patching.Patch{Merge: annotate(nil)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := func(body map[string]any) uintptr { return reflect.ValueOf(body["spec"]).Pointer() }
+			if shared := at(result.Body) == at(body); shared != tc.shared {
+				t.Errorf("%s: shared is %t, want %t", tc.reason, shared, tc.shared)
+			}
+			if d := cmp.Diff([]string{"101", tc.text}, []string{
+				patching.VersionOf(result.Body), string(result.Answer.Text()),
+			}); d != "" {
+				t.Errorf("%s: version and text: -want, +got\n%s", tc.reason, d)
+			}
+		})
 	}
 }

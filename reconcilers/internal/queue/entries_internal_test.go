@@ -31,7 +31,7 @@ func TestEntriesThatCollide(t *testing.T) {
 		reason string
 		leave  []string // in this order, of a, b, c and d
 	}{
-		"OldestLeavesFirst": {reason: "the last of the chain goes, again and again", leave: []string{"a", "b", "c", "d"}},
+		"OldestLeavesFirst": {reason: "the last of the chain goes", leave: []string{"a", "b", "c", "d"}},
 		"NewestLeavesFirst": {reason: "the first of the chain goes", leave: []string{"d", "a", "b", "c"}},
 		"MiddleLeavesFirst": {reason: "those on both sides of it stay", leave: []string{"b", "c", "a", "d"}},
 	}

@@ -1,0 +1,117 @@
+package jsontext_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+func decodedObject(t *testing.T, text string) *jsontext.Object {
+	t.Helper()
+	o := jsontext.New([]byte(text))
+	if _, err := o.Value(); err != nil {
+		t.Fatalf("decoding %s: %v", text, err)
+	}
+	return o
+}
+
+// same tells whether two mappings are one.
+func same(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+
+func TestAfterShares(t *testing.T) {
+	former := decodedObject(t, `{"kind":"K","metadata":{"name":"n","labels":{"a":"b"},"resourceVersion":"1"},
+		"spec":{"x":{"y":[1,2.5]}},"status":{"z":1}}`)
+	later := jsontext.After([]byte(`{"kind":"K","metadata":{"labels":{"a":"b"},"name":"n","resourceVersion":"2"},`+
+		`"spec":{"x":{"y":[1,2.5]}},"status":{"z":2}}`), former)
+	if !later.Decoded() {
+		t.Error("it has to be decoded yet")
+	}
+	was, err := former.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := later.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := func(value map[string]any) map[string]any { m, _ := value["metadata"].(map[string]any); return m }
+	if !same(was["spec"], is["spec"]) || !same(metadata(was)["labels"], metadata(is)["labels"]) {
+		t.Error("what has not changed was decoded again")
+	}
+	want := map[string]any{
+		"kind": "K", "spec": map[string]any{"x": map[string]any{"y": []any{int64(1), 2.5}}},
+		"metadata": map[string]any{"name": "n", "labels": map[string]any{"a": "b"}, "resourceVersion": "2"},
+		"status":   map[string]any{"z": int64(2)},
+	}
+	if d := cmp.Diff(want, is); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+	if d := cmp.Diff("1", metadata(was)["resourceVersion"]); d != "" {
+		t.Errorf("the former state has changed: -want, +got:\n%s", d)
+	}
+	own, err := later.Own()
+	if err != nil || same(own["spec"], is["spec"]) {
+		t.Errorf("what is to be modified is shared; error %v", err)
+	}
+}
+
+// pairs are a former state and a later one. Whatever they have in common, the later one is what its text says.
+var pairs = map[string]struct{ reason, former, later string }{
+	"Same":       {"nothing has changed", `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+	"Escaped":    {"a key may be there twice, once with escapes", `{"a":1,"\u0061":2}`, `{"a":1}`},
+	"EscapedNow": {"the same in the later one", `{"a":1}`, `{"a":1,"\u0061":2}`},
+	"Twice":      {"the last one counts", `{"a":{"x":1},"a":{"y":2}}`, `{"a":{"x":1}}`},
+	"TwiceNow":   {"the last one counts", `{"a":{"x":1}}`, `{"a":{"x":1},"a":{"y":2}}`},
+	"Within":     {"the same further below", `{"a":{"b":{"c":1},"b":{"c":2}}}`, `{"a":{"b":{"c":1}}}`},
+	"Spaces":     {"the text may differ where the value does not", `{"a":{"b":1}}`, ` { "a" : { "b" : 1 } } `},
+	"Types":      {"a mapping becomes something else", `{"a":{"b":1},"c":1}`, `{"a":[{"b":1}],"c":{"d":{}}}`},
+	"Null":       {"null is not nothing", `{"a":null,"b":{"c":null}}`, `{"a":null,"b":{"c":null,"d":null}}`},
+	"Numbers":    {"one and the same text is one type", `{"a":{"b":1},"c":1e3}`, `{"a":{"b":1.0},"c":1e3}`},
+	"Huge":       {"no integer has room for it", `{"a":1}`, `{"a":18446744073709551615}`},
+	"TooHuge":    {"no number has room for it", `{"a":1}`, `{"a":{"b":1e999}}`},
+	"Broken":     {"text that is no UTF-8 is mended", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
+	"NoObject":   {"there is nothing to compare", `{"a":1}`, `null`},
+	"Deep":       {"what is below is decoded as a whole", `{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":{"d":2}}}}`},
+}
+
+func TestAfterIsWhatTheTextSays(t *testing.T) {
+	for name, tc := range pairs {
+		t.Run(name, func(t *testing.T) { checkAfter(t, tc.reason, []byte(tc.former), []byte(tc.later)) })
+	}
+	for name, former := range map[string]*jsontext.Object{
+		"None": nil, "Value": jsontext.Of(map[string]any{"a": int64(2)}), "NotDecoded": jsontext.New([]byte(`{"a":1}`)),
+	} {
+		o := jsontext.After([]byte(`{"a":1}`), former)
+		if value, err := o.Value(); err != nil || cmp.Diff(map[string]any{"a": int64(1)}, value) != "" {
+			t.Errorf("%s: %v, error %v", name, value, err)
+		}
+	}
+}
+
+func checkAfter(t *testing.T, reason string, formerText, text []byte) {
+	t.Helper()
+	former := jsontext.New(formerText)
+	_, _ = former.Value()
+	got, err := jsontext.After(text, former).Value()
+	want, wantErr := jsontext.New(text).Value()
+	if d := cmp.Diff(want, got); d != "" || (err == nil) != (wantErr == nil) {
+		t.Errorf("%s: got error %v, want %v; -want, +got:\n%s", reason, err, wantErr, d)
+	}
+}
+
+func FuzzAfter(f *testing.F) {
+	for _, tc := range pairs {
+		f.Add([]byte(tc.former), []byte(tc.later))
+	}
+	f.Fuzz(func(t *testing.T, former, later []byte) {
+		for _, text := range [][]byte{former, later} {
+			if _, err := jsontext.New(text).Value(); err != nil {
+				t.Skip("objects are made of texts that are well-formed")
+			}
+		}
+		checkAfter(t, "fuzzed", former, later)
+	})
+}
