@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"slices"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -27,20 +28,25 @@ func After(text []byte, former *Object) *Object {
 	return o
 }
 
+// widest is how many keys a mapping may have to be compared key by key.
+const widest = 16
+
 // decodeAfter decodes one mapping. It fails where the decoder has to see the whole: that may find another value, or say
 // what is wrong.
 func decodeAfter(text, formerText []byte, former map[string]any, levels int) (value map[string]any, ok bool) {
-	before, ok := membersByKey(formerText)
+	var room [2][widest]Member
+	before, ok := plainMembers(room[0][:0], formerText)
 	if !ok {
 		return nil, false
 	}
-	now, ok := membersByKey(text)
+	now, ok := plainMembers(room[1][:0], text)
 	if !ok {
 		return nil, false
 	}
 	value = make(map[string]any, len(now))
-	for key, part := range now {
-		if value[key], ok = decodePart(part, before[key], former[key], levels-1); !ok {
+	for _, m := range now {
+		key := string(m.Key)
+		if value[key], ok = decodePart(m.Value, valueOf(before, m.Key), former[key], levels-1); !ok {
 			return nil, false
 		}
 	}
@@ -56,19 +62,42 @@ func decodePart(text, formerText []byte, former any, levels int) (value any, ok 
 			return value, true
 		}
 	}
+	return decodedAny(text)
+}
+
+// decodedAny has a variable of its own to decode into: the compiler puts such a one on the heap.
+func decodedAny(text []byte) (value any, ok bool) {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(text, &value)
 	return value, err == nil
 }
 
-// membersByKey are the texts of an object's values; the last one of several counts, as for decoders. It fails for keys
+// plainMembers are the members of an object in the room that there is for them. It fails without room, and for keys
 // that are not in the text as they are decoded.
-func membersByKey(text []byte) (all map[string][]byte, ok bool) {
-	all, ok = map[string][]byte{}, true
+func plainMembers(room []Member, text []byte) (all []Member, ok bool) {
+	all, ok = room, true
 	whole := Members(text, func(m Member) {
-		all[string(m.Key)] = m.Value
-		for _, c := range m.Key {
-			ok = ok && c >= ' ' && c < 0x7f && c != '\\'
+		if ok = ok && len(all) < cap(all) && plain(m.Key); ok {
+			all = append(all, m)
 		}
 	})
 	return all, whole && ok
+}
+
+func plain(key []byte) bool {
+	for _, c := range key {
+		if c < ' ' || c >= 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// valueOf is the last one of several, as for decoders.
+func valueOf(all []Member, key []byte) []byte {
+	for _, m := range slices.Backward(all) {
+		if bytes.Equal(m.Key, key) {
+			return m.Value
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package jsontext_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -73,8 +74,19 @@ var pairs = map[string]struct{ reason, former, later string }{
 	"Huge":       {"no integer has room for it", `{"a":1}`, `{"a":18446744073709551615}`},
 	"TooHuge":    {"no number has room for it", `{"a":1}`, `{"a":{"b":1e999}}`},
 	"Broken":     {"text that is no UTF-8 is mended", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
+	"Wide":       {"more keys than are compared", wide(1, 40), wide(2, 40)},
+	"WideNow":    {"the same in the later one", wide(1, 20), wide(1, 40)},
 	"NoObject":   {"there is nothing to compare", `{"a":1}`, `null`},
 	"Deep":       {"what is below is decoded as a whole", `{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":{"d":2}}}}`},
+}
+
+// wide is an object with that many keys.
+func wide(value, keys int) string {
+	text := `{"a":1`
+	for i := range keys {
+		text += fmt.Sprintf(`,"key%d":%d`, i, value)
+	}
+	return text + "}"
 }
 
 func TestAfterIsWhatTheTextSays(t *testing.T) {
