@@ -104,10 +104,10 @@ func (n *tally) furnish(_ context.Context, c *shopChange) error {
 	return nil
 }
 
-// guard looks around every ten minutes.
+// guard looks around every seven minutes: at no moment at which the day has anything happen, such as its own end.
 func (n *tally) guard(ctx context.Context, r *shopRun) error {
 	n.count("guard")
-	rounds := time.NewTicker(10 * time.Minute)
+	rounds := time.NewTicker(7 * time.Minute)
 	defer rounds.Stop()
 	for {
 		select {
