@@ -79,6 +79,16 @@ func (w *world) deliverAfterLook(looks int, more func()) {
 	}}
 }
 
+// handledAsOurWriteComes has one pass handle the object, and the next one look at it while our write comes.
+func handledAsOurWriteComes(looks int) func(w *world) {
+	return func(w *world) {
+		w.pass()
+		w.deliverAfterLook(looks, nothing)
+		w.pass()
+		w.wantCalls("the creation", "c")
+	}
+}
+
 func TestPassTheNewestObject(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -86,21 +96,11 @@ func TestPassTheNewestObject(t *testing.T) {
 	}{
 		"OurWriteComesAsThePassBegins": {
 			reason: "the memory forgets our write when the cache has it: what the cache had before that is past",
-			play: func(w *world) {
-				w.pass()
-				w.deliverAfterLook(1, nothing)
-				w.pass()
-				w.wantCalls("the creation", "c")
-			},
+			play:   handledAsOurWriteComes(1),
 		},
 		"OurWriteComesAsTheMemoryIsAsked": {
 			reason: "the memory is asked before the cache: what it forgets in between would be handled again",
-			play: func(w *world) {
-				w.pass()
-				w.deliverAfterLook(2, nothing)
-				w.pass()
-				w.wantCalls("the creation", "c")
-			},
+			play:   handledAsOurWriteComes(2),
 		},
 		"ItsEndComesAsThePassBegins": {
 			reason: "the same with the end of the object, of which nobody is told yet",

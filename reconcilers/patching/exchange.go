@@ -144,7 +144,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	shell := &answer{opened: x.opened}
+	shell := &answer{former: x.opened}
 	shell.SetGroupVersionKind(seen.GroupVersionKind())
 	shell.SetNamespace(seen.GetNamespace())
 	shell.SetName(seen.GetName())
@@ -159,9 +159,6 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	if err != nil {
 		return failure(err, r, describe(x.target.Body))
 	}
-	if !shell.read { // the client has decoded it by itself
-		shell.opened = nil
-	}
 	x.current, x.opened = shell.Object, shell.opened
 	x.result.Body, x.result.Answer = x.current, x.opened
 	return nil
@@ -170,17 +167,17 @@ func (x *exchange) send(ctx context.Context, r request) error {
 // answer is an object as the API server sends it back, with its text.
 type answer struct {
 	unstructured.Unstructured
-	opened *jsontext.Object // a former state, until the answer is read
-	read   bool
+	former *jsontext.Object
+	opened *jsontext.Object // nil if the client has decoded it by itself
 }
 
 // UnmarshalJSON leaves out the managed fields, which are a good part of the object and of no use to anybody here.
 func (a *answer) UnmarshalJSON(text []byte) error {
-	opened, err := compact.Trim(text, a.opened)
+	opened, err := compact.Trim(text, a.former)
 	if err != nil {
 		return err
 	}
-	a.opened, a.read = opened, true
+	a.opened = opened
 	a.Object, err = a.opened.Value()
 	return err
 }
