@@ -76,11 +76,12 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// configure has the requests of the users logged, one line for each that was answered, and makes room for what many
-// rounds write.
+// configure has the requests of the users logged, one line for each as it arrives, and makes room for what many rounds
+// write. The line of an answer would come too late: the watch may tell of a write before its answer is logged.
 func (c *Cluster) configure(o Options, path string) error {
+	later := []string{"ResponseStarted", "ResponseComplete", "Panic"}
 	policy, err := json.Marshal(map[string]any{
-		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": []string{"RequestReceived", "ResponseStarted"},
+		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": later,
 		"rules": []any{
 			map[string]any{"level": "Metadata", "users": append([]string{marker}, o.Users...)},
 			map[string]any{"level": "None"},

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Requests are numbers of answered requests, by what they did: "patch kopfexamples", "get" without a resource for
-// discovery. A watch counts when it has ended.
+// Requests are numbers of requests, by what they ask for: "patch kopfexamples", "get" without a resource for
+// discovery. They count when they arrive, a watch too, and whatever their answer is.
 type Requests map[string]int
 
 // writing are the verbs that change something.
@@ -59,7 +59,7 @@ func (r Requests) Describe(objects int) string {
 	return strings.Join(words, ", ")
 }
 
-// Requests are those of a user that were answered since the last call for any user.
+// Requests are those of a user that have arrived since the last call for any user.
 //
 // A request of the marker's own tells that the log has come as far as now.
 func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
