@@ -103,14 +103,17 @@ func (c *Controller) unreadable(key types.NamespacedName, uid types.UID, err err
 
 // Enqueue has a look taken at the object, or a tick.
 func (c *Controller) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
-	waiting := c.queue.Load()
-	if waiting == nil {
-		return
-	}
-	request, priority := source.Request{NamespacedName: key, Handler: handler}, source.PriorityTimer
+	priority := source.PriorityTimer
 	if handler == "" {
 		c.objects.Wake(key)
 		priority = priorityOf(c.cached(key), source.PriorityChange)
 	}
-	waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)
+	c.add(source.Request{NamespacedName: key, Handler: handler}, after, priority)
+}
+
+// add asks for what no event asks for. Before the first run, there is nobody to ask.
+func (c *Controller) add(request source.Request, after time.Duration, priority int) {
+	if waiting := c.queue.Load(); waiting != nil {
+		waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -176,7 +177,12 @@ func TestPassesForEvents(t *testing.T) {
 			before: func(w *world) { w.edit(`{"spec":{"size":2}}`) }, event: "MODIFIED", want: true,
 		},
 		"Running": {
-			reason: "the pass that is at work may come to something else",
+			reason: "the pass that is at work may come to something else, which is known at its end",
+			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED",
+		},
+		"RunningObserved": {
+			reason: "handlers of events see all, whatever the pass comes to",
+			more:   []*handlers.Handler{watching()},
 			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED", want: true,
 		},
 		"Deleted": {reason: "that it has gone is no echo", event: "DELETED", want: true},
@@ -202,6 +208,81 @@ func TestPassesForEvents(t *testing.T) {
 			w.deliver()
 			if pass := w.controller.Seen(tc.event, w.known()); pass != tc.want {
 				t.Errorf("%s: got a pass: %v", tc.reason, pass)
+			}
+		})
+	}
+}
+
+// What comes during a pass asks for the next one at its end, unless the pass has written it: its event may be here
+// before the answer.
+func TestPassesForEventsOfAPass(t *testing.T) {
+	edited := func(patch string) func(w *world) {
+		return func(w *world) {
+			w.edit(patch)
+			w.comes()
+		}
+	}
+	change, deletion := source.PriorityChange, source.PriorityDeletion
+	tests := map[string]struct {
+		reason string
+		during func(w *world) // what the handler of the creation lives to see
+		wrote  func(w *world) // what is between its write and the answer
+		want   *int           // the priority of what is asked for
+	}{
+		"Nothing": {reason: "nothing has come"},
+		"Echo":    {reason: "it is our own write", wrote: (*world).comes},
+		"Before":  {reason: "the answer to our write has it", during: edited(`{"status":{"seen":true}}`)},
+		"Change":  {reason: "somebody is to handle it", during: edited(`{"spec":{"size":2}}`), want: &change},
+		"ChangeAndEcho": {
+			reason: "the echo comes with it", want: &change,
+			during: edited(`{"spec":{"size":2}}`), wrote: (*world).comes,
+		},
+		"After": {reason: "it is not in the answer", wrote: edited(`{"spec":{"size":2}}`), want: &change},
+		"Deletion": {
+			reason: "it is to go", want: &deletion,
+			during: edited(`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]}}`),
+		},
+		"Failure": {
+			reason: "what is not written is kept, and the change is known",
+			during: func(w *world) {
+				edited(`{"spec":{"size":2}}`)(w)
+				w.refuse = unavailable()
+			},
+			want: &change,
+		},
+		"Panic": {
+			reason: "what has come is not forgotten when a pass breaks down",
+			during: func(w *world) {
+				edited(`{"spec":{"size":2}}`)(w)
+				w.controller.store = nil
+			},
+			want: &change,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, tc.reason)
+			creating := creating("c")
+			w := newWorld(t, creating, &handlers.Handler{ID: "u", Reason: cause.Update})
+			waiting := w.queue()
+			if tc.during != nil {
+				creating.Call = func(context.Context, *handlers.Call) error { tc.during(w); return nil }
+			}
+			if tc.wrote != nil {
+				w.wrote = func() { w.wrote = nil; tc.wrote(w) }
+			}
+			if _, _, err := w.controller.contained(t.Context(), request); (err != nil) != (name == "Panic") {
+				t.Errorf("the pass ended with %v", err)
+			}
+			switch asked := waiting.Len(); {
+			case tc.want == nil && asked > 0:
+				t.Error("a pass is asked for")
+			case tc.want != nil && asked == 0:
+				t.Error("no pass is asked for")
+			case tc.want != nil:
+				if r, priority, _ := waiting.GetWithPriority(); r != request || priority != *tc.want {
+					t.Errorf("asked for %v with priority %d, want %d", r, priority, *tc.want)
+				}
 			}
 		})
 	}

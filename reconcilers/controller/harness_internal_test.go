@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -28,6 +29,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
@@ -49,7 +51,8 @@ var widgets = discovery.Resource{
 
 // api is an API server with one object. What it has gets into the cache when the test says so.
 type api struct {
-	refuse error // the answer to all writes, if there is one
+	refuse error  // the answer to all writes, if there is one
+	wrote  func() // what comes between a write and its answer
 
 	mu      sync.Mutex
 	object  map[string]any
@@ -70,6 +73,11 @@ func (a *api) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ..
 func (a *api) Status() client.SubResourceWriter { panic("the kind has no status subresource") }
 
 func (a *api) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	defer func() {
+		if a.wrote != nil {
+			a.wrote()
+		}
+	}()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writes++
@@ -209,6 +217,20 @@ func (w *world) deliver() {
 			w.t.Fatal(err)
 		}
 	}
+}
+
+// comes is deliver with the event.
+func (w *world) comes() {
+	w.deliver()
+	w.controller.Seen("MODIFIED", w.known())
+}
+
+// queue has what passes ask for.
+func (w *world) queue() *queue.Queue {
+	waiting := queue.New(w.controller.workers.places, workqueue.DefaultTypedControllerRateLimiter[source.Request]())
+	w.t.Cleanup(waiting.ShutDown)
+	w.controller.queue.Store(waiting)
+	return waiting
 }
 
 func (w *world) note(id string) {

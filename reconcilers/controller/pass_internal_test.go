@@ -73,8 +73,7 @@ func (w *world) deliverAfterLook(looks int, more func()) {
 			return
 		}
 		w.controller.store = w.cache
-		w.deliver()
-		w.controller.Seen("MODIFIED", w.known())
+		w.comes()
 		more()
 	}}
 }

@@ -3,9 +3,6 @@ package controller
 import (
 	"testing"
 
-	"k8s.io/client-go/util/workqueue"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -26,11 +23,7 @@ func TestPrioritiesOfRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
 			w := newWorld(t, creating("c"))
-			waiting := queue.New(
-				w.controller.workers.places, workqueue.DefaultTypedControllerRateLimiter[source.Request](),
-			)
-			defer waiting.ShutDown()
-			w.controller.queue.Store(waiting)
+			waiting := w.queue()
 			w.edit(c.becomes)
 			w.deliver()
 			w.controller.Enqueue(request.NamespacedName, c.handler, 0)

@@ -119,7 +119,8 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	}
 	uid := cached.GetUID()
 	o, cached := c.take(key, uid)
-	if o == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
+	defer func() { left = c.put(key, uid, o) && left }()
+	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
 		return reconcile.Result{}, false
 	}
@@ -132,25 +133,34 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	} else {
 		result = c.attend(ctx, o, cached)
 	}
-	left = o.Changes.Unwritten()
-	c.objects.Put(uid, o)
-	if c.goneMeanwhile(key, uid) { // nobody else forgets what the pass kept
-		c.objects.Forget(uid)
-		c.background.Forget(uid)
-		c.unhandled.Forget(uid)
-		left = false
-	}
-	return result, left
+	return result, o.Changes.Unwritten()
 }
 
 // take gives the memory of an object, and then what the cache has: at least what the memory does not know any more, as
-// it forgets our own writes when the informer brings them. Both are nil if the object has gone from the cache.
+// it forgets our own writes when the informer brings them. That is nil if the object has gone from the cache.
 func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Object, *compact.Object) {
 	o := c.objects.Take(uid)
 	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
 		return o, cached
 	}
-	return nil, nil
+	return o, nil
+}
+
+// put ends what take has begun. What has come meanwhile has the next pass, unless it is what this one has written. It
+// is false if the object has gone: nobody else forgets what the pass kept.
+func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Object) (kept bool) {
+	news := c.objects.Put(uid, o)
+	if c.goneMeanwhile(key, uid) {
+		c.objects.Forget(uid)
+		c.background.Forget(uid)
+		c.unhandled.Forget(uid)
+		return false
+	}
+	if news.Object != nil {
+		c.unhandled.Seen(uid, news.Since)
+		c.add(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))
+	}
+	return true
 }
 
 // leavesAlone tells of an object, without decoding it, that there is nothing to be done for it, and nothing left of it.
@@ -218,7 +228,8 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	}
 	uid := cached.GetUID()
 	o, cached := c.take(key, uid)
-	if o == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
+	defer c.put(key, uid, o)
+	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		return
 	}
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
@@ -230,7 +241,6 @@ func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName
 	body, _ := newest.Value() // it is decoded
 	result := handling.Write(ctx, body, patch)
 	o.Wrote(result.Body, result.Released)
-	c.objects.Put(uid, o)
 }
 
 // known is the uid of the object in the cache, and empty if there is none, or if the cache is what panics.

@@ -71,7 +71,7 @@ func (c *Controller) writeLeft() {
 // written by then, another operator may call the same handlers.
 func (c *Controller) insist(ctx context.Context, request source.Request) {
 	if c.paused() {
-		c.objects.Take(c.known(request.NamespacedName)).Throttle.Succeed() // there is no time for long delays
+		c.objects.Hasten(c.known(request.NamespacedName)) // there is no time for long delays
 	}
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)

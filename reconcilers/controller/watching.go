@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,8 @@ var _ source.Watcher = (*Controller)(nil)
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
 // Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
-// children are looked after. Without either of these two, our own write for which nothing is to be done needs no pass.
+// children are looked after. Without either of these two, our own write for which nothing is to be done needs no pass,
+// and what comes during a pass is for its end to tell: see put.
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 	switch {
 	case eventType == "DELETED":
@@ -28,7 +30,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 	default:
 		pass = true
 		c.objects.Seen(obj)
-		c.unhandled.Seen(obj.GetUID())
+		c.unhandled.Seen(obj.GetUID(), time.Now())
 	}
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())

@@ -25,7 +25,6 @@ type Object struct {
 	gone     string // the newest version known when the server said that there is no such object
 	blocked  string // what was said last about malformed memory
 	panicked string // what was said last about a panic
-	taken    bool   // a pass has it; behind the lock of Objects
 }
 
 // write is the API server's answer to a write, decoded in a pass and compressed between passes: where objects come in

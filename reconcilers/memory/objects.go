@@ -3,6 +3,7 @@ package memory
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,13 +17,22 @@ type Objects struct {
 	resuming  bool // some handlers resume objects that existed before the operator
 	listed    bool // the first listing is over: of those that are listed from now on, only unknown objects are resumed
 	byUID     map[types.UID]*Object
+	passing   map[types.UID]News                   // what has come for those that a pass is at work on
 	left      map[types.UID]bool                   // objects that existed when a controller ended
 	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
 	woken     map[types.NamespacedName]bool        // objects that a pass was asked for without an event
 }
 
+// News is what the informer has brought last while a pass was at work, and when. The zero value is nothing.
+type News struct {
+	Object source.Object
+	Since  time.Time
+}
+
 // NewObjects makes an empty memory.
-func NewObjects() *Objects { return &Objects{byUID: map[types.UID]*Object{}} }
+func NewObjects() *Objects {
+	return &Objects{byUID: map[types.UID]*Object{}, passing: map[types.UID]News{}}
+}
 
 // Begin starts the run of a controller of the scope. The first one with handlers that resume objects makes MarkInitial
 // mark all that is listed, until Leave. Of objects that were deleted when the previous run ended, Missed tells: nobody
@@ -161,12 +171,12 @@ func (s *Objects) TakeWake(key types.NamespacedName) bool {
 	return woken
 }
 
-// Take gives the memory of an object for a pass; Put keeps what is worth keeping of it.
+// Take gives the memory of an object for a pass, which must Put it back, whatever comes of it.
 func (s *Objects) Take(uid types.UID) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.passing[uid] = News{}
 	if o := s.byUID[uid]; o != nil {
-		o.taken = true
 		return o
 	}
 	return &Object{}
@@ -177,18 +187,28 @@ func (s *Objects) Take(uid types.UID) *Object {
 func (s *Objects) Seen(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.byUID[obj.GetUID()]; o != nil && !o.taken {
+	_, passing := s.passing[obj.GetUID()]
+	if o := s.byUID[obj.GetUID()]; o != nil && !passing {
 		s.catchUp(o, obj)
 	}
 }
 
 // TakeEcho is Seen for who would ask for a pass, and tells whether that is not needed, as [Object.Echoes] does. While a
-// pass is at work, it is for the next one to tell.
+// pass is at work, which may be about to get the answer to this very write, it is for Put to tell.
 func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.byUID[obj.GetUID()]
-	if o == nil || o.taken {
+	uid := obj.GetUID()
+	if news, passing := s.passing[uid]; passing {
+		if news.Object == nil {
+			news.Since = time.Now()
+		}
+		news.Object = obj
+		s.passing[uid] = news
+		return true
+	}
+	o := s.byUID[uid]
+	if o == nil {
 		return false
 	}
 	echo = o.Echoes(obj)
@@ -202,16 +222,32 @@ func (s *Objects) catchUp(o *Object, obj source.Object) {
 	}
 }
 
-// Put keeps the memory, unless there is nothing in it.
-func (s *Objects) Put(uid types.UID, o *Object) {
+// Put keeps the memory, unless there is nothing in it, and gives what TakeEcho was asked about meanwhile if that needs
+// a pass.
+func (s *Objects) Put(uid types.UID, o *Object) (news News) {
 	o.written.pack()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.taken = false; o.Unknown() {
+	news = s.passing[uid]
+	delete(s.passing, uid)
+	if news.Object != nil && o.Echoes(news.Object) {
+		news = News{}
+	}
+	if o.Unknown() {
 		delete(s.byUID, uid)
-		return
+		return news
 	}
 	s.byUID[uid] = o
+	return news
+}
+
+// Hasten lets the next pass over an object begin at once, although the framework has failed for it.
+func (s *Objects) Hasten(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.byUID[uid]; o != nil {
+		o.Throttle.Succeed()
+	}
 }
 
 // Forget drops the memory of an object.

@@ -3,14 +3,18 @@ package memory_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var widgets = schema.GroupResource{Group: "example.org", Resource: "widgets"}
@@ -195,5 +199,78 @@ func TestSeenWithMoreInMemory(t *testing.T) {
 	s.Seen(version("u1", "9"))
 	if o := s.Take("u1"); keepsWrite(o) || o.Blocks("something") {
 		t.Errorf("got %+v", o)
+	}
+}
+
+// What comes during a pass is judged at its end, by what the pass has written by then.
+func TestNewsOfAPass(t *testing.T) {
+	wrote := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
+	tests := map[string]struct {
+		reason string
+		seen   []string // the versions that come, one second apart
+		next   changes.Next
+		want   string // the version that the next pass is for
+	}{
+		"Nothing":      {"nothing has come", nil, wrote, ""},
+		"Echo":         {"the answer may come after the event", []string{"9"}, wrote, ""},
+		"Echoes":       {"a pass writes more than once", []string{"8", "9"}, wrote, ""},
+		"Before":       {"what was before our write was in the answer to it", []string{"8"}, wrote, ""},
+		"Ahead":        {"others have written after us", []string{"8", "9", "10"}, wrote, "10"},
+		"NoWrite":      {"the pass has looked before", []string{"8"}, changes.Next{Settled: true}, "8"},
+		"NotSettled":   {"there is more to be done", []string{"9"}, changes.Next{Written: wrote.Written}, "9"},
+		"BeforeAndNot": {"so it is with what was before", []string{"8"}, changes.Next{Written: wrote.Written}, "8"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.NewObjects()
+				o := s.Take("u1")
+				first := time.Now()
+				for _, seen := range tc.seen {
+					if !s.TakeEcho(version("u1", seen)) {
+						t.Errorf("%s: a pass is asked for before the end of this one", seen)
+					}
+					time.Sleep(time.Second)
+				}
+				o.Proceed(version("u1", "7"), tc.next, nil)
+				news := s.Put("u1", o)
+				got := ""
+				if news.Object != nil {
+					got = news.Object.GetResourceVersion()
+				}
+				if got != tc.want || got != "" && !news.Since.Equal(first) {
+					t.Errorf("%s: got %q since %s, want %q since %s", tc.reason, got, news.Since, tc.want, first)
+				}
+				if again := s.Put("u1", s.Take("u1")); again.Object != nil {
+					t.Error("told once more")
+				}
+			})
+		})
+	}
+}
+
+// What comes when no pass is at work is judged at once, whatever has come before.
+func TestNewsBetweenPasses(t *testing.T) {
+	s := memory.NewObjects()
+	s.Put("u1", s.Take("u1"))
+	if s.TakeEcho(version("u1", "8")) {
+		t.Error("nobody would look at it")
+	}
+	s.Take("u2")
+	if s.TakeEcho(version("u1", "8")) {
+		t.Error("the pass is at work on another object")
+	}
+}
+
+// An object for which the framework has failed may be looked at at once when there is no time.
+func TestHasten(t *testing.T) {
+	s := memory.NewObjects()
+	s.Hasten("unknown")
+	o := s.Take("u1")
+	o.Throttle.Fail([]time.Duration{time.Hour}, time.Now())
+	s.Put("u1", o)
+	s.Hasten("u1")
+	if wait := s.Take("u1").Throttle.Wait(time.Now()); wait != 0 || s.Len() != 1 {
+		t.Errorf("to wait %s, of %d objects", wait, s.Len())
 	}
 }

@@ -27,18 +27,18 @@ type Unhandled struct {
 // when an operator starts.
 const plenty = 1024
 
-// Seen notes that the informer has brought a state of the object: a pass will follow.
-func (u *Unhandled) Seen(uid types.UID) {
+// Seen notes that the informer has brought a state of the object, and when: a pass will follow.
+func (u *Unhandled) Seen(uid types.UID, at time.Time) {
 	if u == nil {
 		return
 	}
-	now := time.Now().UnixNano()
+	since := at.UnixNano()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, is := u.since[uid]; !is {
-		u.keep(uid, now)
+		u.keep(uid, since)
 	} else if news, passing := u.passing[uid]; passing && news == 0 {
-		u.passing[uid] = now
+		u.passing[uid] = since
 	}
 }
 

@@ -30,11 +30,11 @@ func TestUnhandled(t *testing.T) {
 		"Queued": {
 			reason: "nobody has looked at it: it may be a change",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				second()
-				u.Seen(b)
+				u.Seen(b, time.Now())
 				second()
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				return 0
 			},
 			late: memory.Late{Changes: 2, Oldest: 2 * time.Second},
@@ -42,7 +42,7 @@ func TestUnhandled(t *testing.T) {
 		"Handled": {
 			reason: "the time in the queue counts, as that of the pass",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				second()
 				u.Begin(a)
 				second()
@@ -53,12 +53,12 @@ func TestUnhandled(t *testing.T) {
 		"HandledAgain": {
 			reason: "what has come during the pass is next, from when it has come first",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				u.Begin(a)
 				second()
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				second()
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				took := u.End(a)
 				second()
 				return took
@@ -70,7 +70,7 @@ func TestUnhandled(t *testing.T) {
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Begin(a)
 				second()
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				u.Leave(a, never, nil)
 				u.Begin(a)
 				return u.End(a)
@@ -85,7 +85,7 @@ func TestUnhandled(t *testing.T) {
 		"Left": {
 			reason: "a pass that could not end it leaves the time as it is",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				second()
 				u.Begin(a)
 				u.Leave(a, never, retry(time.Hour))
@@ -107,7 +107,7 @@ func TestUnhandled(t *testing.T) {
 		"Younger": {
 			reason: "the event was before the handler",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				second()
 				u.Begin(a)
 				u.Leave(a, time.Now(), nil)
@@ -151,7 +151,7 @@ func TestUnhandled(t *testing.T) {
 		"Gone": {
 			reason: "nobody waits for what is gone, and a pass that ends then leaves nothing",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				u.Begin(a)
 				second()
 				u.Forget(a)
@@ -162,7 +162,7 @@ func TestUnhandled(t *testing.T) {
 		"Cleared": {
 			reason: "others handle the objects",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a)
+				u.Seen(a, time.Now())
 				u.Clear()
 				return u.End(a)
 			},
@@ -191,7 +191,7 @@ func TestUnhandledOfVeryMany(t *testing.T) {
 	const many = 5000
 	u := &memory.Unhandled{}
 	for i := range many {
-		u.Seen(types.UID(fmt.Sprint(i)))
+		u.Seen(types.UID(fmt.Sprint(i)), time.Now())
 	}
 	for i := range many {
 		u.End(types.UID(fmt.Sprint(i)))
@@ -209,9 +209,9 @@ func TestUnhandledIsCheap(t *testing.T) {
 	u := &memory.Unhandled{}
 	for _, others := range []types.UID{"", "b"} {
 		if others != "" {
-			u.Seen(others)
+			u.Seen(others, time.Now())
 		}
-		if n := testing.AllocsPerRun(100, func() { u.Seen("a"); u.Begin("a"); u.End("a") }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { u.Seen("a", time.Now()); u.Begin("a"); u.End("a") }); n != 0 {
 			t.Errorf("with others %q: %v allocations", others, n)
 		}
 	}
