@@ -74,10 +74,8 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	// Writes go past the manager's cache, and so do the live reads after conflicts.
-	direct, err := client.New(
-		config, client.Options{HTTPClient: o.repeating(connection), Scheme: scheme, Mapper: m.GetRESTMapper()},
-	)
+	writes := o.repeating(connection)
+	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
@@ -95,7 +93,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	own.controllers = &controller.Dependencies{
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal,
-		Writer: patching.Writer{Client: direct, FieldManager: o.Name, Guarded: true, Fold: true},
+		Writer: patching.Writer{FieldManager: o.Name, Guarded: true, Fold: true}, Writes: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}

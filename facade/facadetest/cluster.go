@@ -2,6 +2,7 @@ package facadetest
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -42,10 +44,7 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	}
 	c.server.Install(r)
 	c.server.Put(r, body)
-	reaching, err := memapi.NewClient(c.server, r)
-	if err != nil {
-		mistake("making a client: %v", err)
-	}
+	reaching := rawclient.New(memapi.Config(c.server), &http.Client{Transport: c.server}, r.GroupVersionResource())
 	c.writer = &patching.Writer{Client: reaching, FieldManager: operator, Guarded: true, Fold: true}
 	c.original = bare(c.body())
 	return c

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // annotationsLimit is the API server's own limit, of keys and values together.
@@ -75,7 +76,7 @@ func (s *server) resource() memapi.Resource {
 
 // link is the connection of one process.
 type link struct {
-	client.Client
+	patching.Client
 	*memapi.Connection
 	server *server
 }
@@ -88,10 +89,7 @@ func (s *server) connect(t testing.TB) *link {
 	l := &link{server: s, Connection: s.api.Connect()}
 	l.Before = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.before) }
 	l.After = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.after) }
-	var err error
-	if l.Client, err = memapi.NewClient(l, s.resource()); err != nil {
-		t.Fatalf("making a client: %v", err)
-	}
+	l.Client = rawclient.New(memapi.Config(l), &http.Client{Transport: l}, s.resource().GroupVersionResource())
 	return l
 }
 

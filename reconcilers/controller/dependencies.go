@@ -27,6 +27,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -45,8 +46,9 @@ type Dependencies struct {
 	Log logr.Logger
 	// Metrics measure the attempts, and what happens in the queues; nil measures nothing.
 	Metrics *metrics.Operator
-	// Writer sends the patches.
+	// Writer sends the patches by way of Writes, with a client of each resource unless it has one of its own.
 	Writer patching.Writer
+	Writes *http.Client
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 	// Journal remembers what is decided; nil is not told.
@@ -68,6 +70,7 @@ type Dependencies struct {
 	Abandoned <-chan struct{}
 
 	acceptances sync.Map // how kinds take conditions, by their names
+	clients     sync.Map // of the writer, by their resources
 
 	dropped sync.Map // fields that the API server does not keep, and that were told
 }
@@ -137,10 +140,20 @@ func (d *Dependencies) permission() context.Context {
 // own leave zeros out, and have fields that are only written, so nothing is said of theirs.
 func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
 	w := d.Writer
+	if w.Client == nil {
+		w.Client = d.clientFor(r.GroupVersion().WithResource(r.Plural))
+	}
 	if custom(r.Group) {
 		w.Observer = &droppedFieldLogger{kind: r.GroupVersionKind, logged: &d.dropped}
 	}
 	return &w
+}
+
+// clientFor is one for all writers of a resource, so that limits of the configuration hold for them together.
+func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client {
+	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), d.Writes, r))
+	client, _ := known.(patching.Client)
+	return client
 }
 
 // custom tells whether the group is that of a CRD, as far as names tell.

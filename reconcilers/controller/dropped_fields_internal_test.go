@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -15,7 +16,7 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	var logged []string
 	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
 	ctx := logf.IntoContext(t.Context(), log)
-	deps := &Dependencies{}
+	deps := &Dependencies{Writer: patching.Writer{Client: &api{}}}
 	gadgets := widgets
 	gadgets.Kind, gadgets.Plural = "Gadget", "gadgets"
 	first := 0
@@ -37,7 +38,8 @@ func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {
 	for group, custom := range map[string]bool{"": false, "apps": false, "batch.k8s.io": false, "example.org": true} {
 		r := widgets
 		r.Group = group
-		if observes := (&Dependencies{}).writerFor(r).Observer != nil; observes != custom {
+		deps := &Dependencies{Writer: patching.Writer{Client: &api{}}}
+		if observes := deps.writerFor(r).Observer != nil; observes != custom {
 			t.Errorf("group %q: dropped fields are looked at: %v", group, observes)
 		}
 	}

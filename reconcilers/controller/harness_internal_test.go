@@ -15,12 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -32,6 +30,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -60,19 +59,16 @@ type api struct {
 	writes  int
 }
 
-func (a *api) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+func (a *api) Get(_ context.Context, _ types.NamespacedName, take func([]byte) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.object == nil {
 		return notFound()
 	}
-	obj.(runtime.Unstructured).SetUnstructuredContent(a.object)
-	return nil
+	return take(texted(a.object))
 }
 
-func (a *api) Status() client.SubResourceWriter { panic("the kind has no status subresource") }
-
-func (a *api) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.Patch, take func([]byte) error) error {
 	defer func() {
 		if a.wrote != nil {
 			a.wrote()
@@ -87,12 +83,18 @@ func (a *api) Patch(_ context.Context, obj client.Object, patch client.Patch, _ 
 	if a.object == nil {
 		return notFound()
 	}
-	data, err := patch.Data(obj)
-	if err != nil {
-		return err
+	if r.Status {
+		panic("the kind has no status subresource")
 	}
-	obj.(runtime.Unstructured).SetUnstructuredContent(a.merge(data))
-	return nil
+	return take(texted(a.merge(r.Data)))
+}
+
+func texted(object map[string]any) []byte {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 // merge changes the object, unless it would not change, and gives the answer. The last finalizer of a deleted object

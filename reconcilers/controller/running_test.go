@@ -94,10 +94,7 @@ func (s *site) change(change func()) {
 func newSite(t *testing.T) *site {
 	s := &site{t: t, server: memapi.New(), live: namespaces.NewLive(namespaces.Everywhere)}
 	s.connection = s.server.Connect()
-	direct, err := memapi.NewClient(s.connection, stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var err error
 	if s.people, err = memapi.NewClient(s.server, stored); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +108,7 @@ func newSite(t *testing.T) *site {
 		Cluster: cluster{memapi.Config(s.connection)}, HTTPClient: &http.Client{Transport: s.connection},
 		Log: funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
 		Events: posting.New(nil, posting.Options{Component: prefix}),
-		Writer: patching.Writer{Client: direct, Guarded: true, Fold: true},
+		Writer: patching.Writer{Guarded: true, Fold: true}, Writes: &http.Client{Transport: s.connection},
 	}
 	return s
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // resync is how often all objects are shown again as they are: the same as in controller-runtime. A tenth more or less
@@ -59,13 +60,8 @@ func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 func clientOf(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (rest.Interface, error) {
-	own := rest.CopyConfig(config)
 	version := resource.GroupVersion()
-	own.GroupVersion, own.APIPath = &version, "/apis"
-	if version.Group == "" {
-		own.APIPath = "/api"
-	}
-	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	own := rawclient.ConfigFor(config, version)
 	known := serializer{packer: compact.NewPacker(interest.Kind)}
 	switch {
 	case interest.Metadata:

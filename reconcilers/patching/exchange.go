@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -144,42 +145,31 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	shell := &answer{former: x.opened}
-	shell.SetGroupVersionKind(seen.GroupVersionKind())
-	shell.SetNamespace(seen.GetNamespace())
-	shell.SetName(seen.GetName())
-
+	asked := rawclient.Patch{Type: r.kind, Data: data, Status: r.status, FieldManager: x.writer.FieldManager}
 	x.result.Requests++
-	patch := client.RawPatch(r.kind, data)
-	if r.status {
-		err = x.writer.Client.Status().Patch(ctx, shell, patch, x.writer.statusOptions()...)
-	} else {
-		err = x.writer.Client.Patch(ctx, shell, patch, x.writer.mainOptions()...)
-	}
+	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
+		opened, body, err := answered(text, x.opened)
+		if err == nil {
+			x.current, x.opened = body, opened
+		}
+		return err
+	})
 	if err != nil {
 		return failure(err, r, describe(x.target.Body))
 	}
-	x.current, x.opened = shell.Object, shell.opened
 	x.result.Body, x.result.Answer = x.current, x.opened
 	return nil
 }
 
-// answer is an object as the API server sends it back, with its text.
-type answer struct {
-	unstructured.Unstructured
-	former *jsontext.Object
-	opened *jsontext.Object // nil if the client has decoded it by itself
-}
-
-// UnmarshalJSON leaves out the managed fields, which are a good part of the object and of no use to anybody here.
-func (a *answer) UnmarshalJSON(text []byte) error {
-	opened, err := compact.Trim(text, a.former)
+// answered is the object of an answer. The managed fields are left out, which are a good part of it and of no use to
+// anybody here.
+func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[string]any, error) {
+	opened, err := compact.Trim(text, former)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	a.opened = opened
-	a.Object, err = a.opened.Value()
-	return err
+	body, err := opened.Value()
+	return opened, body, err
 }
 
 func (r request) action() string {

@@ -193,7 +193,7 @@ func TestRequestsByForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api, body := serverOf(object()), object()
 			merge := encode(tc.patch.Merge)
-			writer := patching.Writer{Client: api.client(t), FieldManager: "tester", Guarded: tc.guarded, Fold: tc.fold}
+			writer := patching.Writer{Client: api.client(), FieldManager: "tester", Guarded: tc.guarded, Fold: tc.fold}
 			result, err := writer.Apply(t.Context(), patching.Target{Body: body, StatusSubresource: true}, tc.patch)
 			if err != nil {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)

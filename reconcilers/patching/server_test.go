@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"testing"
+	"net/http"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // server is an API server with one object, and with what goes wrong there.
@@ -154,13 +155,10 @@ func (s *server) reads() int {
 	return reads
 }
 
-func (s *server) client(t *testing.T) client.Client {
-	t.Helper()
-	c, err := memapi.NewClient(s.connection, s.resource)
-	if err != nil {
-		t.Fatalf("making a client: %v", err)
-	}
-	return c
+func (s *server) client() patching.Client {
+	return rawclient.New(
+		memapi.Config(s.connection), &http.Client{Transport: s.connection}, s.resource.GroupVersionResource(),
+	)
 }
 
 // operated is a body after the operations of a JSON-patch.

@@ -24,7 +24,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 		if gone, _ := input["gone"].(bool); gone {
 			api.vanish()
 		}
-		writer := patching.Writer{Client: api.client(t)}
+		writer := patching.Writer{Client: api.client()}
 		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{
 			Merge: input.Mapping("patch"), Transforms: transformsOf(t, input.List("fns")),
 		}, nil)

@@ -8,8 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -17,20 +19,23 @@ import (
 // maxAttempts limits the attempts of ApplyRetrying: after five conflicts in a row, a later pass should begin anew.
 const maxAttempts = 5
 
-// A Client is what the Writer needs of controller-runtime's client.Client. Get must read live, not from a cache, as
-// the client of a manager does for unstructured objects by default.
+// A Client sends the requests of a Writer, which concern the objects of one resource. An answer is lent to the function
+// that takes it, as a text.
 type Client interface {
-	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
-	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
-	Status() client.SubResourceWriter
+	// Get reads an object live, not from a cache.
+	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error
+	// Patch sends a patch of an object.
+	Patch(ctx context.Context, key types.NamespacedName, p rawclient.Patch, take func(text []byte) error) error
 }
+
+var _ Client = (*rawclient.Client)(nil)
 
 // A Writer sends patches. It has no state of its own and may be used concurrently.
 //
 // Its zero options give Kopf's requests: up to four, merge-patches without guards, then JSON-patches that test the
 // resource version. The engine sets both.
 type Writer struct {
-	// Client sends the requests.
+	// Client sends the requests, of one resource.
 	Client Client
 	// FieldManager is the name under which the server records our fields; the default is the client's own.
 	FieldManager string
@@ -70,7 +75,7 @@ type Refetch func(ctx context.Context) (map[string]any, error)
 type Result struct {
 	// Body is the server's last answer, nil if nothing was written. It has no managed fields, and must not be modified.
 	Body map[string]any
-	// Answer is Body with its text; nil if the client has decoded it by itself.
+	// Answer is Body with its text.
 	Answer *jsontext.Object
 	// Requests counts the PATCH requests, refused ones included; reading ones are not counted.
 	Requests int
@@ -125,28 +130,18 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 	return x.result, err
 }
 
-// Get reads the object live. An object that does not exist is an error for apierrors.IsNotFound.
+// Get reads the object live, without its managed fields. An object that does not exist is an error for
+// apierrors.IsNotFound.
 func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
-	shell := &unstructured.Unstructured{}
-	shell.SetGroupVersionKind(gvk)
-	if err := w.Client.Get(ctx, key, shell); err != nil {
+	var body map[string]any
+	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
+		_, body, err = answered(text, nil)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("reading %s %s %s: %w", gvk.GroupVersion(), gvk.Kind, key, err)
 	}
-	return shell.Object, nil
-}
-
-func (w *Writer) mainOptions() []client.PatchOption {
-	if w.FieldManager == "" {
-		return nil
-	}
-	return []client.PatchOption{client.FieldOwner(w.FieldManager)}
-}
-
-func (w *Writer) statusOptions() []client.SubResourcePatchOption {
-	if w.FieldManager == "" {
-		return nil
-	}
-	return []client.SubResourcePatchOption{client.FieldOwner(w.FieldManager)}
+	return body, nil
 }
 
 // reread is Get for the object of this body.

@@ -56,6 +56,7 @@ var House = Plan{
 	{Dir: "test/logkeys", Layer: 0, Kit: true},
 	{Dir: "reconcilers/logging", Layer: 0},
 	{Dir: "reconcilers/panics", Layer: 0, Only: pure()},
+	{Dir: "reconcilers/rawclient", Layer: 0},
 	{Dir: "reconcilers/requests", Layer: 0, Only: pure()},
 	{Dir: "reconcilers/discovery/discoverytest", Layer: 0, Kit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 0},

@@ -29,7 +29,7 @@ func NewClient(transport http.RoundTripper, resources ...Resource) (client.Clien
 		if r.Namespaced {
 			scope = meta.RESTScopeNamespace
 		}
-		name := r.groupVersion().WithResource(r.Plural)
+		name := r.GroupVersionResource()
 		mapper.AddSpecific(r.groupVersion().WithKind(r.Kind), name, name, scope)
 	}
 	return client.New(Config(transport), client.Options{Scheme: runtime.NewScheme(), Mapper: mapper})

@@ -68,6 +68,11 @@ func (r Resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
+// GroupVersionResource is what clients call it.
+func (r Resource) GroupVersionResource() schema.GroupVersionResource {
+	return r.groupVersion().WithResource(r.Plural)
+}
+
 func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }

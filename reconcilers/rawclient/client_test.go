@@ -1,0 +1,164 @@
+package rawclient_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+)
+
+// site is an API server that remembers what it was asked for, and always answers the same.
+type site struct {
+	code    int
+	answer  func() io.Reader
+	warning string
+
+	asked, accepted string
+}
+
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked, s.accepted = r.Method+" "+r.URL.RequestURI(), r.Header.Get("Accept")
+	if r.Body != nil {
+		sent, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		s.asked += " " + r.Header.Get("Content-Type") + " " + string(sent)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if s.warning != "" {
+		header.Set("Warning", `299 - "`+s.warning+`"`)
+	}
+	return &http.Response{StatusCode: s.code, Header: header, Body: io.NopCloser(s.answer()), Request: r}, nil
+}
+
+func textOf(text string) func() io.Reader { return func() io.Reader { return strings.NewReader(text) } }
+
+// failing is a connection that breaks.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// warned notes the warnings of the API server.
+type warned []string
+
+func (w *warned) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	*w = append(*w, text)
+}
+
+var (
+	a      = types.NamespacedName{Name: "a"}
+	pods   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	grants = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "grants"}
+)
+
+func TestClient(t *testing.T) {
+	merge := rawclient.Patch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
+	ofStatus := rawclient.Patch{
+		Type: types.JSONPatchType, Data: []byte(`[]`), Status: true, FieldManager: "me & you",
+	}
+	type key = types.NamespacedName
+	patch := func(r rawclient.Patch) func(*rawclient.Client, key, func([]byte) error) error {
+		return func(c *rawclient.Client, of key, take func([]byte) error) error {
+			return c.Patch(t.Context(), of, r, take)
+		}
+	}
+	get := func(c *rawclient.Client, of key, take func([]byte) error) error {
+		return c.Get(t.Context(), of, take)
+	}
+	tests := map[string]struct {
+		reason   string
+		resource schema.GroupVersionResource
+		of       key
+		send     func(*rawclient.Client, key, func([]byte) error) error
+		want     string
+	}{
+		"Get": {
+			"the core group has a path of its own", pods, key{Namespace: "n", Name: "a"}, get,
+			"GET /api/v1/namespaces/n/pods/a",
+		},
+		"Wide": {"an object need not be in a namespace", grants, a, get, "GET /apis/example.org/v1/grants/a"},
+		"Patch": {
+			"an empty field manager is left out", grants, a, patch(merge),
+			`PATCH /apis/example.org/v1/grants/a application/merge-patch+json {"a":1}`,
+		},
+		"Status": {
+			"the status has a path of its own", pods, key{Namespace: "n", Name: "a"}, patch(ofStatus),
+			`PATCH /api/v1/namespaces/n/pods/a/status?fieldManager=me+%26+you application/json-patch+json []`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server, said := &site{code: http.StatusOK, answer: textOf(`{"b":2}`), warning: "old"}, &warned{}
+			config := &rest.Config{Host: "http://server", WarningHandlerWithContext: said}
+			// Whatever the configuration is otherwise for, these are texts.
+			config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/cbor"
+			client := rawclient.New(config, &http.Client{Transport: server}, tc.resource)
+			var got string
+			err := tc.send(client, tc.of, func(text []byte) error { got = string(text); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{tc.want, "application/json", `{"b":2}`, "old"}
+			if d := cmp.Diff(want, append([]string{server.asked, server.accepted, got}, *said...)); d != "" {
+				t.Errorf("%s: asked, accepted, answered, warned: -want, +got\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestClientFails(t *testing.T) {
+	broken := errors.New("the connection broke")
+	half := func() io.Reader { return io.MultiReader(strings.NewReader(`{"a":`), failing{broken}) }
+	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"no"}`
+	refusal := errors.New("it is not what was asked for")
+	tests := map[string]struct {
+		reason string
+		server site
+		is     func(error) bool
+	}{
+		"Refused": {
+			"the API server says why", site{code: http.StatusConflict, answer: textOf(status)},
+			apierrors.IsConflict,
+		},
+		"Cut": {
+			"half an answer is none", site{code: http.StatusOK, answer: half},
+			func(err error) bool { return errors.Is(err, broken) },
+		},
+		"NotTaken": {
+			"who takes it may refuse it", site{code: http.StatusOK, answer: textOf(`{}`)},
+			func(err error) bool { return errors.Is(err, refusal) },
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := rawclient.New(&rest.Config{Host: "http://server"}, &http.Client{Transport: &tc.server}, grants)
+			refuse := func([]byte) error { return refusal }
+			if err := c.Get(t.Context(), a, refuse); !tc.is(err) {
+				t.Errorf("%s: reading gave %v", tc.reason, err)
+			}
+			if err := c.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); !tc.is(err) {
+				t.Errorf("%s: patching gave %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestClientOfABadConfiguration(t *testing.T) {
+	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
+	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.Patch{}, nil)} {
+		if err == nil || !strings.Contains(err.Error(), "grants") {
+			t.Errorf("it has to be named: %v", err)
+		}
+	}
+}
