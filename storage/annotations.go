@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sigs.k8s.io/json"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included,
@@ -108,8 +108,8 @@ func Parse(value any) (map[string]any, error) {
 	if text == "" {
 		return nil, errors.New("it is empty")
 	}
-	var tree any
-	if err := json.UnmarshalCaseSensitivePreserveInts([]byte(text), &tree); err != nil {
+	tree, err := jsonvalue.DecodeString(text)
+	if err != nil {
 		return nil, err
 	}
 	object, ok := tree.(map[string]any)

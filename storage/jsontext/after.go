@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	kjson "sigs.k8s.io/json"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // deepest is how many levels of mappings are compared with those of a former state: an object, what is under its keys,
@@ -62,12 +62,7 @@ func decodePart(text, formerText []byte, former any, levels int) (value any, ok 
 			return value, true
 		}
 	}
-	return decodedAny(text)
-}
-
-// decodedAny has a variable of its own to decode into: the compiler puts such a one on the heap.
-func decodedAny(text []byte) (value any, ok bool) {
-	err := kjson.UnmarshalCaseSensitivePreserveInts(text, &value)
+	value, err := jsonvalue.Decode(text)
 	return value, err == nil
 }
 

@@ -3,7 +3,7 @@ package jsontext
 import (
 	"encoding/json"
 
-	kjson "sigs.k8s.io/json"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // String is the text at a path of keys; empty if there is none. It decodes nothing else, and passes over the rest. Keys
@@ -31,14 +31,14 @@ func (o *Object) Mapping(path ...string) (found map[string]any) {
 		found, _ = o.valueAt(path).(map[string]any)
 		return found
 	}
-	return decodedMapping(o.textAt(path))
-}
-
-func decodedMapping(text []byte) (found map[string]any) {
-	if len(text) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(text, &found) != nil {
+	text := o.textAt(path)
+	if len(text) == 0 {
 		return nil
 	}
-	return found
+	if found, err := jsonvalue.DecodeObject(text); err == nil {
+		return found
+	}
+	return nil
 }
 
 func (o *Object) valueAt(path []string) any {

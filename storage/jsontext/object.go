@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // Object is one JSON object. Nil is none at all. Any goroutine may use it.
@@ -68,6 +70,11 @@ func (o *Object) Into(into any) bool {
 	if o == nil || o.from != nil && o.from.Into(into) {
 		return o != nil
 	}
+	if object, is := into.(*map[string]any); is {
+		decoded, err := jsonvalue.DecodeObject(o.Text())
+		*object = decoded
+		return err == nil
+	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(o.Text(), into) == nil
 }
 
@@ -95,7 +102,7 @@ func (o *Object) Own() (value map[string]any, err error) {
 	case text == nil:
 		return nil, o.err
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &value); err != nil {
+	if value, err = jsonvalue.DecodeObject(text); err != nil {
 		return nil, fmt.Errorf("decoding a JSON object: %w", err)
 	}
 	return value, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // Codec turns raw objects into T and back.
@@ -193,5 +194,13 @@ func convert(value, into any) error {
 	if err != nil {
 		return err
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	switch into := into.(type) {
+	case *any:
+		*into, err = jsonvalue.Decode(data)
+	case *map[string]any:
+		*into, err = jsonvalue.DecodeObject(data)
+	default:
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	}
+	return err
 }
