@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
@@ -108,15 +109,15 @@ func often(h *handlers.Handler) bool {
 	return h.Family != handlers.Changing
 }
 
-// withNames adds the handler, the reason and the attempt: all at once, as loggers format at once.
+// withNames adds the handler, the reason and the attempt.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
 	if asked := a.Call.Admission; asked != nil {
-		return log.WithValues(append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
+		return logging.With(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
-		return log.WithValues(append(values, "type", a.Call.Cause.Type)...)
+		return logging.With(log, append(values, "type", a.Call.Cause.Type)...)
 	case handlers.Tending:
 		child := &unstructured.Unstructured{Object: a.Call.Child}
 		values = append(values, "type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
@@ -125,5 +126,5 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	case handlers.Changing:
 		values = append(values, "reason", a.Call.Cause.Reason)
 	}
-	return log.WithValues(append(values, "attempt", a.Call.Retry+1)...)
+	return logging.With(log, append(values, "attempt", a.Call.Retry+1)...)
 }

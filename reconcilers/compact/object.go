@@ -160,17 +160,6 @@ func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: body}, nil
 }
 
-// GetObjectMeta has the metadata by which client-go finds an object, and the end of a listing; all else is left out.
-func (o *Object) GetObjectMeta() metav1.Object {
-	found := &metav1.ObjectMeta{
-		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}
-	if o.endsListing {
-		found.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	}
-	return found
-}
-
 // GetObjectKind knows nothing: a cache is of one kind.
 func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 

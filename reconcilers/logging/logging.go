@@ -21,17 +21,17 @@ func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
 // the uid is empty, and not in the lines.
 func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Logger {
 	if uid == "" {
-		return log.WithValues("namespace", key.Namespace, "name", key.Name)
+		return With(log, "namespace", key.Namespace, "name", key.Name)
 	}
-	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid))
+	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid))
 }
 
 // OfHandler is [OfObject], with one of its handlers in the lines, under "handler".
 func OfHandler(log logr.Logger, key types.NamespacedName, uid types.UID, id string) logr.Logger {
-	return log.WithValues("namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
+	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
 }
 
-// OfKindAndObject is [OfObject] of [OfKind], at once: many loggers format all of their values with each addition.
+// OfKindAndObject is [OfObject] of [OfKind], at once.
 func OfKindAndObject(
 	log logr.Logger, kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID,
 ) logr.Logger {
@@ -41,7 +41,7 @@ func OfKindAndObject(
 	if uid != "" {
 		values = append(values, "uid", string(uid))
 	}
-	return log.WithValues(values...)
+	return With(log, values...)
 }
 
 // Warn logs a warning. Loggers that do not know about log/slog have it as an info.

@@ -1,5 +1,7 @@
 package jsontext
 
+import "bytes"
+
 // Member is one member of a JSON object in a text, or one element of a list, which has no key.
 type Member struct {
 	// Key is what stands between the quotes, with its escapes, and Value the text of the value: both are parts of the
@@ -91,8 +93,13 @@ func past(text []byte, at int) int {
 	return at
 }
 
+// short is how long most strings are: only for longer ones it pays to have the rest searched.
+const short = 24
+
+// pastString is the place after the string that begins here; 0 if it does not end.
 func pastString(text []byte, at int) int {
-	for at++; at < len(text); at++ {
+	end := min(at+short, len(text))
+	for at++; at < end; at++ {
 		switch text[at] {
 		case '\\':
 			at++
@@ -100,7 +107,29 @@ func pastString(text []byte, at int) int {
 			return at + 1
 		}
 	}
+	return pastRest(text, at)
+}
+
+// pastRest is the place after the string of which the rest begins here.
+func pastRest(text []byte, at int) int {
+	for begin := at; at < len(text); {
+		length := bytes.IndexByte(text[at:], '"')
+		if length < 0 {
+			break
+		}
+		if at += length + 1; !escaped(text[begin : at-1]) {
+			return at
+		}
+	}
 	return 0
+}
+
+// escaped tells whether what follows a text belongs to an escape at its end.
+func escaped(text []byte) (odd bool) {
+	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
+		odd = !odd
+	}
+	return odd
 }
 
 func pastBrackets(text []byte, at int) int {

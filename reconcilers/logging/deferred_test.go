@@ -1,0 +1,170 @@
+package logging_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/go-logr/zapr"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// loggers are all those that people have.
+var loggers = map[string]func(out *bytes.Buffer) logr.Logger{
+	"funcr": func(out *bytes.Buffer) logr.Logger {
+		write := func(prefix, line string) { fmt.Fprintln(out, prefix, line) }
+		return funcr.New(write, funcr.Options{LogCaller: funcr.All, Verbosity: 1})
+	},
+	"log/slog":              func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelDebug) },
+	"log/slog for warnings": func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelWarn) },
+	"log/slog for errors":   func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelError) },
+	"zap": func(out *bytes.Buffer) logr.Logger {
+		form := zapcore.EncoderConfig{
+			MessageKey: "m", LevelKey: "l", CallerKey: "c", EncodeCaller: zapcore.ShortCallerEncoder,
+		}
+		core := zapcore.NewCore(zapcore.NewJSONEncoder(form), zapcore.AddSync(out), zapcore.DebugLevel)
+		return zapr.NewLogger(zap.New(core, zap.AddCaller()))
+	},
+	"plain": func(out *bytes.Buffer) logr.Logger {
+		sink := funcr.New(func(_, line string) { fmt.Fprintln(out, line) }, funcr.Options{}).GetSink()
+		return logr.New(unaware{sink})
+	},
+	"nothing": func(*bytes.Buffer) logr.Logger { return logr.Discard() },
+	"zero":    func(*bytes.Buffer) logr.Logger { return logr.Logger{} },
+}
+
+// unaware knows neither about log/slog nor how to find its callers.
+type unaware struct{ logr.LogSink }
+
+// forgetful knows about log/slog, until it has values or a name.
+type forgetful struct{ logr.LogSink }
+
+func (f forgetful) WithValues(values ...any) logr.LogSink {
+	return unaware{f.LogSink.WithValues(values...)}
+}
+
+func (f forgetful) WithName(name string) logr.LogSink { return unaware{f.LogSink.WithName(name)} }
+
+func (f forgetful) Handle(_ context.Context, r slog.Record) error {
+	f.Info(0, r.Message)
+	return nil
+}
+
+func (f forgetful) WithAttrs([]slog.Attr) logr.SlogSink { return f }
+
+func (f forgetful) WithGroup(string) logr.SlogSink { return f }
+
+// A logger says the same, from the same place, whether it gets its values at once or with its first line.
+func TestDeferredLoggersSayTheSame(t *testing.T) {
+	for name, of := range loggers {
+		t.Run(name, func(t *testing.T) {
+			say := func(with func(logr.Logger, ...any) logr.Logger) string {
+				var out bytes.Buffer
+				log := with(of(&out), "a", 1, "b", 2)
+				log.V(1).Info("in detail")
+				log.V(2).Info("in more detail")
+				for _, log := range []logr.Logger{
+					log, with(log, "c", 3), log.WithValues("d", 4), log.WithName("e"), log.WithCallDepth(0), with(log),
+					with(log.WithName("f").WithValues("g", 5), "h", 6),
+				} {
+					for range 2 {
+						log.Info("info", "i", 7)
+						log.Error(errors.New("error"), "failed", "j", 8)
+						logging.Warn(log, "warned", "k", 9)
+					}
+					func() { log.WithCallDepth(1).Info("called from where it was called") }()
+					by := slog.New(logr.ToSlogHandler(log))
+					by.Debug("debug")
+					by.Info("info")
+					by.With("l", 10).Warn("warned", "m", 11)
+					by.WithGroup("n").Error("failed", "o", 12)
+				}
+				return out.String()
+			}
+			at := func(log logr.Logger, more ...any) logr.Logger { return log.WithValues(more...) }
+			if d := cmp.Diff(say(at), say(logging.With)); d != "" {
+				t.Errorf("-at once, +deferred:\n%s", d)
+			}
+		})
+	}
+}
+
+// counting counts how often values are formatted.
+type counting struct {
+	forgetful
+	count *int
+}
+
+func (c counting) WithValues(keysAndValues ...any) logr.LogSink {
+	*c.count++
+	return counting{forgetful{c.LogSink.WithValues(keysAndValues...)}, c.count}
+}
+
+func TestValuesAreFormattedOnce(t *testing.T) {
+	formatted := 0
+	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
+	log := logging.With(logr.New(counting{forgetful{sink}, &formatted}), "a", 1)
+	log = logging.With(log, "b", 2).WithValues("c", 3)
+	log.V(1).Info("said to nobody")
+	if formatted != 0 {
+		t.Errorf("nothing was said, and values were formatted %d times", formatted)
+	}
+	var speakers sync.WaitGroup
+	for range 4 {
+		speakers.Go(func() { log.Info("said") })
+	}
+	speakers.Wait()
+	if formatted != 1 {
+		t.Errorf("values were formatted %d times", formatted)
+	}
+}
+
+// Lists of values may be used again by those who have made them.
+func TestValuesAreTheLoggersOwn(t *testing.T) {
+	var out bytes.Buffer
+	log := loggers["funcr"](&out).WithCallDepth(0)
+	values := append(make([]any, 0, 8), "a", 1)
+	first := logging.With(log, values...)
+	second := logging.With(log, append(values, "b", 2)...)
+	third := logging.With(first, "c", 3)
+	logging.With(first, "d", 4).Info("x")
+	second.Info("x")
+	third.Info("x")
+	var said []string
+	for line := range strings.Lines(out.String()) {
+		_, values, _ := strings.Cut(line, `"msg"="x" `)
+		said = append(said, values)
+	}
+	want := []string{"\"a\"=1 \"d\"=4\n", "\"a\"=1 \"b\"=2\n", "\"a\"=1 \"c\"=3\n"}
+	if d := cmp.Diff(want, said); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// A sink that knows about log/slog may have no others that do: what it is told is not lost then.
+func TestForgetfulSinks(t *testing.T) {
+	var out bytes.Buffer
+	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
+	log := logging.With(logr.New(forgetful{sink}), "a", 1)
+	log.WithName("n").Info("named")
+	log.WithCallDepth(1).Info("deep")
+	by := slog.New(logr.ToSlogHandler(log))
+	by.Info("info")
+	by.With("b", 2).WithGroup("c").Info("info", "d", 3)
+	want := `"level"=0 "msg"="named" "a"=1` + "\n" + `"level"=0 "msg"="deep" "a"=1` + "\n" +
+		`"level"=0 "msg"="info" "a"=1` + "\n" + `"level"=0 "msg"="info" "a"=1 "b"=2 "d"=3` + "\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
