@@ -63,7 +63,11 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 		return nil
 	}
 	c.original.Look()
-	changed, err := c.codec.Decode(c.call.Object)
+	object, err := c.call.Working()
+	if err != nil {
+		return err
+	}
+	changed, err := c.codec.Decode(object)
 	if err != nil {
 		return err
 	}

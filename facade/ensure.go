@@ -57,7 +57,11 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	case c.Reason == ReasonDelete:
 		return c.ensureError(Permanent(errEnsureInDeletion))
 	}
-	return c.ensure(ctx, c.call.Object, children)
+	object, err := c.call.Working()
+	if err != nil {
+		return c.ensureError(err)
+	}
+	return c.ensure(ctx, object, children)
 }
 
 // Ensure makes these children of the object, see [Change.Ensure]. The set is that of this daemon or timer, apart from

@@ -157,7 +157,7 @@ func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]
 		entry["type"] = call.Cause.Type
 	}
 	if behave.Flag("note_spec") {
-		object := call.Object
+		object, _ := call.Working()
 		if call.Live != nil {
 			object = liveBody(call)
 		}

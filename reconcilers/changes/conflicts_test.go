@@ -85,7 +85,7 @@ func TestConflicts(t *testing.T) {
 		"WorkingCopy": {"each handler sees what those before it have done, with their results", func(w *world) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Call) error {
-				seen = append(seen, at(c.Object, "spec", "id"), at(c.Object, "status", "a"))
+				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "status", "a"))
 				return nil
 			}
 			p := w.start(
@@ -100,11 +100,11 @@ func TestConflicts(t *testing.T) {
 				onCreate("a", func(
 					_ context.Context, c *handlers.Call,
 				) error {
-					put(c.Object, "x", "spec", "id")
+					put(working(c), "x", "spec", "id")
 					return nil
 				}),
 				onCreate("b", func(_ context.Context, c *handlers.Call) error {
-					seen = at(c.Object, "spec", "id")
+					seen = at(working(c), "spec", "id")
 					return nil
 				}))
 			p.settle()
@@ -114,7 +114,7 @@ func TestConflicts(t *testing.T) {
 		"Transactional": {"a checkpoint does not change what later handlers of the pass see", func(w *world) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Call) error {
-				seen = append(seen, at(c.Object, "spec", "id"), at(c.Object, "spec", "field"))
+				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "spec", "field"))
 				return nil
 			}
 			p := w.start(

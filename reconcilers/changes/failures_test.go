@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 			func(w *world) {
 				var known any
 				look := func(_ context.Context, c *handlers.Call) error {
-					known = at(c.Object, "spec", "id")
+					known = at(working(c), "spec", "id")
 					return nil
 				}
 				w.set([]any{finalizer}, "metadata", "finalizers")
@@ -139,7 +139,7 @@ func TestFailures(t *testing.T) {
 		"DeletedMeanwhileRetried": {"so it does at its second attempt", func(w *world) {
 			var known []any
 			look := func(_ context.Context, c *handlers.Call) error {
-				known = append(known, at(c.Object, "spec", "id"))
+				known = append(known, at(working(c), "spec", "id"))
 				return nil
 			}
 			w.set([]any{finalizer}, "metadata", "finalizers")

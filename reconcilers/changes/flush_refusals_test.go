@@ -110,7 +110,7 @@ func TestRefusedFlush(t *testing.T) {
 func TestChangesOfSubHandlers(t *testing.T) {
 	sees := func(to *any) handlers.Func {
 		return func(_ context.Context, c *handlers.Call) error {
-			*to = at(c.Object, "spec", "id")
+			*to = at(working(c), "spec", "id")
 			return nil
 		}
 	}

@@ -30,7 +30,7 @@ func TestFlush(t *testing.T) {
 			w.start(onCreate("a", func(
 				_ context.Context, c *handlers.Call,
 			) error {
-				known = at(c.Object, "spec", "id")
+				known = at(working(c), "spec", "id")
 				return nil
 			})).settle()
 			w.want("next life", "x", known)
@@ -58,7 +58,7 @@ func TestFlush(t *testing.T) {
 			var known any
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
 				onCreate("b", func(_ context.Context, c *handlers.Call) error {
-					known = at(c.Object, "spec", "id")
+					known = at(working(c), "spec", "id")
 					return nil
 				}))
 			p.settle()

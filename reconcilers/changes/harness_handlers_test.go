@@ -132,3 +132,12 @@ type undecodableError struct{}
 
 func (undecodableError) Error() string     { return "spec.field: not a number" }
 func (undecodableError) Undecodable() bool { return true }
+
+// working is the object of a call as its function sees it.
+func working(c *handlers.Call) map[string]any {
+	object, err := c.Working()
+	if err != nil {
+		panic(err)
+	}
+	return object
+}

@@ -42,7 +42,7 @@ func TestLeaks(t *testing.T) {
 				go func() {
 					defer close(done)
 					for range 100 {
-						_ = copied(c.Object)
+						_ = copied(working(c))
 					}
 				}()
 				return nil

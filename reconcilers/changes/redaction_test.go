@@ -47,7 +47,7 @@ func TestRedactedMemory(t *testing.T) {
 			p := w.startRedacted(paths, onCreate("a", ok), onUpdate("u",
 				func(_ context.Context, c *handlers.Call) error {
 					seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
-					shown, _ = at(c.Object, "spec", "field").(string)
+					shown, _ = at(working(c), "spec", "field").(string)
 					return nil
 				}))
 			p.settle()

@@ -40,7 +40,7 @@ func TestReverting(t *testing.T) {
 		"RevertedTwice": {"who has seen the first state must be told, even if nobody succeeded with the revert in " +
 			"between", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
-				if at(c.Object, "spec", "field") == "one" {
+				if at(working(c), "spec", "field") == "one" {
 					return later
 				}
 				return nil

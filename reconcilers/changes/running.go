@@ -68,10 +68,9 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 		}
 		at := slices.IndexFunc(selected, func(h *adapters.Handler) bool { return h.Description.ID == state.ID })
 		call := &invocation{
-			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working),
+			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
-		call.attempt.Call.Given = r.given
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
@@ -115,12 +114,17 @@ func (p *pass) interrupted(ctx context.Context) bool {
 	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
 }
 
-// attempt is a call to be made on a copy of the object, which continues what is known of the handler.
+// attempt is a call to be made on a copy of the object, which continues what is known of the handler. An object that is
+// given as a text, too, is copied when the function asks for it: most of them decode it into a type of their own.
 func (r *runner) attempt(
-	handler *adapters.Handler, state *execution.HandlerState, object map[string]any,
+	handler *adapters.Handler, state *execution.HandlerState, object map[string]any, given *jsontext.Object,
 ) *execution.Attempt {
 	h := r.pass.handling
+	if given.Encoded() {
+		object = nil
+	}
 	a := execution.New(handler.Description, r.outcomes.cause, object)
+	a.Call.Given = given
 	a.Account, a.Due, a.Place, a.Now = state.Account(), true, h.Place, h.now
 	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
 	return a

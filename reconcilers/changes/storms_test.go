@@ -48,14 +48,14 @@ func (s *storm) carries(place string) handlers.Func {
 			return temporaryError{delay: time.Second}
 		}
 		s.mu.Lock()
-		s.outside[place] = at(c.Object, "spec", "field")
+		s.outside[place] = at(working(c), "spec", "field")
 		s.mu.Unlock()
 		if s.unlucky() {
 			_ = takes(2*time.Second)(context.WithoutCancel(ctx), c)
 		}
 		return all(
 			appends(owner(place), "metadata", "ownerReferences"),
-			patches(at(c.Object, "spec", "field"), "status", place),
+			patches(at(working(c), "spec", "field"), "status", place),
 		)(ctx, c)
 	}
 }

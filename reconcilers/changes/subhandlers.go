@@ -129,9 +129,13 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 		if len(now.Awaits) > 0 {
 			return nil // what it comes after was finished, but has been refused meanwhile
 		}
+		object, err := s.parent.Working()
+		if err != nil {
+			return err
+		}
 		ok, err := s.reserveForCall(sub.state)
 		if ok {
-			a = s.runner.attempt(sub.handler, sub.state, s.parent.Call.Object)
+			a = s.runner.attempt(sub.handler, sub.state, object, nil)
 			a.Account = now
 		}
 		return err

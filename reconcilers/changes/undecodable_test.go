@@ -14,7 +14,7 @@ import (
 // TestUndecodable is about an object that cannot be shown to its handler: one that does not decode.
 func TestUndecodable(t *testing.T) {
 	bad := func(_ context.Context, c *handlers.Call) error {
-		if at(c.Object, "spec", "field") == "bad" {
+		if at(working(c), "spec", "field") == "bad" {
 			return undecodableError{}
 		}
 		return nil

@@ -65,8 +65,8 @@ type Attempt struct {
 var _ handlers.Writes = (*Attempt)(nil)
 
 // New makes an attempt of a handler that was selected for the cause. It copies the object; nil is for functions that
-// read the live object, or decode that of the cause by themselves. The caller adds the account of former attempts, the
-// place, and the functions that write.
+// read the live object, or decode that of the cause by themselves, and for those that are given one that is copied when
+// they ask for it. The caller adds the account of former attempts, the place, and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Call{Handler: h, Cause: c},
@@ -208,8 +208,19 @@ func (a *Attempt) Adopt(other *Attempt) {
 	if patch.AddResult(other.Call.Handler.ID, other.Result()) != nil || patch.Empty() {
 		return
 	}
-	if changed, err := patch.ApplyTo(a.Call.Object); err == nil {
-		clear(a.Call.Object)
-		maps.Copy(a.Call.Object, changed)
+	object, err := a.Call.Working()
+	if err != nil {
+		return
 	}
+	if changed, err := patch.ApplyTo(object); err == nil {
+		clear(object)
+		maps.Copy(object, changed)
+	}
+}
+
+// Working is the working copy, see [handlers.Call.Working].
+func (a *Attempt) Working() (map[string]any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Call.Working()
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -63,10 +64,11 @@ type Call struct {
 	Cause *cause.Cause
 	// Resource is what the object is one of. It is shared; nil where it is not known, as in filters.
 	Resource *discovery.Resource
-	// Object is the working copy, with the changes of the handlers before. It is this call's own.
+	// Object is the working copy, with the changes of the handlers before. It is this call's own, and nil where there
+	// is Given, until somebody asks for Working.
 	Object map[string]any
-	// Given is Object before it is decoded, where there is such a thing, and as long as nothing is changed. With
-	// [Handler.ReadsText], there may be no Object then, see Working. It is shared: callers must not modify it.
+	// Given is what Object would be a copy of, where there is such a thing with a text, and as long as nothing is
+	// changed. It is shared: callers must not modify it.
 	Given *jsontext.Object
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
@@ -122,16 +124,22 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	return c.Object.Value()
 }
 
-// Working is Object; the first who asks for one that is only Given decodes it.
+// Working is Object; the first who asks for one that is only Given decodes it, or copies it if that was done before.
 func (c *Call) Working() (map[string]any, error) {
-	if c.Object == nil && c.Given.Encoded() {
-		object, err := c.Given.Own()
-		if err != nil {
-			return nil, err
-		}
-		c.Object = object
+	if c.Object != nil || !c.Given.Encoded() {
+		return c.Object, nil
 	}
-	return c.Object, nil
+	if c.Given.Decoded() {
+		value, err := c.Given.Value()
+		c.Object = runtime.DeepCopyJSON(value)
+		return c.Object, err
+	}
+	object, err := c.Given.Own()
+	if err != nil {
+		return nil, err
+	}
+	c.Object = object
+	return object, nil
 }
 
 // Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,

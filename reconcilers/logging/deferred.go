@@ -9,20 +9,6 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// With is log.WithValues for a logger that may never say anything. Many loggers format their values when they get them,
-// which is a good part of what a look at an object costs; this one has it done with its first line, if it knows about
-// log/slog: zap's and the facade's do.
-func With(log logr.Logger, keysAndValues ...any) logr.Logger {
-	switch sink := log.GetSink().(type) {
-	case *deferred:
-		return log.WithSink(sink.with(keysAndValues))
-	case logr.SlogSink:
-		return log.WithSink(&deferred{base: sink, values: slices.Clone(keysAndValues)})
-	default:
-		return log.WithValues(keysAndValues...)
-	}
-}
-
 // deferred is a sink that gets its values later.
 type deferred struct {
 	base   logr.SlogSink

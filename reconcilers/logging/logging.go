@@ -4,12 +4,27 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// With is log.WithValues for a logger that may never say anything. Many loggers format their values when they get them,
+// which is a good part of what a look at an object costs; this one has it done with its first line, if it knows about
+// log/slog: zap's and the facade's do.
+func With(log logr.Logger, keysAndValues ...any) logr.Logger {
+	switch sink := log.GetSink().(type) {
+	case *deferred:
+		return log.WithSink(sink.with(keysAndValues))
+	case logr.SlogSink:
+		return log.WithSink(&deferred{base: sink, values: slices.Clone(keysAndValues)})
+	default:
+		return log.WithValues(keysAndValues...)
+	}
+}
 
 // OfKind gives a logger with the kind in its lines, under "apiVersion" and "kind".
 func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
