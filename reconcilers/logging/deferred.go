@@ -27,9 +27,7 @@ var (
 // format formats the values, if nobody has.
 func (d *deferred) format() *deferred {
 	d.once.Do(func() {
-		if d.made = d.base; len(d.values) > 0 {
-			d.made = d.base.WithValues(d.values...)
-		}
+		d.made = d.base.WithValues(d.values...)
 		d.behind = d.made
 		if deep, ok := d.made.(logr.CallDepthLogSink); ok {
 			d.behind = deep.WithCallDepth(1)
@@ -93,7 +91,7 @@ func (d *deferred) WithAttrs(attrs []slog.Attr) logr.SlogSink {
 	if sink, is := d.format().made.(logr.SlogSink); is {
 		return sink.WithAttrs(attrs)
 	}
-	values := make([]any, 0, 2*len(attrs))
+	var values []any
 	for _, a := range attrs {
 		values = append(values, a.Key, a.Value.Any())
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,6 +116,28 @@ func TestClient(t *testing.T) {
 				t.Errorf("%s: asked, accepted, answered, warned: -want, +got\n%s", tc.reason, d)
 			}
 		})
+	}
+}
+
+// ignoring is a handler of warnings as it was before they had contexts.
+type ignoring struct{ ignored int }
+
+func (i *ignoring) HandleWarningHeader(int, string, string) { i.ignored++ }
+
+func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
+	var said int
+	log := funcr.New(func(string, string) { said++ }, funcr.Options{})
+	server := &site{code: http.StatusOK, answer: textOf(`{}`), warning: "old"}
+	older := &ignoring{}
+	for _, config := range []*rest.Config{{Host: "http://server", WarningHandler: older}, {Host: "http://server"}} {
+		client := rawclient.New(config, &http.Client{Transport: server}, pods)
+		taken := func([]byte) error { return nil }
+		if err := client.Get(logr.NewContext(t.Context(), log), a, taken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if older.ignored != 1 || said != 1 {
+		t.Errorf("%d warnings were ignored, and %d were logged, want one each", older.ignored, said)
 	}
 }
 

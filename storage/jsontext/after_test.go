@@ -63,6 +63,7 @@ func TestAfterShares(t *testing.T) {
 var pairs = map[string]struct{ reason, former, later string }{
 	"Same":       {"nothing has changed", `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 	"Escaped":    {"a key may be there twice, once with escapes", `{"a":1,"\u0061":2}`, `{"a":1}`},
+	"EscapedMid": {"and others come after it", `{"a":1,"\u0062":2,"c":3}`, `{"a":1,"\u0062":2,"c":4}`},
 	"EscapedNow": {"the same in the later one", `{"a":1}`, `{"a":1,"\u0061":2}`},
 	"Twice":      {"the last one counts", `{"a":{"x":1},"a":{"y":2}}`, `{"a":{"x":1}}`},
 	"TwiceNow":   {"the last one counts", `{"a":{"x":1}}`, `{"a":{"x":1},"a":{"y":2}}`},

@@ -1,6 +1,7 @@
 package jsontext_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,5 +72,29 @@ func TestMembersAndElements(t *testing.T) {
 				t.Errorf("%s: a whole list is %v, -want, +got:\n%s", tc.reason, list, d)
 			}
 		})
+	}
+}
+
+// Long strings are searched for their ends: whatever stands anywhere in them, they end where they do.
+func TestLongStrings(t *testing.T) {
+	for _, within := range []string{``, `\"`, `\\`, `\\\"`, `\"\"`, `\\\\`, `{\"}`, `\u0022`, `]`} {
+		for before := range 80 {
+			long := strings.Repeat("x", before) + within + strings.Repeat("y", 79-before)
+			text := `{"` + long + `":"` + long + `","in":{"a":["` + long + `"]},"last":1}`
+			var members []string
+			whole := jsontext.Members([]byte(text), func(m jsontext.Member) {
+				members = append(members, string(m.Key)+"="+string(m.Value))
+			})
+			want := []string{long + `="` + long + `"`, `in={"a":["` + long + `"]}`, `last=1`}
+			if d := cmp.Diff(want, members); d != "" || !whole {
+				t.Fatalf("%s after %d: whole is %v, -want, +got:\n%s", within, before, whole, d)
+			}
+			open := `{"a":"` + long
+			for _, cut := range []string{open, open + `\`, open + `\"`, `{"a":{"` + long} {
+				if jsontext.Members([]byte(cut), func(m jsontext.Member) { t.Errorf("%s has %s", cut, m.Value) }) {
+					t.Errorf("%s does not end", cut)
+				}
+			}
+		}
 	}
 }

@@ -43,6 +43,27 @@ func TestStrings(t *testing.T) {
 	}
 }
 
+// Nobody need decode what somebody has decoded, or what never was a text.
+func TestDecoded(t *testing.T) {
+	object := jsontext.New([]byte(`{"a":1}`))
+	if object.Decoded() || !jsontext.Of(map[string]any{"a": 1}).Decoded() {
+		t.Error("a text was decoded by nobody, and a value has no text")
+	}
+	if _, err := object.Value(); err != nil || !object.Decoded() {
+		t.Errorf("it was decoded: %v", err)
+	}
+}
+
+func TestIntoMaps(t *testing.T) {
+	var object, broken map[string]any
+	if !jsontext.New([]byte(`{"a":1}`)).Into(&object) || object["a"] != int64(1) {
+		t.Errorf("got %v", object)
+	}
+	if jsontext.New([]byte(`{"a":1e999}`)).Into(&broken) {
+		t.Errorf("no float64 is that large, but it was decoded into %v", broken)
+	}
+}
+
 func TestValues(t *testing.T) {
 	object := jsontext.New([]byte(`{"a":1,"b":[1.5,null]}`))
 	first, err := object.Value()

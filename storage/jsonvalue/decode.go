@@ -1,7 +1,9 @@
 package jsonvalue
 
 import (
+	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 
 	kjson "sigs.k8s.io/json"
@@ -202,37 +204,35 @@ const digits = 18
 
 // number decodes the number that begins here: a usual one at once.
 func number(text []byte, at int) (value any, after int) {
-	begin := at
-	if text[at] == '-' {
-		at++
+	end := at
+	for end < len(text) && strings.IndexByte("0123456789-+.eE", text[end]) >= 0 {
+		end++
 	}
-	first := at
-	for at < len(text) && text[at] >= '0' && text[at] <= '9' {
-		at++
+	written := text[at:end]
+	if !usual(written) {
+		found, err := unusual(written)
+		return found, ifPlain(err == nil, end)
 	}
-	if at < len(text) && numeric[text[at]] || at == first || at-first > digits || text[first] == '0' && at-begin > 1 {
-		return unusual(text, begin)
-	}
-	whole, err := strconv.ParseInt(string(text[begin:at]), 10, 64)
-	return whole, ifPlain(err == nil, at)
+	whole, err := strconv.ParseInt(string(written), 10, 64)
+	return whole, ifPlain(err == nil, end)
 }
 
-// unusual decodes a number that is a fraction, or so large that it may be none, or written in a way that may be wrong.
-func unusual(text []byte, begin int) (value any, after int) {
-	at := begin
-	for at < len(text) && numeric[text[at]] {
-		at++
-	}
-	err := kjson.UnmarshalCaseSensitivePreserveInts(text[begin:at], &value)
-	return value, ifPlain(err == nil, at)
+// unusual has a variable of its own to decode into: the compiler puts such a one on the heap.
+func unusual(number []byte) (value any, err error) {
+	err = kjson.UnmarshalCaseSensitivePreserveInts(number, &value)
+	return value, err
 }
 
-var numeric = func() (in [256]bool) {
-	for _, c := range []byte("0123456789+-.eE") {
-		in[c] = true
+// usual tells whether it is an integer that is not so large that it may be none, and written as encoders do.
+func usual(number []byte) bool {
+	number = bytes.TrimPrefix(number, []byte("-"))
+	for _, c := range number {
+		if c < '0' || c > '9' {
+			return false
+		}
 	}
-	return in
-}()
+	return len(number) > 0 && number[0] != '0' && len(number) <= digits || len(number) == 1
+}
 
 func space(text []byte, at int) int {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {

@@ -1,0 +1,126 @@
+package jsonvalue
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// Texts as encoders write them must not go to the slower decoder: nobody else would notice.
+func TestPlain(t *testing.T) {
+	long := strings.Repeat("twenty-five characters ä ", 3)
+	for _, text := range []string{
+		`{}`, `[]`, `""`, `0`, `true`, `false`, `null`, ` { "a" : [ 1 , "b" ] , "c" : null } `, "\t{\n\"a\":\r1}",
+		"[\n\n1,\t\t2,\r\r3,  4]", `[[],{},[{}],{"a":[]}]`, `[true,false,null]`, `{"a":true}`,
+		`[0,-1,7,19,80,99,-99,10,100,123456789012345678,-123456789012345678]`,
+		`[0.5,1.5,-2.25,1e3,1E+3,1e-3,9223372036854775807,18446744073709551616]`,
+		`"\"\\\/\b\f\n\r\t\u0041\u00e4"`, `"a\u0041"`, `{"a\"b\\":"\u0041"}`, `"ä"`, `"` + long + `"`, `"eight..."`,
+		"\"\x7f and eight more\"", `"~~~~~~~~"`, `"        "`, `"        ä"`, `" "`,
+		strings.Repeat("[", deepest) + strings.Repeat("]", deepest),
+		strings.Repeat("[[],", deepest-1) + "1" + strings.Repeat("]", deepest-1),
+	} {
+		value, plain := decodePlain([]byte(text))
+		var want any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !plain || !reflect.DeepEqual(want, value) {
+			t.Errorf("%s is %#v, plain: %v, want %#v", text, value, plain, want)
+		}
+	}
+	for reason, text := range map[string]string{
+		"too deep":           strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
+		"a surrogate":        `"\ud83d\ude00"`,
+		"no UTF-8":           "\"\xff\"",
+		"no UTF-8, the last": "\"eight...\x80\"",
+		"a control":          "\"\x1f\"",
+		"an early control":   "\"AB\x1fDEFGHIJK\"",
+		"a control far on":   "\"eight...ä\x1f\"",
+		"no float64":         `1e999`,
+		"cut":                `"\u00`,
+		"nothing":            ``,
+		"more than one":      `1 2`,
+		"a word cut":         `tru`,
+		"another word":       `trua`,
+		"no end":             `"eight...and more`,
+		"no end of a list":   `[1`,
+		"no end of a escape": `"\`,
+	} {
+		if value, plain := decodePlain([]byte(text)); plain {
+			t.Errorf("%s: %s is %#v", reason, text, value)
+		}
+	}
+}
+
+// Integers are what numbers are in most objects.
+func TestIntegersAllocateNothingButTheirValue(t *testing.T) {
+	d := &decoder{}
+	for _, written := range []string{`300`, `-300`, `999999999999999999`, `-100000000000000000`, `1900 `} {
+		text := []byte(written)
+		if made := testing.AllocsPerRun(100, func() { _, _ = d.value(text, 0) }); made > 1 {
+			t.Errorf("%s: %v allocations", text, made)
+		}
+	}
+}
+
+// A decoder is used again: what one text leaves in it must not get into the values of the next.
+func TestDecodersForget(t *testing.T) {
+	d := &decoder{}
+	for _, text := range []string{`{"a":["b",{"c":1}],"d":"e`, `[[[["a"`, `{"a":{"b":{`} {
+		if _, at := d.value([]byte(text), 0); at != 0 {
+			t.Fatalf("%s was decoded", text)
+		}
+		d.end()
+		if len(d.keys) > 0 || len(d.values) > 0 || d.deep != 0 {
+			t.Errorf("%s: %v, %v and %d are left", text, d.keys, d.values, d.deep)
+		}
+		for _, value := range d.values[:cap(d.values)] {
+			if value != nil {
+				t.Errorf("%s: %v is kept", text, value)
+			}
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	var known names
+	at := func(name string) *byte { return unsafe.StringData(known.of([]byte(name))) }
+	for name, shared := range map[string]bool{
+		"a": true, "metadata": true, strings.Repeat("a", longest): true, strings.Repeat("a", longest+1): false,
+	} {
+		if known.of([]byte(name)) != name || (at(name) == at(name)) != shared {
+			t.Errorf("%s: one string serves for all: want %v", name, shared)
+		}
+	}
+	if known.of(nil) != "" {
+		t.Error("the empty name is another one")
+	}
+	fields := strings.Fields("apiVersion kind metadata name namespace labels annotations spec status uid finalizers " +
+		"resourceVersion generation creationTimestamp containers image env value ports volumeMounts mountPath data")
+	apart := map[*byte]bool{}
+	for _, name := range fields {
+		at(name)
+	}
+	for _, name := range fields {
+		apart[at(name)] = true
+	}
+	kept := 0
+	for _, name := range known {
+		if name != "" {
+			kept++
+		}
+	}
+	if kept < len(fields)-3 {
+		t.Errorf("of %d names, only %d are kept: they have the same places", len(fields), kept)
+	}
+	for range fields {
+		for _, name := range fields {
+			if known.of([]byte(name)) != name {
+				t.Errorf("%s is another name", name)
+			}
+		}
+	}
+}
