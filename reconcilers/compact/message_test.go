@@ -243,9 +243,6 @@ func TestUndecodableMessages(t *testing.T) {
 		if body, err := opened.Value(); err == nil || !strings.Contains(err.Error(), "s/n") {
 			t.Errorf("got %v, %v", body, err)
 		}
-		if body, err := opened.Own(); err == nil {
-			t.Errorf("got %v", body)
-		}
 	}
 	if opened.Into(&corev1.Pod{}) || opened.Text() != nil {
 		t.Error("it cannot be decoded")

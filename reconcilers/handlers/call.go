@@ -124,22 +124,14 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	return c.Object.Value()
 }
 
-// Working is Object; the first who asks for one that is only Given decodes it, or copies it if that was done before.
+// Working is Object; the first who asks for one that is only Given has it copied.
 func (c *Call) Working() (map[string]any, error) {
 	if c.Object != nil || !c.Given.Encoded() {
 		return c.Object, nil
 	}
-	if c.Given.Decoded() {
-		value, err := c.Given.Value()
-		c.Object = runtime.DeepCopyJSON(value)
-		return c.Object, err
-	}
-	object, err := c.Given.Own()
-	if err != nil {
-		return nil, err
-	}
-	c.Object = object
-	return object, nil
+	object, err := c.Given.Value()
+	c.Object = runtime.DeepCopyJSON(object)
+	return c.Object, err
 }
 
 // Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,

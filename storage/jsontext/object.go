@@ -86,24 +86,14 @@ func (o *Object) Value() (map[string]any, error) {
 	}
 	if o.Text() != nil {
 		o.once.Do(func() {
-			o.value, o.err = o.Own()
-			o.decoded.Store(o.err == nil)
+			value, err := jsonvalue.DecodeObject(o.text)
+			if err != nil {
+				o.err = fmt.Errorf("decoding a JSON object: %w", err)
+				return
+			}
+			o.value = value
+			o.decoded.Store(true)
 		})
 	}
 	return o.value, o.err
-}
-
-// Own is Value for one who modifies it. An object that is not Encoded has none.
-func (o *Object) Own() (value map[string]any, err error) {
-	text := o.Text()
-	switch {
-	case o == nil:
-		return nil, nil
-	case text == nil:
-		return nil, o.err
-	}
-	if value, err = jsonvalue.DecodeObject(text); err != nil {
-		return nil, fmt.Errorf("decoding a JSON object: %w", err)
-	}
-	return value, nil
 }

@@ -154,14 +154,7 @@ func TestSources(t *testing.T) {
 		"Value": {"all who ask share it", func(o *jsontext.Object) any {
 			first, err := o.Value()
 			_, _ = o.Value()
-			_, _ = o.Own()
 			return [2]any{first["a"], err}
-		}, [2]any{int64(1), nil}, []string{"JSON"}, [2]any{nil, errBroken}},
-		"Own": {"it is the caller's", func(o *jsontext.Object) any {
-			first, err := o.Own()
-			clear(first)
-			second, _ := o.Own()
-			return [2]any{second["a"], err}
 		}, [2]any{int64(1), nil}, []string{"JSON"}, [2]any{nil, errBroken}},
 	}
 	for name, tc := range tests {
@@ -202,9 +195,6 @@ func TestMappings(t *testing.T) {
 	var none *jsontext.Object
 	if none.Mapping("a") != nil || none.Encoded() || none.Into(new(any)) {
 		t.Error("there is nothing")
-	}
-	if value, err := none.Own(); value != nil || err != nil {
-		t.Errorf("there is nothing, but got %v, %v", value, err)
 	}
 }
 
