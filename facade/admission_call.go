@@ -182,11 +182,7 @@ func (a *Admission[T]) end(err error) error {
 	if a.original == nil {
 		return nil
 	}
-	object, err := a.raw()
-	if err != nil {
-		return err
-	}
-	if fields := a.original.Lost(object); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
+	if fields := a.original.Lost(a.raw); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}

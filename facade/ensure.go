@@ -57,11 +57,7 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	case c.Reason == ReasonDelete:
 		return c.ensureError(Permanent(errEnsureInDeletion))
 	}
-	object, err := c.call.Working()
-	if err != nil {
-		return c.ensureError(err)
-	}
-	return c.ensure(ctx, object, children)
+	return c.ensure(ctx, c.call.Working, children)
 }
 
 // Ensure makes these children of the object, see [Change.Ensure]. The set is that of this daemon or timer, apart from
@@ -77,28 +73,32 @@ func (r *Run[T]) Ensure(ctx context.Context, children ...any) error {
 	case c.call.Handler.Background.Daemon:
 		return c.ensureError(c.children.Ensure(ctx, c.parent(nil), c.declarer(nil), children))
 	}
-	return c.ensure(ctx, nil, children)
+	return c.ensure(ctx, func() (map[string]any, error) { return nil, nil }, children)
 }
 
-func (c *Change[T]) ensure(ctx context.Context, own map[string]any, given []any) error {
-	declared := c.declaring(own)
-	if declared == nil {
-		return c.ensureError(errReturned)
+func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, error), given []any) error {
+	declared, err := c.declaring(working)
+	if err != nil {
+		return c.ensureError(err)
 	}
 	return c.ensureError(declared.Ensure(ctx, given))
 }
 
-// declaring is what the call of the handler declares; nil if it has returned.
-func (c *Change[T]) declaring(own map[string]any) *children.Declaration {
+// declaring is what the call of the handler declares, while it has not returned.
+func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children.Declaration, error) {
 	c.lock()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
-		return nil
+		return nil, errReturned
 	}
 	if c.declared == nil {
+		own, err := working()
+		if err != nil {
+			return nil, err
+		}
 		c.declared = c.children.Begin(c.parent(own), c.declarer(own))
 	}
-	return c.declared
+	return c.declared, nil
 }
 
 func (c *Change[T]) parent(own map[string]any) children.Parent {

@@ -77,7 +77,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 
 // noteLost tells of changes in place that are lost now that the handler has succeeded.
 func (c *Change[T]) noteLost() {
-	fields := c.original.Lost(c.call.Object)
+	fields := c.original.Lost(c.call.Working)
 	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
 		logging.Warn(c.log,
 			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",

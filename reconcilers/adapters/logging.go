@@ -109,15 +109,15 @@ func often(h *handlers.Handler) bool {
 	return h.Family != handlers.Changing
 }
 
-// withNames adds the handler, the reason and the attempt.
+// withNames adds the handler, the reason and the attempt, for the function as well.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
 	if asked := a.Call.Admission; asked != nil {
-		return logging.With(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
+		return logging.Formatted(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
-		return logging.With(log, append(values, "type", a.Call.Cause.Type)...)
+		return logging.Formatted(log, append(values, "type", a.Call.Cause.Type)...)
 	case handlers.Tending:
 		child := &unstructured.Unstructured{Object: a.Call.Child}
 		values = append(values, "type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
@@ -126,5 +126,5 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	case handlers.Changing:
 		values = append(values, "reason", a.Call.Cause.Reason)
 	}
-	return logging.With(log, append(values, "attempt", a.Call.Retry+1)...)
+	return logging.Formatted(log, append(values, "attempt", a.Call.Retry+1)...)
 }

@@ -111,6 +111,17 @@ func TestConflicts(t *testing.T) {
 			w.want("seen", nil, seen)
 			w.wantAt("all", nil, "spec", "id")
 		}},
+		"SubHandlers": {"they see what their handler has patched so far, in copies of their own", func(w *world) {
+			var seen []any
+			look := func(_ context.Context, c *handlers.Call) error {
+				seen = append(seen, at(working(c), "spec", "id"))
+				put(working(c), "y", "spec", "id")
+				return nil
+			}
+			w.start(onCreate("a", all(patches("x", "spec", "id"), runs(sub("s", look), sub("t", look))))).settle()
+			w.want("seen", []any{"x", "x"}, seen)
+			w.wantAt("all", "x", "spec", "id")
+		}},
 		"Transactional": {"a checkpoint does not change what later handlers of the pass see", func(w *world) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Call) error {

@@ -129,14 +129,14 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 		if len(now.Awaits) > 0 {
 			return nil // what it comes after was finished, but has been refused meanwhile
 		}
-		object, err := s.parent.Working()
+		object, err := s.parent.Copied()
 		if err != nil {
 			return err
 		}
 		ok, err := s.reserveForCall(sub.state)
 		if ok {
-			a = s.runner.attempt(sub.handler, sub.state, object, nil)
-			a.Account = now
+			a = s.runner.attempt(sub.handler, sub.state, nil, nil)
+			a.Account, a.Call.Object = now, object
 		}
 		return err
 	}); err != nil || a == nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -46,7 +47,8 @@ type Dependencies struct {
 	Log logr.Logger
 	// Metrics measure the attempts, and what happens in the queues; nil measures nothing.
 	Metrics *metrics.Operator
-	// Writer sends the patches by way of Writes, with a client of each resource unless it has one of its own.
+	// Writer sends the patches by way of Writes, with a client of each resource unless it has one of its own. Without
+	// Writes, it takes that of the HTTPClient.
 	Writer patching.Writer
 	Writes *http.Client
 	// Events posts Kubernetes events for the handlers.
@@ -151,7 +153,7 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
 
 // clientFor is one for all writers of a resource, so that limits of the configuration hold for them together.
 func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client {
-	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), d.Writes, r))
+	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.Writes, d.HTTPClient), r))
 	client, _ := known.(patching.Client)
 	return client
 }

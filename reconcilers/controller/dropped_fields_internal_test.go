@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -32,6 +34,21 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 		t.Errorf("want a line for each of three fields: %q", logged)
 	}
 }
+
+// The limits of the configuration are for all writers of a resource together, so they have one client.
+func TestWritersOfAResourceShareAClient(t *testing.T) {
+	deps := &Dependencies{Cluster: onlyConfig{}, HTTPClient: http.DefaultClient}
+	gadgets := widgets
+	gadgets.Plural = "gadgets"
+	first, second, other := deps.writerFor(widgets), deps.writerFor(widgets), deps.writerFor(gadgets)
+	if first.Client == nil || first.Client != second.Client || first.Client == other.Client {
+		t.Errorf("got %v and %v, and %v for another resource", first.Client, second.Client, other.Client)
+	}
+}
+
+type onlyConfig struct{ Cluster }
+
+func (onlyConfig) GetConfig() *rest.Config { return &rest.Config{} }
 
 // Kinds of the API server's own leave zeros out, and have fields that are only written.
 func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {

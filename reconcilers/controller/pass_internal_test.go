@@ -245,3 +245,24 @@ func TestPassClusterScoped(t *testing.T) {
 	w.controller.pass(t.Context(), types.NamespacedName{Name: "a"})
 	w.wantCalls("an object in no namespace", "c")
 }
+
+// Most functions decode the object into a type of their own: nothing is copied for them.
+func TestObjectsAreCopiedOnDemand(t *testing.T) {
+	asked := false
+	asks := creating("c")
+	asks.Call = func(_ context.Context, c *handlers.Call) error {
+		if c.Object != nil || !c.Given.Encoded() {
+			t.Errorf("it was copied already: %v", c.Object)
+		}
+		object, err := c.Working()
+		if asked = object["kind"] == "Widget"; err != nil {
+			return err
+		}
+		object["kind"] = "changed"
+		return nil
+	}
+	w := newWorld(t, asks)
+	if w.pass(); !asked || w.object["kind"] != "Widget" {
+		t.Errorf("asked: %t; the object is %v", asked, w.object)
+	}
+}

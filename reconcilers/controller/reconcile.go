@@ -254,8 +254,8 @@ func (c *Controller) known(key types.NamespacedName) (uid types.UID) {
 	return uid
 }
 
-// logger is that of the controller, for all requests: each of them gets an id, which is in no line of ours.
-func (c *Controller) logger(*source.Request) logr.Logger { return logging.With(c.log) }
+// logger is that of the controller, for all requests: each of them gets an id, which is in hardly any line.
+func (c *Controller) logger(*source.Request) logr.Logger { return logging.Deferring(c.log) }
 
 // cached gives the object of the cache; nil if it has none. It is shared: callers must not modify it.
 func (c *Controller) cached(key types.NamespacedName) *compact.Object {

@@ -105,7 +105,7 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 		if err != nil {
 			return err
 		}
-		a.Call.Object = runtime.DeepCopyJSON(present)
+		a.Call.WorkOn(runtime.DeepCopyJSON(present))
 	}
 	object, err := a.Call.Working()
 	if err == nil {
@@ -218,9 +218,10 @@ func (a *Attempt) Adopt(other *Attempt) {
 	}
 }
 
-// Working is the working copy, see [handlers.Call.Working].
-func (a *Attempt) Working() (map[string]any, error) {
+// Copied is a copy of the working copy as it is now, while the function may change it.
+func (a *Attempt) Copied() (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.Call.Working()
+	object, err := a.Call.Working()
+	return runtime.DeepCopyJSON(object), err
 }

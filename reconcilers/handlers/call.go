@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +66,7 @@ type Call struct {
 	// Resource is what the object is one of. It is shared; nil where it is not known, as in filters.
 	Resource *discovery.Resource
 	// Object is the working copy, with the changes of the handlers before. It is this call's own, and nil where there
-	// is Given, until somebody asks for Working.
+	// is Given, until somebody asks for Working: whoever is not alone with the call asks for it there.
 	Object map[string]any
 	// Given is what Object would be a copy of, where there is such a thing with a text, and as long as nothing is
 	// changed. It is shared: callers must not modify it.
@@ -96,6 +97,8 @@ type Call struct {
 	Child map[string]any
 	// Admission is the request that an admitting handler answers; nil for others.
 	Admission *Admission
+
+	mu sync.Mutex // guards Object, but not what is in it
 }
 
 // IndexFunc says what is to be found of an object, and under which keys. With keep, all stays as it was.
@@ -124,14 +127,23 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	return c.Object.Value()
 }
 
-// Working is Object; the first who asks for one that is only Given has it copied.
+// Working is Object; the first who asks for one that is only Given has it copied. Any goroutine may ask.
 func (c *Call) Working() (map[string]any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.Object != nil || !c.Given.Encoded() {
 		return c.Object, nil
 	}
 	object, err := c.Given.Value()
 	c.Object = runtime.DeepCopyJSON(object)
 	return c.Object, err
+}
+
+// WorkOn replaces the working copy. Any goroutine may do that.
+func (c *Call) WorkOn(object map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Object = object
 }
 
 // Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,

@@ -102,7 +102,7 @@ type Handler struct {
 	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
 	Persistent bool
 	// ReadsText is for watching and indexing handlers whose functions decode the text of the object by themselves:
-	// their calls have no Object if there is a Text. So it is for admitting handlers that are not Mutating; the causes
+	// for those, nothing is decoded before they ask. So it is for admitting handlers that are not Mutating; the causes
 	// of all of these have no Old, New and Diff, as functions take from the request what they need.
 	ReadsText bool
 	// Type is the Go type into which the function of a watching or indexing handler that ReadsText decodes the object:

@@ -13,6 +13,7 @@ import (
 type deferred struct {
 	base   logr.SlogSink
 	values []any
+	all    bool // also those that others add
 
 	once   sync.Once
 	made   logr.LogSink // of the two
@@ -27,6 +28,7 @@ var (
 // format formats the values, if nobody has.
 func (d *deferred) format() *deferred {
 	d.once.Do(func() {
+		d.made, d.behind = d.base, d.base // should the base panic
 		d.made = d.base.WithValues(d.values...)
 		d.behind = d.made
 		if deep, ok := d.made.(logr.CallDepthLogSink); ok {
@@ -37,13 +39,13 @@ func (d *deferred) format() *deferred {
 }
 
 func (d *deferred) with(keysAndValues []any) *deferred {
-	return &deferred{base: d.base, values: slices.Concat(d.values, keysAndValues)}
+	return &deferred{base: d.base, values: slices.Concat(d.values, keysAndValues), all: d.all}
 }
 
 // on is the same on another base, which it is if it knows about log/slog.
 func (d *deferred) on(base logr.LogSink) logr.LogSink {
 	if base, is := base.(logr.SlogSink); is {
-		return &deferred{base: base, values: d.values}
+		return &deferred{base: base, values: d.values, all: d.all}
 	}
 	return base.WithValues(d.values...)
 }
@@ -65,7 +67,12 @@ func (d *deferred) Error(err error, message string, keysAndValues ...any) {
 }
 
 // WithValues implements logr.LogSink.
-func (d *deferred) WithValues(keysAndValues ...any) logr.LogSink { return d.with(keysAndValues) }
+func (d *deferred) WithValues(keysAndValues ...any) logr.LogSink {
+	if d.all {
+		return d.with(keysAndValues)
+	}
+	return d.format().made.WithValues(keysAndValues...)
+}
 
 // WithName implements logr.LogSink.
 func (d *deferred) WithName(name string) logr.LogSink { return d.on(d.base.WithName(name)) }

@@ -114,8 +114,8 @@ func (c counting) WithValues(keysAndValues ...any) logr.LogSink {
 func TestValuesAreFormattedOnce(t *testing.T) {
 	formatted := 0
 	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
-	log := logging.With(logr.New(counting{forgetful{sink}, &formatted}), "a", 1)
-	log = logging.With(log, "b", 2).WithValues("c", 3)
+	of := logr.New(counting{forgetful{sink}, &formatted})
+	log := logging.With(logging.With(logging.Deferring(of), "a", 1), "b", 2).WithValues("c", 3)
 	log.V(1).Info("said to nobody")
 	if formatted != 0 {
 		t.Errorf("nothing was said, and values were formatted %d times", formatted)
@@ -166,5 +166,46 @@ func TestForgetfulSinks(t *testing.T) {
 		`"level"=0 "msg"="info" "a"=1` + "\n" + `"level"=0 "msg"="info" "a"=1 "b"=2 "d"=3` + "\n"
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// Values of others may change: they are those of the moment at which they were given. And whoever gets a logger may
+// look for the one that he has made.
+func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
+	changing := map[string]int{"n": 1}
+	for name, add := range map[string]func(log logr.Logger) logr.Logger{
+		"WithValues": func(log logr.Logger) logr.Logger { return log.WithValues("state", changing) },
+		"Formatted":  func(log logr.Logger) logr.Logger { return logging.Formatted(log, "state", changing) },
+	} {
+		changing["n"] = 1
+		var out bytes.Buffer
+		log := add(logging.With(loggers["zap"](&out), "a", 1))
+		changing["n"] = 2
+		log.Info("said")
+		if _, is := log.GetSink().(zapr.Underlier); !is || !strings.Contains(out.String(), `"a":1,"state":{"n":1}`) {
+			t.Errorf("%s: zap is there: %t, and has said %s", name, is, out.String())
+		}
+	}
+	if logging.Formatted(logr.Discard(), "a", 1).Enabled() || logging.Deferring(logr.Discard()).Enabled() {
+		t.Error("they are for nobody")
+	}
+}
+
+// panicking cannot format.
+type panicking struct{ forgetful }
+
+func (panicking) WithValues(...any) logr.LogSink { panic("it cannot format") }
+
+func TestSinksThatPanic(t *testing.T) {
+	var out bytes.Buffer
+	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
+	log := logging.With(logr.New(panicking{forgetful{sink}}), "a", 1)
+	func() {
+		defer func() { _ = recover() }()
+		log.Info("first")
+	}()
+	log.Info("second")
+	if out.String() != `"level"=0 "msg"="second"`+"\n" {
+		t.Errorf("got %q", out.String())
 	}
 }

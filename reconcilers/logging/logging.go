@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// With is log.WithValues for a logger that may never say anything. Many loggers format their values when they get them,
-// which is a good part of what a look at an object costs; this one has it done with its first line, if it knows about
-// log/slog: zap's and the facade's do.
+// With is log.WithValues for a logger that may never say anything, and values that never change. Many loggers format
+// their values when they get them, which is a good part of what a look at an object costs; this one has it done with
+// its first line, if it knows about log/slog: zap's and the facade's do. Others that add values to it get a logger of
+// the usual kind.
 func With(log logr.Logger, keysAndValues ...any) logr.Logger {
 	switch sink := log.GetSink().(type) {
 	case *deferred:
@@ -24,6 +25,23 @@ func With(log logr.Logger, keysAndValues ...any) logr.Logger {
 	default:
 		return log.WithValues(keysAndValues...)
 	}
+}
+
+// Deferring is a logger that takes what others add to it as values of [With].
+func Deferring(log logr.Logger) logr.Logger {
+	log = With(log)
+	if sink, is := log.GetSink().(*deferred); is {
+		return log.WithSink(&deferred{base: sink.base, values: sink.values, all: true})
+	}
+	return log
+}
+
+// Formatted is With for functions of users, who may know what their logger is: it has its values at once.
+func Formatted(log logr.Logger, keysAndValues ...any) logr.Logger {
+	if sink, is := log.GetSink().(*deferred); is {
+		return log.WithSink(sink.base.WithValues(slices.Concat(sink.values, keysAndValues)...))
+	}
+	return log.WithValues(keysAndValues...)
 }
 
 // OfKind gives a logger with the kind in its lines, under "apiVersion" and "kind".

@@ -3,6 +3,7 @@ package patching
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -169,8 +170,13 @@ func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[strin
 		return nil, nil, err
 	}
 	body, err := opened.Value()
+	if kind, _ := body["kind"].(string); err == nil && kind == "" {
+		err = errNoObject
+	}
 	return opened, body, err
 }
+
+var errNoObject = errors.New("the answer is no object, as it has no kind: is there a proxy on the way?")
 
 func (r request) action() string {
 	if r.status {

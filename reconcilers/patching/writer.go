@@ -103,7 +103,8 @@ type Result struct {
 //
 // # Guarantees
 //
-// No request is repeated. If the server refuses the content for /status, the main resource is written nevertheless.
+// No request is repeated, but by the client, as the server says when. If the server refuses the content for /status,
+// the main resource is written nevertheless.
 //
 // # Errors
 //

@@ -276,10 +276,12 @@ func TestAnswers(t *testing.T) {
 	if d := cmp.Diff(want, result.Body); d != "" {
 		t.Errorf("the body: -want, +got\n%s", d)
 	}
-	writer.Client = answering{text: `{"kind":`}
-	_, err = writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
-	if err == nil {
-		t.Error("an answer that cannot be read is no success")
+	for _, text := range []string{`{"kind":`, `{}`, `{"kind":""}`, `{"kind":5}`, `[]`} {
+		writer.Client = answering{text: text}
+		_, err = writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
+		if err == nil {
+			t.Errorf("an answer that is no object is no success: %s", text)
+		}
 	}
 }
 

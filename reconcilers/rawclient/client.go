@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,7 @@ import (
 type Client struct {
 	requests func() (rest.Interface, error) // made once, when it is first needed
 	resource schema.GroupVersionResource
+	timeout  time.Duration // of a request with all that it is sent again; zero is none
 }
 
 // Patch is one patch as it is sent.
@@ -35,7 +37,7 @@ type Patch struct {
 // New makes the client of a resource. Warnings of the API server are logged, unless the configuration says what
 // to do with them.
 func New(config *rest.Config, way *http.Client, resource schema.GroupVersionResource) *Client {
-	return &Client{resource: resource, requests: sync.OnceValues(func() (rest.Interface, error) {
+	return &Client{resource: resource, timeout: way.Timeout, requests: sync.OnceValues(func() (rest.Interface, error) {
 		return rest.RESTClientForConfigAndClient(configOf(config, resource.GroupVersion()), way)
 	})}
 }
@@ -90,6 +92,11 @@ func (c *Client) Patch(
 	}
 	if p.FieldManager != "" {
 		asked.Param("fieldManager", p.FieldManager)
+	}
+	if c.timeout > 0 { // streams have none by themselves
+		limited, cancel := context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+		ctx = limited
 	}
 	return stream(ctx, asked, take)
 }

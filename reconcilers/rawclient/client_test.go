@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -176,6 +178,54 @@ func TestClientFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// closing notes that it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error { c.closed = true; return nil }
+
+// What is not read to its end and closed is a connection that nobody else can use.
+func TestAnswersAreClosed(t *testing.T) {
+	body := &closing{Reader: strings.NewReader(`{}`)}
+	way := &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}
+	})}
+	client := rawclient.New(&rest.Config{Host: "http://server"}, way, grants)
+	refuse := func([]byte) error { return errors.New("no") }
+	if err := client.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); err == nil {
+		t.Error("it was not taken")
+	}
+	if !body.closed {
+		t.Error("it is open")
+	}
+}
+
+type answering func(*http.Request) *http.Response
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+
+// The timeout is that of all attempts together: a server that is overloaded may ask for any number of them.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		way := &http.Client{Timeout: 10 * time.Second, Transport: answering(func(r *http.Request) *http.Response {
+			asked++
+			return &http.Response{
+				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"4"}},
+				Body: io.NopCloser(strings.NewReader("")), Request: r,
+			}
+		})}
+		client := rawclient.New(&rest.Config{Host: "http://server", QPS: -1}, way, grants)
+		begun := time.Now()
+		err := client.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, nil)
+		if took := time.Since(begun); err == nil || took > 10*time.Second || asked < 2 {
+			t.Errorf("got %v after %s and %d attempts", err, took, asked)
+		}
+	})
 }
 
 func TestClientOfABadConfiguration(t *testing.T) {

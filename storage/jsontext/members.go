@@ -1,6 +1,6 @@
 package jsontext
 
-import "bytes"
+import "github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 
 // Member is one member of a JSON object in a text, or one element of a list, which has no key.
 type Member struct {
@@ -20,7 +20,7 @@ func Members(text []byte, show func(Member)) (whole bool) {
 	}
 	for at = space(text, at+1); at < len(text) && text[at] == '"'; {
 		m := Member{At: at}
-		if at = pastString(text, at); at == 0 {
+		if at = jsonvalue.PastString(text, at); at == 0 {
 			return false
 		}
 		m.Key = text[m.At+1 : at-1]
@@ -75,7 +75,7 @@ func past(text []byte, at int) int {
 	}
 	switch text[at] {
 	case '"':
-		return pastString(text, at)
+		return jsonvalue.PastString(text, at)
 	case '{', '[':
 		return pastBrackets(text, at)
 	}
@@ -93,50 +93,11 @@ func past(text []byte, at int) int {
 	return at
 }
 
-// short is how long most strings are: only for longer ones it pays to have the rest searched.
-const short = 24
-
-// pastString is the place after the string that begins here; 0 if it does not end.
-func pastString(text []byte, at int) int {
-	end := min(at+short, len(text))
-	for at++; at < end; at++ {
-		switch text[at] {
-		case '\\':
-			at++
-		case '"':
-			return at + 1
-		}
-	}
-	return pastRest(text, at)
-}
-
-// pastRest is the place after the string of which the rest begins here.
-func pastRest(text []byte, at int) int {
-	for begin := at; at < len(text); {
-		length := bytes.IndexByte(text[at:], '"')
-		if length < 0 {
-			break
-		}
-		if at += length + 1; !escaped(text[begin : at-1]) {
-			return at
-		}
-	}
-	return 0
-}
-
-// escaped tells whether what follows a text belongs to an escape at its end.
-func escaped(text []byte) (odd bool) {
-	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
-		odd = !odd
-	}
-	return odd
-}
-
 func pastBrackets(text []byte, at int) int {
 	for depth := 0; at < len(text); {
 		switch text[at] {
 		case '"':
-			if at = pastString(text, at); at == 0 {
+			if at = jsonvalue.PastString(text, at); at == 0 {
 				return 0
 			}
 			continue

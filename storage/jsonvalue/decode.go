@@ -64,12 +64,18 @@ func decodePlain(text []byte) (value any, plain bool) {
 	return value, at > 0 && space(text, at) == len(text)
 }
 
-// end forgets the values: a decoder that is kept must not keep them, too.
+// end forgets what is left of a text that was not decoded.
 func (d *decoder) end() {
-	clear(d.keys[:cap(d.keys)])
-	clear(d.values[:cap(d.values)])
-	d.keys, d.values, d.deep = d.keys[:0], d.values[:0], 0
+	d.forget(0, 0)
+	d.deep = 0
 	decoders.Put(d)
+}
+
+// forget drops the keys and values from there on: a decoder that is kept must not keep them, too.
+func (d *decoder) forget(keys, values int) {
+	clear(d.keys[keys:])
+	clear(d.values[values:])
+	d.keys, d.values = d.keys[:keys], d.values[:values]
 }
 
 // value decodes the value that begins here, and gives the place after it; zero if it is not plain.
@@ -121,7 +127,7 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 		for i, key := range d.keys[keys:] {
 			object[key] = d.values[values+i]
 		}
-		value, d.keys = object, d.keys[:keys]
+		value = object
 	} else {
 		if at = d.elements(text, at); at == 0 {
 			return nil, 0
@@ -130,7 +136,7 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 		copy(list, d.values[values:])
 		value = list
 	}
-	d.values = d.values[:values]
+	d.forget(keys, values)
 	return value, at
 }
 
@@ -199,9 +205,6 @@ func word(text []byte, at int, wanted string) (after int) {
 	return ifPlain(end <= len(text) && string(text[at:min(end, len(text))]) == wanted, end)
 }
 
-// digits are so many that they are an int64, whatever they are.
-const digits = 18
-
 // number decodes the number that begins here: a usual one at once.
 func number(text []byte, at int) (value any, after int) {
 	end := at
@@ -209,12 +212,13 @@ func number(text []byte, at int) (value any, after int) {
 		end++
 	}
 	written := text[at:end]
-	if !usual(written) {
-		found, err := unusual(written)
-		return found, ifPlain(err == nil, end)
+	if usual(written) {
+		if whole, err := strconv.ParseInt(string(written), 10, 64); err == nil {
+			return whole, end
+		}
 	}
-	whole, err := strconv.ParseInt(string(written), 10, 64)
-	return whole, ifPlain(err == nil, end)
+	found, err := unusual(written)
+	return found, ifPlain(err == nil, end)
 }
 
 // unusual has a variable of its own to decode into: the compiler puts such a one on the heap.
@@ -223,7 +227,7 @@ func unusual(number []byte) (value any, err error) {
 	return value, err
 }
 
-// usual tells whether it is an integer that is not so large that it may be none, and written as encoders do.
+// usual tells whether it is an integer, written as encoders do. It may be too large.
 func usual(number []byte) bool {
 	number = bytes.TrimPrefix(number, []byte("-"))
 	for _, c := range number {
@@ -231,7 +235,7 @@ func usual(number []byte) bool {
 			return false
 		}
 	}
-	return len(number) > 0 && number[0] != '0' && len(number) <= digits || len(number) == 1
+	return len(number) > 0 && number[0] != '0' || len(number) == 1
 }
 
 func space(text []byte, at int) int {

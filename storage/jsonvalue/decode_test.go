@@ -22,6 +22,7 @@ var (
 		`{}`, `[]`, `""`, `0`, `true`, `false`, `null`, ` { "a" : [ 1 , 2 ] , "b" : null } ` + "\r\n\t",
 		`[[],{},[{}]]`, `{"a":{"b":{"c":["d",true,false,null]}}}`, `{"a":1,"a":2}`, `{"":0}`, `[1,"1",1.0]`,
 		strings.Repeat("[", 99) + strings.Repeat("]", 99), strings.Repeat("[", 101) + strings.Repeat("]", 101),
+		strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001),
 		strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300), `{"` + strings.Repeat("long", 20) + `":1}`,
 	}
 	numbers = []string{

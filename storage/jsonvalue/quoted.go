@@ -11,17 +11,37 @@ import (
 // quoted is what stands between the quotes, of which the first one is here, and whether it has escapes. The place after
 // them is zero if there is no second one, or if there is something between them that may not be there.
 func quoted(text []byte, at int) (raw []byte, escapes bool, after int) {
-	begin := at + 1
-	for end := begin; ; end++ {
-		length := bytes.IndexByte(text[end:], '"')
-		if length < 0 {
-			return nil, false, 0
-		}
-		if end += length; !escaped(text[begin:end]) {
-			raw = text[begin:end]
-			return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(printable(raw), end+1)
+	if after = PastString(text, at); after == 0 {
+		return nil, false, 0
+	}
+	raw = text[at+1 : after-1]
+	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(printable(raw), after)
+}
+
+// short is how long most strings are: only for longer ones it pays to have the rest searched.
+const short = 24
+
+// PastString is the place after the string of which the first quote is here; zero if it does not end.
+func PastString(text []byte, at int) int {
+	end := min(at+short, len(text))
+	for at++; at < end; at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '"':
+			return at + 1
 		}
 	}
+	for begin := at; at < len(text); {
+		length := bytes.IndexByte(text[at:], '"')
+		if length < 0 {
+			break
+		}
+		if at += length + 1; !escaped(text[begin : at-1]) {
+			return at
+		}
+	}
+	return 0
 }
 
 // escaped tells whether what follows a text belongs to an escape at its end.

@@ -52,13 +52,18 @@ func (o *Object[T]) Look() {
 }
 
 // Lost are the fields that the handler has changed in place and that are not written: what it had also put into a
-// Patch, or undone, or written by a client, is as it should be. The body is the object as it will be written.
-func (o *Object[T]) Lost(body map[string]any) (fields []string) {
+// Patch, or undone, or written by a client, is as it should be. The object as it will be written is asked for if
+// anything has changed.
+func (o *Object[T]) Lost(body func() (map[string]any, error)) (fields []string) {
 	o.Look()
 	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
 		return nil
 	}
-	written, err := o.codec.Decode(body)
+	raw, err := body()
+	if err != nil {
+		return nil
+	}
+	written, err := o.codec.Decode(raw)
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,64 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// A handler may call the methods of its change from goroutines of its own, also while the object is first copied for
+// one of them. The race detector tells.
+func TestCallsFromManyGoroutines(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		act    func(ctx context.Context, c *houseChange, n int) error
+	}{
+		"Ensure": {"all of them declare", func(ctx context.Context, c *houseChange, _ int) error {
+			return c.Ensure(ctx, rooms(c.Object)...)
+		}},
+		"Results": {"what is read must not be written meanwhile", func(
+			ctx context.Context, c *houseChange, n int,
+		) error {
+			if n == 0 {
+				return c.RunSubs(ctx)
+			}
+			_, _ = c.RawResult("other")
+			return nil
+		}},
+		"Subs": {"sub-handlers get copies of what is patched meanwhile", func(
+			ctx context.Context, c *houseChange, n int,
+		) error {
+			if n == 0 {
+				return c.RunSubs(ctx)
+			}
+			c.TryPatch(func(h kopf.Dynamic) error { return kopf.SetAt(h, fmt.Sprint("spec.field", n), n) })
+			return nil
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				_, stop := h.run(func(s houseSel) {
+					s.OnCreate("create", func(ctx context.Context, c *houseChange) error {
+						c.Sub("sub", func(context.Context, *houseChange) error { return nil })
+						var calls sync.WaitGroup
+						for n := range 4 {
+							calls.Go(func() {
+								if err := tc.act(ctx, c, n); err != nil {
+									t.Errorf("%s: %v", tc.reason, err)
+								}
+							})
+						}
+						calls.Wait()
+						return nil
+					})
+				})
+				h.build("bath")
+				stop()
+			})
+		})
+	}
+}
