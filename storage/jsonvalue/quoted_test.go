@@ -1,0 +1,42 @@
+package jsonvalue_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
+)
+
+// pastString steps through the string, for comparison.
+func pastString(text string, at int) int {
+	for at++; at < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '"':
+			return at + 1
+		}
+	}
+	return 0
+}
+
+// Whatever a string begins with, and however long it is, it ends where it does: all endings of some characters.
+func TestPastString(t *testing.T) {
+	endings := []string{""}
+	for range 6 {
+		for _, ending := range endings {
+			endings = append(endings, ending+`a`, ending+`\`, ending+`"`)
+		}
+		endings = endings[len(endings)/4:]
+	}
+	for _, fill := range []string{"x", `\`, `\"`} {
+		for length := range 30 {
+			for _, ending := range endings {
+				text := `["` + strings.Repeat(fill, length) + ending
+				if got, want := jsonvalue.PastString([]byte(text), 1), pastString(text, 1); got != want {
+					t.Fatalf("%s ends at %d, want %d", text, got, want)
+				}
+			}
+		}
+	}
+}
