@@ -115,7 +115,7 @@ func (s Summary) String() string {
 
 // byWatches are the packages that every event of a watch leads through. Informers end their watches at random, and ask
 // for the next one.
-var byWatches = []string{"reconcilers/compact", "storage/jsontext"}
+var byWatches = []string{"reconcilers/compact", "storage/jsontext", "storage/jsonvalue"}
 
 func (s Summary) times(folder string) string {
 	n := s.Entered[folder]

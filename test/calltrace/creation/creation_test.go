@@ -30,7 +30,7 @@ func TestCreation(t *testing.T) {
 			StatusSubresource: true,
 		})
 		stop := operate(t, server, &handled)
-		time.Sleep(time.Minute) // virtual: until all is quiet
+		time.Sleep(90 * time.Second) // virtual: until all is quiet, and half a minute off the bookmarks of watches
 		users, err := client.New(memapi.Config(server), client.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestCreation(t *testing.T) {
 		if err := users.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute) // virtual: until all is quiet
+		time.Sleep(20 * time.Second) // virtual: until all is quiet
 		calls = record.End()
 		stop()
 	})
