@@ -32,22 +32,22 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for reason, text := range map[string]string{
-		"too deep":           strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
-		"a surrogate":        `"\ud83d\ude00"`,
-		"no UTF-8":           "\"\xff\"",
-		"no UTF-8, the last": "\"eight...\x80\"",
-		"a control":          "\"\x1f\"",
-		"an early control":   "\"AB\x1fDEFGHIJK\"",
-		"a control far on":   "\"eight...ä\x1f\"",
-		"no float64":         `1e999`,
-		"cut":                `"\u00`,
-		"nothing":            ``,
-		"more than one":      `1 2`,
-		"a word cut":         `tru`,
-		"another word":       `trua`,
-		"no end":             `"eight...and more`,
-		"no end of a list":   `[1`,
-		"no end of a escape": `"\`,
+		"too deep":            strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
+		"a surrogate":         `"\ud83d\ude00"`,
+		"no UTF-8":            "\"\xff\"",
+		"no UTF-8, the last":  "\"eight...\x80\"",
+		"a control":           "\"\x1f\"",
+		"an early control":    "\"AB\x1fDEFGHIJK\"",
+		"a control far on":    "\"eight...ä\x1f\"",
+		"no float64":          `1e999`,
+		"cut":                 `"\u00`,
+		"nothing":             ``,
+		"more than one":       `1 2`,
+		"a word cut":          `tru`,
+		"another word":        `trua`,
+		"no end":              `"eight...and more`,
+		"no end of a list":    `[1`,
+		"no end of an escape": `"\`,
 	} {
 		if value, plain := decodePlain([]byte(text)); plain {
 			t.Errorf("%s: %s is %#v", reason, text, value)

@@ -67,18 +67,20 @@ func (o options) run(ctx context.Context, results, progress io.Writer) (err erro
 	return nil
 }
 
+// play runs a scenario, and prints its figures: should it fail, those that there are, as they may have taken hours.
 func (o options) play(ctx context.Context, s scenarios.Scenario, bench *scenarios.Bench, results io.Writer) error {
 	bench.Book, bench.Objects = &figures.Book{}, cmp.Or(o.objects, s.Objects)
-	if err := s.Play(ctx, bench); err != nil {
-		return err
-	}
+	failed := s.Play(ctx, bench)
 	say(results, "\n== %s: %s\nN=%d SIZE=%d ROUNDS=%d; ratios of ours to others: median (least–greatest)",
 		s.Name, s.About, bench.Objects, o.size, o.rounds)
+	if failed != nil {
+		say(results, "not all of it was measured: %v", failed)
+	}
 	var ran []string
 	for _, c := range s.Fitting(bench.Contenders) {
 		ran = append(ran, c.Name)
 	}
-	return bench.Book.Print(results, ran, pairs)
+	return errors.Join(failed, bench.Book.Print(results, ran, pairs))
 }
 
 func users(list []scenarios.Contender) []string {

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
+	"github.com/kopf-runtime/kopf-runtime/test/yardstick/scenarios"
 )
 
 func TestParse(t *testing.T) {
@@ -78,6 +81,24 @@ func TestHelp(t *testing.T) {
 	for _, word := range words {
 		if !strings.Contains(stderr.String(), word) {
 			t.Errorf("the help does not tell of %s", word)
+		}
+	}
+}
+
+// Figures may have taken hours: a failure after them does not take them along.
+func TestFiguresOfAFailureArePrinted(t *testing.T) {
+	bench := &scenarios.Bench{
+		Cluster: &cluster.Cluster{}, Folder: t.TempDir(), Progress: t.Output(), Rounds: 1,
+		Contenders: []scenarios.Contender{{Name: "absent", Args: []string{"no-such-program"}}},
+	}
+	var results bytes.Buffer
+	err := options{rounds: 1}.play(t.Context(), scenarios.All[0], bench, &results)
+	if err == nil || !strings.Contains(err.Error(), "no-such-program") {
+		t.Errorf("want an error that names the program, got %v", err)
+	}
+	for _, word := range []string{"changes", "not all of it was measured: ", "no-such-program", "medians of: absent"} {
+		if !strings.Contains(results.String(), word) {
+			t.Errorf("%q is not in\n%s", word, results.String())
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -27,19 +26,16 @@ func (c *Cluster) CreatePods(ctx context.Context, count int) error {
 	})
 }
 
-// DeletePods removes all pods at once. Of tens of thousands, the API server does not get to the end within the time
-// that it gives a request: it is asked to go on.
-func (c *Cluster) DeletePods(ctx context.Context) error {
-	for {
-		err := c.api.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(Namespace), client.GracePeriodSeconds(0))
-		switch {
-		case err == nil:
-			return nil
-		case !apierrors.IsTimeout(err) || ctx.Err() != nil:
-			return fmt.Errorf("deleting the pods: %w", err)
+// DeletePods removes the pods of CreatePods, one by one: of one request for tens of thousands, the API server does not
+// get to the end within the time that it gives it, and what it answers then, if anything, differs.
+func (c *Cluster) DeletePods(ctx context.Context, count int) error {
+	return c.each(ctx, "deleting pods", 0, count, func(i int) error {
+		err := c.api.Delete(ctx, pod(i), client.GracePeriodSeconds(0))
+		if err := client.IgnoreNotFound(err); err != nil {
+			return fmt.Errorf("deleting a pod: %w", err)
 		}
-		_, _ = fmt.Fprintln(c.progress, "  deleting pods: there are more")
-	}
+		return nil
+	})
 }
 
 func pod(i int) *corev1.Pod {

@@ -18,7 +18,7 @@ func createPods(ctx context.Context, b *Bench) error {
 
 func deletePods(ctx context.Context, b *Bench) error {
 	b.say("pods: deleting them")
-	return b.Cluster.DeletePods(ctx)
+	return b.Cluster.DeletePods(ctx, b.Objects)
 }
 
 // seeAll measures from the start of an operator until its handler has seen all pods, and the memory after a rest.
