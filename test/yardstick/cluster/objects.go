@@ -55,12 +55,15 @@ func (c *Cluster) ChangeAll(ctx context.Context, end int, value string) error {
 // DeleteAll asks for the deletion of the objects from first to, excluding, end; what has finalizers stays until these
 // are gone.
 func (c *Cluster) DeleteAll(ctx context.Context, first, end int) error {
-	return c.each(ctx, "deleting", first, end, func(i int) error {
-		if err := c.api.Delete(ctx, named(i)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s: %w", named(i).Name, err)
-		}
-		return nil
-	})
+	return c.each(ctx, "deleting", first, end, func(i int) error { return c.remove(ctx, named(i)) })
+}
+
+// remove asks for the deletion of an object, of which only the name is needed, unless it is gone already.
+func (c *Cluster) remove(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
+	if err := c.api.Delete(ctx, o, options...); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %s: %w", o.GetName(), err)
+	}
+	return nil
 }
 
 // Release removes the finalizers of the objects up to, excluding, end, as nobody is there to do so any more.

@@ -30,20 +30,17 @@ func (c *Cluster) CreatePods(ctx context.Context, count int) error {
 // get to the end within the time that it gives it, and what it answers then, if anything, differs.
 func (c *Cluster) DeletePods(ctx context.Context, count int) error {
 	return c.each(ctx, "deleting pods", 0, count, func(i int) error {
-		err := c.api.Delete(ctx, pod(i), client.GracePeriodSeconds(0))
-		if err := client.IgnoreNotFound(err); err != nil {
-			return fmt.Errorf("deleting a pod: %w", err)
-		}
-		return nil
+		return c.remove(ctx, &corev1.Pod{ObjectMeta: podNamed(i)}, client.GracePeriodSeconds(0))
 	})
+}
+
+func podNamed(i int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: fmt.Sprintf("pod-%06d", i), Namespace: Namespace}
 }
 
 func pod(i int) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("pod-%06d", i), Namespace: Namespace,
-			Labels: map[string]string{"app": fmt.Sprint("a", i%50), "tier": "web"},
-		},
+		ObjectMeta: podNamed(i),
 		Spec: corev1.PodSpec{
 			NodeName: fmt.Sprint("node-", i%nodes),
 			Volumes: []corev1.Volume{{
@@ -51,6 +48,7 @@ func pod(i int) *corev1.Pod {
 			}},
 		},
 	}
+	p.Labels = map[string]string{"app": fmt.Sprint("a", i%50), "tier": "web"}
 	for k := range containers {
 		one := corev1.Container{
 			Name: fmt.Sprint("c", k), Image: "registry.example.org/team/app:v1.2.3",
