@@ -153,11 +153,14 @@ func TestSelfSignedUnderMain(t *testing.T) {
 	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trusting(dump))
 }
 
-// Who ends TLS before the operator reaches it without.
+// Who ends TLS before the operator reaches it without. Configurations that were written for Kopf have the paths of
+// Kopf, which a program serves as well: D-webhook-paths.
 func TestInsecureUnderMain(t *testing.T) {
 	port := freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{Insecure: true, Port: port})
-	wantDenial(t, fmt.Sprintf("http://127.0.0.1:%d%s", port, quotaPath), plainly)
+	for _, path := range []string{quotaPath, "/quota", "/", "/test.example.org/quota", "/test.example.org/"} {
+		wantDenial(t, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), plainly)
+	}
 }
 
 // mine is a server of the user's own, on a port that it has chosen.

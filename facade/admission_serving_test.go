@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -124,6 +125,41 @@ func TestAdmissionIsServed(t *testing.T) {
 		}
 		if n := lists.count.Load(); n > 0 {
 			t.Errorf("there is nothing to be watched: got %d requests", n)
+		}
+	})
+}
+
+// The root calls all handlers, and an unknown id is an error: D-admission-root. A denial denies also with
+// IgnoreFailures: K-ignore-failures.
+func TestAdmissionPathsAsKopf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := memapi.New()
+		api.Install(served)
+		op := kopf.New("test.example.org", kopf.AsKopf())
+		widgets := kopf.For(op, &Widget{})
+		var calls []string
+		for _, id := range []string{"first", "second"} {
+			widgets.Validate(id, func(_ context.Context, a *Admission) error {
+				calls = append(calls, a.ID+" at "+a.Headers.Get("Host"))
+				return kopf.Deny(403, "no")
+			}, kopf.IgnoreFailures())
+		}
+		on, _, stop := operateServing(t, api, op)
+		defer stop()
+		time.Sleep(5 * time.Second)
+		for path, want := range map[string][]string{
+			"/": {"first at example.com", "second at example.com"}, "/second": {"second at example.com"},
+			"/third": nil, "/second/": nil, "/test.example.org/validate/second": nil,
+		} {
+			calls = nil
+			status, verdict := on.post(t, path, request(nil))
+			if d := cmp.Diff(want, calls); d != "" {
+				t.Errorf("POST %s: -want, +got:\n%s", path, d)
+			}
+			denied := status == http.StatusOK && !verdict.Allowed && verdict.Status.Code == 403
+			if denied != (want != nil) || (status == http.StatusNotFound) != (want == nil) {
+				t.Errorf("POST %s: got %d, %+v", path, status, verdict)
+			}
 		}
 	})
 }

@@ -84,6 +84,7 @@ func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.
 	if options.AsKopf {
 		options.Path = ""
 	}
+	options.AtRoot = op.program && !options.AsKopf && op.settings.values.Admission.Tunnel == nil
 	for _, r := range plan {
 		if admits(r.Handler) {
 			options.Registrations = append(options.Registrations, admission.Registration(r))

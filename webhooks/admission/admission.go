@@ -81,10 +81,8 @@ func (a *Admission) connect() error {
 func (a *Admission) serve() (err error) {
 	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }}
 	o := server.Options{
-		Operator: a.options.Operator, Path: a.options.Path, Reviewer: reviewer, Open: a.open, Log: a.options.Log,
-	}
-	if !a.options.AsKopf {
-		o.Endpoints = endpoints(a.options.Registrations)
+		Operator: a.options.Operator, Path: a.options.Path, AtRoot: a.options.AtRoot, Reviewer: reviewer,
+		Open: a.open, Log: a.options.Log, Endpoints: a.options.endpoints(),
 	}
 	a.server, err = server.New(o)
 	return err

@@ -186,8 +186,37 @@ func TestAsKopf(t *testing.T) {
 		if status, denied := r.ask(t, "/Quota", widgets); status != http.StatusOK || denied != "no" {
 			t.Errorf("it is served there: got %d %q", status, denied)
 		}
-		if status, denied := r.ask(t, "/unknown", widgets); status != http.StatusOK || denied != "" {
-			t.Errorf("what is nobody's is allowed: got %d %q", status, denied)
+		if status, denied := r.ask(t, "/", widgets); status != http.StatusOK || denied != "no" {
+			t.Errorf("the root calls all handlers: got %d %q", status, denied)
+		}
+		for _, path := range []string{"/unknown", "/validate/Quota", "/Quota/"} {
+			if status, denied := r.ask(t, path, widgets); status != http.StatusNotFound {
+				t.Errorf("an unknown id is refused: got %d %q for %s", status, denied, path)
+			}
+		}
+	})
+}
+
+// Configurations that were written for Kopf are served where it can be done.
+func TestKopfsPaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster(widgets)
+		mutate := of(widgets, "quota", "")
+		mutate.Handler.Mutating = true
+		o := options(server, mutate, of(widgets, "quota", "no"), of(widgets, "other", "never"))
+		o.AtRoot = true
+		r := start(t, o)
+		defer r.stop(t)
+		for path, want := range map[string]string{
+			"/quota": "no", "/ops/quota": "no", "/": "no", "/ops/": "no", "/ops/validate/quota": "no",
+			"/ops/mutate/quota": "", "/other": "never",
+		} {
+			if status, denied := r.ask(t, path, widgets); status != http.StatusOK || denied != want {
+				t.Errorf("%s: got %d %q, want %q", path, status, denied, want)
+			}
+		}
+		if status, denied := r.ask(t, "/quote", widgets); status != http.StatusNotFound {
+			t.Errorf("an unknown id is refused: got %d %q", status, denied)
 		}
 	})
 }

@@ -48,17 +48,28 @@ func pathOf(r Registration, all []Registration) string {
 	return "validate/" + nameOf(r, all)
 }
 
-// endpoints are those of all handlers; not nil.
-func endpoints(all []Registration) []server.Endpoint {
-	made := make([]server.Endpoint, 0, len(all))
-	for _, r := range all {
-		endpoint := server.Endpoint{Path: pathOf(r, all), Handler: r.Handler.ID, Type: "validating"}
+// endpoints are those of all handlers. Without AsKopf, each handler has a path of its own. The paths of Kopf are always
+// served, for configurations that were written by hand: one for each id, and the root for all handlers.
+func (o Options) endpoints() (made []server.Endpoint) {
+	known := map[string]bool{}
+	for _, r := range o.Registrations {
+		if o.AsKopf {
+			break
+		}
+		endpoint := server.Endpoint{Path: pathOf(r, o.Registrations), Handler: r.Handler.ID, Type: "validating"}
 		if r.Handler.Mutating {
 			endpoint.Type = "mutating"
 		}
+		known[endpoint.Path] = true
 		made = append(made, endpoint)
 	}
-	return made
+	for _, r := range o.Registrations {
+		if id := r.Handler.ID; !known[id] && !r.Handler.Sparing {
+			known[id] = true
+			made = append(made, server.Endpoint{Path: id, Handler: id})
+		}
+	}
+	return append(made, server.Endpoint{})
 }
 
 // sparingTimeout is for handlers that requests go on without, in seconds: far from the 30 of others, as an API server

@@ -30,7 +30,7 @@ type Options struct {
 	// Registrations are its admitting handlers, in the order of registration. With none, managed configurations lose
 	// what a former version of the operator has there.
 	Registrations []Registration
-	// AsKopf serves any path as Kopf does, and writes configurations as Kopf does.
+	// AsKopf serves the paths of Kopf alone, and writes configurations as Kopf does.
 	AsKopf bool
 	// Config and HTTPClient are for the API server.
 	Config     *rest.Config
@@ -44,6 +44,8 @@ type Options struct {
 	// Path is what the paths of all handlers begin with, with a slash; empty is the root. "/" with the name of the
 	// operator is a good one, as others may be served at the same port.
 	Path string
+	// AtRoot serves the paths of Kopf below the root as well, unless others are served there.
+	AtRoot bool
 	// Open is closed when reviews can be answered, such as when the indices are filled; nil is from the start.
 	Open <-chan struct{}
 	// Certificates are what the webhook server has its certificate from, see [Admission.GetCertificate]; nil is a

@@ -60,8 +60,8 @@ func (m moving) Run(
 	}
 }
 
-// A tunnel that ends, in whichever way, is opened again, at growing intervals until it works; unless it says that this
-// is of no use.
+// A tunnel that ends, in whichever way, is opened again, at growing intervals until it works (D-tunnel-exit), unless it
+// says that this is of no use.
 func TestTunnelFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)

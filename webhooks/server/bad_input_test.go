@@ -39,8 +39,9 @@ func TestBadInput(t *testing.T) {
 	}{
 		"NoJSON":     {"the review says so", http.MethodPost, "/ops/validate/v", strings.NewReader("<"), 400},
 		"NoBody":     {"that is no JSON, either", http.MethodPost, "/ops/validate/v", nil, 400},
-		"NoHandler":  {"nobody is there", http.MethodPost, "/ops/validate/w", strings.NewReader("{}"), 404},
-		"Root":       {"it is no handler's", http.MethodPost, "/ops", strings.NewReader("{}"), 404},
+		"NoHandler":  {"no handler has this id", http.MethodPost, "/ops/validate/w", strings.NewReader("{}"), 404},
+		"Root":       {"the root is not an endpoint here", http.MethodPost, "/ops", strings.NewReader("{}"), 404},
+		"KopfsPath":  {"neither is the path of Kopf", http.MethodPost, "/v", strings.NewReader("{}"), 404},
 		"Elsewhere":  {"it is another operator's", http.MethodPost, "/ops2/validate/v", strings.NewReader("{}"), 404},
 		"Get":        {"reviews are posted", http.MethodGet, "/ops/validate/v", nil, 405},
 		"Large":      {"it is announced so", http.MethodPost, "/ops/validate/v", strings.NewReader(large), 413},
@@ -76,6 +77,7 @@ func TestSlowClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			handler, err := server.New(server.Options{
 				Path: "/ops", Reviewer: &reviewer{}, ReadTimeout: time.Second,
+				Endpoints: []server.Endpoint{{Path: "validate/v", Handler: "v"}},
 			})
 			if err != nil {
 				t.Fatal(err)

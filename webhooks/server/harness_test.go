@@ -65,6 +65,9 @@ func serve(t *testing.T, o server.Options) *httptest.Server {
 	if o.Reviewer == nil {
 		o.Reviewer = &reviewer{}
 	}
+	if o.Endpoints == nil {
+		o.Endpoints = []server.Endpoint{{Path: "v", Handler: "v"}}
+	}
 	handler, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,9 @@ func TestStrangersAreRefused(t *testing.T) {
 // demanding starts a server that demands certificates of clients.
 func demanding(t *testing.T, double *reviewer, demand tls.ClientAuthType, known *tls.Certificate) *httptest.Server {
 	t.Helper()
-	handler, err := server.New(server.Options{Reviewer: double})
+	handler, err := server.New(server.Options{
+		Reviewer: double, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,20 @@ import (
 )
 
 // Register puts the server on a webhook server, such as that of a manager, for its path and all below of it. A path
-// that others have is an error, where the webhook server itself panics.
+// that others have is an error, where the webhook server itself panics. The root that is wanted beside it is not.
 func (s *Server) Register(on webhook.Server) error {
-	pattern := s.options.Path + "/"
+	if err := s.registerAt(on, s.options.Path+"/"); err != nil {
+		return err
+	}
+	if s.options.AtRoot {
+		if err := s.registerAt(on, "/"); err != nil {
+			s.options.Log.V(1).Info("The paths of Kopf are not served", "reason", err.Error())
+		}
+	}
+	return nil
+}
+
+func (s *Server) registerAt(on webhook.Server, pattern string) error {
 	taken := fmt.Errorf("the webhooks of operator %q cannot be served at %q: others are, by this webhook server",
 		s.options.Operator, pattern)
 	if mux := on.WebhookMux(); mux != nil {

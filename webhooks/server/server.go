@@ -30,11 +30,12 @@ type Reviewer interface {
 	Review(ctx context.Context, request review.Request) (review.Response, error)
 }
 
-// Endpoint is what one handler's requests are sent to.
+// Endpoint is a path with the handlers that requests to it are for.
 type Endpoint struct {
-	// Path is below that of the server, and not escaped, such as "validate/quota".
+	// Path is below that of the server, and not escaped, such as "validate/quota"; empty is the path of the server
+	// itself.
 	Path string
-	// Handler is the id of the handler.
+	// Handler is the id of the handlers; empty is all of them, and is the only one that can be at an empty path.
 	Handler string
 	// Type is "validating" or "mutating"; empty is either.
 	Type string
@@ -46,9 +47,12 @@ type Options struct {
 	Operator string
 	// Path is what all endpoints are below of: it begins with a slash, and does not end with one; empty is the root.
 	Path string
-	// Endpoints are all that there are; nil takes whatever comes after the path for the id of a handler, be there one
-	// or not. Kopf: the same.
+	// Endpoints are all that there are. The status of any other path is 404. Kopf: any path is answered, and allows
+	// the request where there is no such handler (deviation D-admission-root).
 	Endpoints []Endpoint
+	// AtRoot serves the endpoints below the root as well, unless that is taken, for configurations that were written
+	// for Kopf.
+	AtRoot bool
 	// Reviewer answers.
 	Reviewer Reviewer
 	// Open is closed when reviews can be answered, such as when the indices are filled; before, the status is 503. Nil
@@ -82,12 +86,9 @@ func New(o Options) (*Server, error) {
 	s.options.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
 	s.options.Memory = cmp.Or(o.Memory, defaultMemory*s.options.BodyLimit)
 	s.options.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
-	if o.Endpoints == nil {
-		return s, nil
-	}
 	s.endpoints = make(map[string]Endpoint, len(o.Endpoints))
 	for _, endpoint := range o.Endpoints {
-		if endpoint.Path == "" || !clean(endpoint.Path) {
+		if endpoint.Path == "" && endpoint.Handler != "" || !clean(endpoint.Path) {
 			return nil, fmt.Errorf("the id %q of a handler of admission cannot be in the path of a URL: "+
 				"leave out empty parts, dots alone, and slashes at the ends", endpoint.Handler)
 		}
@@ -124,12 +125,11 @@ func (s *Server) Check(*http.Request) error {
 func (s *Server) find(whole string) (Endpoint, bool) {
 	below, under := strings.CutPrefix(whole, s.options.Path)
 	if !under || !rooted(below) {
-		return Endpoint{}, false
+		if !s.options.AtRoot {
+			return Endpoint{}, false
+		}
+		below = whole
 	}
-	below = strings.TrimPrefix(below, "/")
-	if s.endpoints == nil {
-		return Endpoint{Path: below, Handler: below}, true
-	}
-	endpoint, known := s.endpoints[below]
+	endpoint, known := s.endpoints[strings.TrimPrefix(below, "/")]
 	return endpoint, known
 }

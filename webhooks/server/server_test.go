@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestMistakes(t *testing.T) {
 			server.Options{Endpoints: []server.Endpoint{{Path: "a", Handler: "x"}, {Path: "a", Handler: "y"}}}, `"y"`,
 		},
 		"NoPath": {
-			"the root is nobody's", server.Options{Endpoints: []server.Endpoint{{Handler: "x"}}}, `"x"`,
+			"the root is for all handlers", server.Options{Endpoints: []server.Endpoint{{Handler: "x"}}}, `"x"`,
 		},
 		"Redirected": {
 			"the API server does not follow", server.Options{Endpoints: []server.Endpoint{
@@ -98,6 +99,69 @@ func TestEndpoints(t *testing.T) {
 		if !double.deadline {
 			t.Errorf("%s: the API server does not wait for ever", path)
 		}
+	}
+}
+
+// The root is for all handlers, and the status of an unknown id is 404 (deviation D-admission-root).
+func TestKopfsPaths(t *testing.T) {
+	all := []server.Endpoint{{}, {Path: "fn/spec.a", Handler: "fn/spec.a"}, {Path: "validate/fn", Handler: "fn"}}
+	for _, tc := range []struct {
+		reason, path string
+		atRoot       bool
+		post, want   string // want is the id that is asked for; "all" is all handlers, empty is the status 404
+	}{
+		{"the root of Kopf calls all handlers", "", false, "/", "all"},
+		{"an id may have slashes", "", false, "/fn/spec.a", "fn/spec.a"},
+		{"an id may be escaped", "", false, "/fn%2Fspec.a", "fn/spec.a"},
+		{"an unknown id is refused", "", false, "/fm", ""},
+		{"the root of the operator calls all handlers", "/ops", false, "/ops", "all"},
+		{"a slash at the end is the same", "/ops", false, "/ops/", "all"},
+		{"the root of the server is for others", "/ops", false, "/", ""},
+		{"an id is below the operator alone", "/ops", false, "/fn/spec.a", ""},
+		{"the root is served as well", "/ops", true, "/", "all"},
+		{"an id is served below the root as well", "/ops", true, "/fn/spec.a", "fn/spec.a"},
+		{"the operator's own path is served as before", "/ops", true, "/ops/validate/fn", "fn"},
+		{"an unknown id is refused there, too", "/ops", true, "/fm", ""},
+	} {
+		double := &reviewer{}
+		s := serve(t, server.Options{Path: tc.path, AtRoot: tc.atRoot, Endpoints: all, Reviewer: double})
+		status, got := post(t, s, tc.post, "{}").status, ""
+		for _, asked := range double.asked {
+			if got = "all"; asked.Hint != nil {
+				got = *asked.Hint
+			}
+		}
+		if got != tc.want || (status == http.StatusNotFound) != (tc.want == "") {
+			t.Errorf("%s: POST %s below %q: got %d %q, want %q", tc.reason, tc.post, tc.path, status, got, tc.want)
+		}
+	}
+}
+
+// Where others serve the root, only the operator's own path is served.
+func TestRootOfOthers(t *testing.T) {
+	on := webhook.NewServer(webhook.Options{})
+	on.Register("/", http.NotFoundHandler())
+	s, err := server.New(server.Options{Operator: "ops", Path: "/ops", AtRoot: true, Endpoints: []server.Endpoint{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(on); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/ops/x": "/ops/", "/x": "/"} {
+		_, pattern := on.WebhookMux().Handler(httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		if pattern != want {
+			t.Errorf("%s is served by %q, want %q", path, pattern, want)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	double := &reviewer{}
+	s := serve(t, server.Options{Reviewer: double})
+	post(t, s, "/v", "{}")
+	if got := double.last(t).Headers; got.Get("Host") != s.Listener.Addr().String() || got.Get("User-Agent") == "" {
+		t.Errorf("the host is among the headers, as in Kopf: got %v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -64,7 +65,7 @@ func (s *Server) review(r *http.Request, endpoint Endpoint, body []byte) (answer
 	defer cancel()
 	err = panics.Contain(func() error {
 		response, err := s.options.Reviewer.Review(ctx, review.Request{
-			Body: body, Hint: &endpoint.Handler, Type: endpoint.Type, Headers: r.Header,
+			Body: body, Hint: endpoint.hint(), Type: endpoint.Type, Headers: headersOf(r),
 			PeerCertificates: verified(r),
 		})
 		if err != nil {
@@ -74,6 +75,23 @@ func (s *Server) review(r *http.Request, endpoint Endpoint, body []byte) (answer
 		return err
 	})
 	return answer, err
+}
+
+// hint is the id of the handlers; nil is all of them.
+func (e *Endpoint) hint() *string {
+	if e.Handler == "" {
+		return nil
+	}
+	return &e.Handler
+}
+
+// headersOf returns the headers as the client has sent them: net/http keeps Host apart.
+func headersOf(r *http.Request) http.Header {
+	all := maps.Clone(r.Header)
+	if r.Host != "" {
+		all["Host"] = []string{r.Host}
+	}
+	return all
 }
 
 // patience is how long the API server waits for the answer: it says so in the query.

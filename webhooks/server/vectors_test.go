@@ -28,12 +28,16 @@ func TestVectorsAdmissionServer(t *testing.T) {
 			}
 			double.err = unanswered(status)
 		}
-		s := serve(t, server.Options{Reviewer: double})
+		// The root has no id here, as it is for all handlers; Kopf has an empty one, which is that of none.
 		id := d.Text("id", "")
+		s := serve(t, server.Options{Reviewer: double, Endpoints: []server.Endpoint{{Path: id, Handler: id}}})
 		answer := post(t, s, "/"+url.PathEscape(id), d.Text("body", ""))
 		got := map[string]any{"status": int64(answer.status)}
 		if answer.status == http.StatusOK {
-			got["content_type"], got["webhook"] = answer.header.Get("Content-Type"), *double.last(t).Hint
+			got["content_type"], got["webhook"] = answer.header.Get("Content-Type"), ""
+			if hint := double.last(t).Hint; hint != nil {
+				got["webhook"] = *hint
+			}
 		}
 		if delta := cmp.Diff(want.Value, any(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)
