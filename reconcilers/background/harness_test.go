@@ -33,6 +33,8 @@ type world struct {
 	refuse  []error // by the next writes
 	journal []string
 	said    []string
+	// unheld is true until the object has the finalizer.
+	unheld bool
 	// answers are those to the next writes, which change nothing then.
 	answers []patching.Result
 }
@@ -136,7 +138,7 @@ func (w *world) attend() (holds bool) {
 	w.t.Helper()
 	body := w.latest()
 	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{
-		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]},
+		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}, Held: !w.unheld,
 	})
 	if err != nil || busy {
 		w.t.Errorf("busy: %v, error: %v; an object that lives waits for nobody", busy, err)

@@ -16,6 +16,9 @@ import (
 // Supervise starts the background handlers that match the object, and stops the others. It holds the object, by a
 // finalizer, while any handler matches that has not ended by itself, whether or not it runs. It is busy while handlers
 // of an object that is being deleted have not ended yet. The error is that of a filter.
+//
+// Handlers start only on an object that has the finalizer: otherwise, a deletion could remove the object before the
+// finalizer is written, and its delete handlers would never clean up after these handlers.
 func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error) {
 	settings, service := s.current()
 	if len(settings.Handlers) == 0 {
@@ -29,14 +32,14 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	if err != nil {
 		return false, false, err
 	}
-	o := s.tasksOf(c, len(matching) > 0 && service != nil)
+	o := s.tasksOf(c, len(matching) > 0 && service != nil && c.Held)
 	if o == nil {
 		return len(matching) > 0, false, nil
 	}
 	if anyIdle(settings.Handlers) {
 		o.noteChange(c)
 	}
-	holds = o.startAndStop(matching, service != nil)
+	holds = o.startAndStop(matching, service != nil && c.Held)
 	if !holds && !anyIdle(settings.Handlers) {
 		s.forgetIdle(o)
 	}

@@ -80,6 +80,40 @@ func TestWithoutAController(t *testing.T) {
 	})
 }
 
+// Nothing starts on an object that is not held yet, but the object is to be held for it.
+func TestStartsOnHeldObjectsOnly(t *testing.T) {
+	for name, b := range map[string]handlers.Background{
+		"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				w = newWorld(t, spawning(&w, b, func(_ context.Context, call *handlers.Call) error {
+					if b.Daemon {
+						<-call.Live.Stopping()
+					}
+					return nil
+				}))
+				w.unheld = true
+				for range 2 {
+					if !w.attend() {
+						t.Error("the finalizer is requested before the handler starts")
+					}
+					w.want(time.Minute)
+				}
+				w.unheld = false
+				w.attend()
+				w.want(time.Minute, "2m0s call 0")
+				w.unheld = true // another client removed the finalizer: the handler goes on while it is added again
+				if !w.attend() {
+					t.Error("the object is still to be held")
+				}
+				w.want(time.Minute)
+			})
+		})
+	}
+}
+
 // The finalizer is looked after when a daemon has ended by itself, or as in Kopf at the next event.
 func TestLeaveFinalizers(t *testing.T) {
 	for name, tc := range map[string]struct {

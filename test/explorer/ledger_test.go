@@ -2,6 +2,7 @@ package explorer_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ type ledger struct {
 	mu      sync.Mutex
 	outside map[string]string // what each handler told last, by uid and id
 	held    map[string]bool   // the objects that had a finalizer
+	made    map[string]bool   // the objects with something outside that a function in the background made
 }
 
 func (l *ledger) tell(id, uid, what string) {
@@ -22,6 +24,16 @@ func (l *ledger) tell(id, uid, what string) {
 		l.outside = map[string]string{}
 	}
 	l.outside[uid+" "+id] = what
+}
+
+// make notes something outside that must be released when the object is deleted.
+func (l *ledger) make(uid string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made == nil {
+		l.made = map[string]bool{}
+	}
+	l.made[uid] = true
 }
 
 // written notes which objects were ever held.
@@ -53,7 +65,12 @@ func (w *world) unfinished() (found []string) {
 	} else if w.scenario.deleted {
 		return append(found, fmt.Sprintf("the object is still there, held by %v", object.GetFinalizers()))
 	}
-	for uid := range w.ledger.held {
+	pending := maps.Clone(w.ledger.made)
+	if pending == nil {
+		pending = map[string]bool{}
+	}
+	maps.Copy(pending, w.ledger.held)
+	for uid := range pending {
 		if w.isCurrent(object, uid) {
 			continue
 		}

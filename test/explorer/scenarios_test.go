@@ -188,6 +188,18 @@ var scenarios = map[string]scenario{
 		},
 		carriers: []string{"a"}, releases: []string{"d"}, lasting: lasting,
 	},
+	"background-and-delete": {
+		register: func(l *life, s Selection) {
+			s.Daemon("make", l.makes("make", true))
+			s.Timer("remake", time.Minute, l.makes("remake", false))
+			s.OnDelete("d", l.carries(0, 0))
+		},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 500 * time.Millisecond, do: remove},
+			{after: 20 * time.Second, do: create("y")}, {after: 2 * time.Minute, do: remove},
+		},
+		releases: []string{"d"}, deleted: true, lasting: lasting,
+	},
 	"children": {
 		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(time.Second)) },
 		steps: []step{
