@@ -69,6 +69,8 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	}
 	if op.hasPeers() {
 		_, err = op.minding(m, &options)
+	} else {
+		op.newGate(&options)
 	}
 	return options, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -50,6 +51,7 @@ type Operator struct {
 	clients       clients
 	fence         *reconcilers.Fence // nil before the set-up
 	lock          *peeringLock       // nil unless it was asked for
+	lease         peering.Lease      // of the project's manager
 	present       atomic.Pointer[attendance.Attendance]
 	program       bool // it is that of Main
 	managed       []managed

@@ -91,6 +91,9 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", op.name)
 		}
+		if !op.program {
+			op.newGate(options)
+		}
 		return nil
 	}
 	before, err := op.minding(m, options)
@@ -105,15 +108,14 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 
 // minding has the options mind the peers of the operator. It gives what runs before the manager has a leader, if any.
 func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manager.Runnable, error) {
-	gate, live := &reconcilers.Gate{}, namespaces.NewLive()
-	options.Gate, options.Matching = gate, live
+	told, live := peering.Gate(op.newGate(options).Take()), namespaces.NewLive()
+	options.Matching = live
 	own := op.settings.values
 	member := own.Peering.member()
-	member.Busy, member.Idle = gate.Busy, gate.Idle
-	told := peering.Gate(gate)
+	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	if op.lock != nil {
 		member.Mandatory, member.Self.Identity = true, op.lock.identity
-		told = both{gate, op.lock.Lock}
+		told = both{told, op.lock.Lock}
 	}
 	present, err := attendance.New(m.GetConfig(), m.GetHTTPClient(), member, told)
 	if err != nil {
@@ -138,7 +140,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	if op.lock != nil {
 		return attending{present, m.GetLogger().WithName(op.name)}, nil
 	}
-	options.Beside = present.Begin
+	options.Beside = beside(options.Beside, present.Begin)
 	return nil, nil
 }
 

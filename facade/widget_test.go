@@ -32,6 +32,7 @@ import (
 // once.
 func TestMain(m *testing.M) {
 	runProgram()
+	runLeader()
 	console.ForwardKlog(logr.Discard(), false)
 	logf.SetLogger(funcr.New(func(_, line string) {
 		loggedToAll.Lock()

@@ -140,7 +140,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 9},
 	{Dir: "reconcilers/orchestration", Layer: 10},
 	{Dir: "reconcilers", Layer: 11},
-	{Dir: "facade", Layer: 12, Exports: 147},
+	{Dir: "facade", Layer: 12, Exports: 148},
 	{Dir: "facade/facadetest", Layer: 13, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 14, Kit: true},
 

@@ -27,7 +27,8 @@ var _ manager.Runnable = (*Fence)(nil)
 var (
 	errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
 	errLapsed = errors.New(
-		"the peers of the operator have not heard of it for too long, and may act in its place, so nothing is written",
+		"the operator could not renew its peering record or its lease in time, and another process may act in its " +
+			"place, so nothing is written",
 	)
 )
 

@@ -1,0 +1,91 @@
+package facade
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+// LeaderLock returns the lock of a manager's leader election in a form that lets the operator see its renewals. Give it
+// to the manager, and then the manager to [Operator.SetupWithManager]:
+//
+//	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "my-namespace", "my-lease",
+//		resourcelock.ResourceLockConfig{Identity: pod}, config, 10*time.Second)
+//	m, err := ctrl.NewManager(config, ctrl.Options{
+//		LeaderElection: true, LeaderElectionResourceLockInterface: op.LeaderLock(lock),
+//	})
+//
+// # Guarantees
+//
+// A process that stood still and wakes up, as after SIGSTOP or a suspension of its machine, calls no handler and writes
+// nothing when seven eighths of its last lease are over: another process may lead. It continues when the lease is
+// renewed, and ends if it is lost.
+//
+// Without it, the operator does not see the lease. It notices that it stood still for more than 5 seconds, and pauses
+// for 15 seconds then. That is enough for the default timing of a manager (LeaseDuration 15 s, RenewDeadline 10 s);
+// managers with another timing need a LeaderLock.
+func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
+	if !op.valid() {
+		addOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
+		return lock
+	}
+	return op.lease.Around(lock)
+}
+
+// newGate gives the options a gate, and returns its seats. In a manager of the project's, it also closes when the
+// process may have lost its lease, unless the peering decides who leads.
+func (op *Operator) newGate(options *reconcilers.Options) *peering.Seats {
+	options.Gate = &reconcilers.Gate{}
+	seats := peering.NewSeats(options.Gate)
+	if op.program || op.lock != nil {
+		return seats
+	}
+	op.lease.Follow(seats.Take())
+	options.Beside = func(ctx context.Context) (rest func()) {
+		return func() {
+			if electsLeader() {
+				op.lease.Run(ctx)
+			}
+		}
+	}
+	return seats
+}
+
+// electsLeader reports whether a manager of this process leads by an election. Managers do not say that, but their
+// electors have a metric.
+func electsLeader() bool {
+	families, _ := metrics.Registry.Gather() // others may fail, with those that do not returned
+	for _, family := range families {
+		if family.GetName() != "leader_election_master_status" {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			if one.GetGauge().GetValue() == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beside runs two things beside the operator.
+func beside(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
+	if first == nil {
+		return second
+	}
+	return func(ctx context.Context) func() {
+		one, other := first(ctx), second(ctx)
+		return func() {
+			var running sync.WaitGroup
+			defer running.Wait()
+			running.Go(one)
+			other()
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package facade_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/go-logr/logr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// leaders are processes that lead, and print a line for each renewal and for each tick of a timer.
+var leaders = map[string]func() error{
+	"leads, unseen": func() error { return lead(false, ctrl.Options{}) },
+	"leads, seen": func() error {
+		duration, deadline, retry := 2*time.Second, time.Second, 200*time.Millisecond
+		return lead(true, ctrl.Options{LeaseDuration: &duration, RenewDeadline: &deadline, RetryPeriod: &retry})
+	},
+}
+
+// runLeader is the process of one of the leaders. It does not return if there is one.
+func runLeader() {
+	run, ok := leaders[os.Getenv(program)]
+	if !ok {
+		return
+	}
+	fmt.Println(run())
+	os.Exit(1)
+}
+
+// printedLock takes some time to renew the lease, and prints a line then, unless it was sent before a freeze.
+type printedLock struct {
+	lease
+
+	lag time.Duration
+}
+
+func (l *printedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := time.Now()
+	if time.Sleep(l.lag); time.Since(sent) < l.lag+time.Second {
+		fmt.Println("renewal")
+	}
+	return l.lease.Update(ctx, record)
+}
+
+// lead runs an operator in a manager that leads.
+func lead(seen bool, options ctrl.Options) error {
+	memory := memapi.New()
+	memory.Install(served)
+	memory.Put(served, body(map[string]any{"size": int64(1)}))
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).Timer("tick", 50*time.Millisecond, func(context.Context, *kopf.Run[*Widget]) error {
+		fmt.Println("tick")
+		return nil
+	})
+	options.Scheme, options.Logger = runtime.NewScheme(), logr.Discard()
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.LeaderElection, options.LeaderElectionID = true, "l"
+	options.LeaderElectionResourceLockInterface = &printedLock{}
+	if seen {
+		options.LeaderElectionResourceLockInterface = op.LeaderLock(&printedLock{lag: 300 * time.Millisecond})
+	}
+	if err := addWidgets(options.Scheme); err != nil {
+		return err
+	}
+	m, err := ctrl.NewManager(memapi.Config(memory), options)
+	if err == nil {
+		err = op.SetupWithManager(m)
+	}
+	if err != nil {
+		return err
+	}
+	return m.Start(context.Background())
+}
+
+// frozen is a process that can be stopped and continued.
+type frozen struct {
+	t       *testing.T
+	process *exec.Cmd
+	mu      sync.Mutex
+	lines   []string
+}
+
+func startFrozen(t *testing.T, name string) *frozen {
+	t.Helper()
+	f := &frozen{t: t, process: exec.CommandContext(t.Context(), os.Args[0])}
+	f.process.Env = append(os.Environ(), program+"="+name)
+	stdout, err := f.process.StdoutPipe()
+	if err == nil {
+		err = f.process.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			f.mu.Lock()
+			f.lines = append(f.lines, lines.Text())
+			f.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { _ = f.process.Process.Kill(); _ = f.process.Wait() })
+	return f
+}
+
+// since are the lines after so many, as soon as there are enough ticks among them.
+func (f *frozen) since(lines, ticks int) []string {
+	f.t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		f.mu.Lock()
+		all := slices.Clone(f.lines[lines:])
+		f.mu.Unlock()
+		count := 0
+		for _, line := range all {
+			if line == "tick" {
+				count++
+			}
+		}
+		if count >= ticks {
+			return all
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("the timer ticked %d times, want %d:\n%q", count, ticks, all)
+		}
+	}
+}
+
+func (f *frozen) signal(s syscall.Signal) {
+	f.t.Helper()
+	if err := f.process.Process.Signal(s); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// A leader that was stopped for longer than its lease allows calls no handler when it continues, before its elector has
+// renewed the lease. It may end the call that it was stopped in.
+func TestFrozenLeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason   string
+		program  string
+		freeze   time.Duration
+		renewals int // before the second tick
+	}{
+		"Seen":   {"it goes on when the lease is renewed", "leads, seen", 3 * time.Second, 1},
+		"Unseen": {"its elector gets the time to find out", "leads, unseen", 6 * time.Second, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFrozen(t, c.program)
+			f.since(0, 10)
+			f.signal(syscall.SIGSTOP)
+			time.Sleep(c.freeze) // the process has to be stopped in real time
+			f.mu.Lock()
+			before := len(f.lines)
+			f.mu.Unlock()
+			f.signal(syscall.SIGCONT)
+			renewals, ticks := 0, 0
+			for _, line := range f.since(before, 10) {
+				switch {
+				case line == "renewal":
+					renewals++
+				case line == "tick" && ticks > 0 && renewals < c.renewals:
+					t.Fatalf("%s: %d handlers are called after %d renewals, want %d renewals before that", c.reason,
+						ticks+1, renewals, c.renewals)
+				case line == "tick":
+					ticks++
+				}
+			}
+		})
+	}
+}

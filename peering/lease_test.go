@@ -1,0 +1,141 @@
+package peering_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+)
+
+// fixedLock is a lock whose writes are confirmed, after some time, or fail.
+type fixedLock struct {
+	resourcelock.Interface
+
+	lag     time.Duration
+	failure error
+}
+
+func (l *fixedLock) Identity() string { return "me" }
+
+func (l *fixedLock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
+	time.Sleep(l.lag)
+	return l.failure
+}
+
+func (l *fixedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Create(ctx, record)
+}
+
+// The gate follows the renewals that the API server confirms, from when they were sent.
+func TestLeaseFollowsRenewals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lock, gate, lease := &fixedLock{lag: time.Second}, &barrier{}, &peering.Lease{}
+		seen, began := lease.Around(lock), time.Now()
+		record := resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaseDurationSeconds: 16}
+		wantEnd := func(reason string, want time.Duration) {
+			t.Helper()
+			if got := gate.end.Load().Sub(began); got != want {
+				t.Errorf("%s: writes are allowed for %s, want %s", reason, got, want)
+			}
+		}
+		lease.Follow(gate)
+		if !gate.end.Load().IsZero() {
+			t.Error("a process that never led has no lease to lose")
+		}
+		if err := seen.Create(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd("the lease begins when it is sent", 14*time.Second)
+		if err := seen.Update(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd("the lease is renewed", 15*time.Second)
+		lock.failure = errors.New("the lease has another holder")
+		if err := seen.Update(t.Context(), record); !errors.Is(err, lock.failure) {
+			t.Errorf("the elector gets %v", err)
+		}
+		wantEnd("a refused renewal renews nothing", 15*time.Second)
+		next := &barrier{}
+		lease.Follow(next)
+		if got := next.end.Load().Sub(began); got != 15*time.Second {
+			t.Errorf("another gate is allowed to write for %s", got)
+		}
+		gate, lock.failure = next, nil
+		record.HolderIdentity = ""
+		if err := seen.Update(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd("a released lease ends at once", 3*time.Second)
+		lease.Run(t.Context()) // which returns, as the renewals are seen
+	})
+}
+
+// frozenGate is a gate with which the process stands still now and then.
+type frozenGate struct {
+	barrier
+
+	freeze time.Duration
+}
+
+func (g *frozenGate) AllowWritesUntil(end time.Time) {
+	g.barrier.AllowWritesUntil(end)
+	time.Sleep(g.freeze)
+	g.freeze = 0
+}
+
+func (g *frozenGate) mayWrite() bool { return time.Now().Before(*g.end.Load()) }
+
+// Where renewals are not seen, a process that stood still for longer than the slack of a lease may not write until its
+// elector has renewed the lease, or has ended the process.
+func TestLeaseOfProcessThatStoodStill(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		freeze time.Duration
+		closed time.Duration // from when the process wakes up
+	}{
+		"Short":  {"no other process can lead yet", 4 * time.Second, 0},
+		"Long":   {"another process may lead", 20 * time.Second, 15 * time.Second},
+		"Slack":  {"a little more than the slack is too long", 6 * time.Second, 15 * time.Second},
+		"Hourly": {"hours make no difference", 3 * time.Hour, 15 * time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				gate, lease := &frozenGate{}, &peering.Lease{}
+				lease.Follow(gate)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { defer close(done); lease.Run(ctx) }()
+				time.Sleep(10*time.Minute + time.Millisecond)
+				if !gate.mayWrite() {
+					t.Fatal("the process never stood still, and may not write")
+				}
+				gate.freeze = tc.freeze
+				time.Sleep(time.Second + tc.freeze - 2*time.Millisecond)
+				if gate.mayWrite() != (tc.closed == 0) {
+					t.Errorf("%s: when the process wakes up, it may write: %t", tc.reason, gate.mayWrite())
+				}
+				woke := time.Now()
+				for !gate.mayWrite() && time.Since(woke) < time.Minute {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if closed := time.Since(woke).Round(time.Second); closed != tc.closed {
+					t.Errorf("%s: the gate is closed for %s, want %s", tc.reason, closed, tc.closed)
+				}
+				cancel()
+				<-done
+				if !gate.end.Load().IsZero() {
+					t.Error("what comes after the handlers has a limit")
+				}
+			})
+		})
+	}
+}
