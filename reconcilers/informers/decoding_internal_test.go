@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
 	restwatch "k8s.io/client-go/rest/watch"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 )
 
 // shown is what came out of the decoder, in one line.
@@ -120,7 +123,7 @@ func TestDecodingAWatch(t *testing.T) {
 		{"object":{"kind":"A","metadata":{"name":"m"}},"type":"DELETED"}
 		{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}}`
 	decoder := restwatch.NewDecoder(
-		streaming.NewDecoder(framer{}.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
+		streaming.NewDecoder(json.Framer.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
 	)
 	wantEvents(t, decoder, []told{
 		{watch.Added, `{"kind":"A","metadata":{"name":"n"}}`}, {watch.Deleted, `{"kind":"A","metadata":{"name":"m"}}`},
@@ -201,6 +204,36 @@ func TestDecodingMetadata(t *testing.T) {
 		s := texts{bare: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 		if _, _, err := s.Decode([]byte(text), nil, nil); err == nil {
 			t.Errorf("%s was decoded", text)
+		}
+	}
+}
+
+// endlessText is the middle of a string that never ends.
+type endlessText struct{}
+
+func (endlessText) Read(into []byte) (int, error) {
+	copy(into, bytes.Repeat([]byte("x"), len(into)))
+	return len(into), nil
+}
+
+func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
+	stream := io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"`), endlessText{}))
+	frames := boundedFramer{json.Framer, &timing.Events{}}.NewFrameReader(stream)
+	if _, err := frames.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("an event that never ends must not be buffered without a limit: %v", err)
+	}
+}
+
+func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
+	event := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"` + strings.Repeat("x", largestEvent/3) + `"}}}`
+	events := &timing.Events{}
+	stream := io.NopCloser(strings.NewReader(strings.Repeat(event, 9)))
+	decoder := streaming.NewDecoder(
+		boundedFramer{json.Framer, events}.NewFrameReader(stream), eventCounter{texts{}, events},
+	)
+	for n := range 9 {
+		if _, _, err := decoder.Decode(nil, &metav1.WatchEvent{}); err != nil {
+			t.Fatalf("event %d: the limit is for one event, not for the watch: %v", n, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
@@ -41,11 +42,10 @@ type Interest struct {
 func New(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (toolscache.SharedIndexInformer, error) {
-	client, err := clientOf(config, way, resource, interest)
+	lists, err := newListing(config, way, resource, interest)
 	if err != nil {
-		return nil, fmt.Errorf("making the client of %s: %w", resource.GroupVersionKind, err)
+		return nil, err
 	}
-	lists := &listing{client: client, plural: resource.Plural, interest: interest}
 	return toolscache.NewSharedIndexInformerWithOptions(
 		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
 		toolscache.SharedIndexInformerOptions{
@@ -56,13 +56,13 @@ func New(
 
 func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
-// clientOf makes a client of one group and version.
-func clientOf(
+// newListing makes the requests of one informer.
+func newListing(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
-) (rest.Interface, error) {
+) (*listing, error) {
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind)}
+	known := serializer{packer: compact.NewPacker(interest.Kind), events: &timing.Events{}}
 	switch {
 	case interest.Metadata:
 		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
@@ -70,7 +70,11 @@ func clientOf(
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	own.NegotiatedSerializer = known
-	return rest.RESTClientForConfigAndClient(own, way)
+	client, err := rest.RESTClientForConfigAndClient(own, way)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of %s: %w", resource.GroupVersionKind, err)
+	}
+	return &listing{client: client, plural: resource.Plural, interest: interest, events: known.events}, nil
 }
 
 // parameters encode the options of requests.
@@ -80,11 +84,12 @@ var parameters = func() runtime.ParameterCodec {
 	return runtime.NewParameterCodec(known)
 }()
 
-// listing is what an informer asks the API server.
+// listing sends the lists and watches of one informer, one watch at a time.
 type listing struct {
 	client   rest.Interface
 	plural   string
 	interest Interest
+	events   *timing.Events // of the watch
 }
 
 func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -93,6 +98,7 @@ func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime
 
 func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
+	ctx = timing.WithEvents(ctx, l.events)
 	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
 }
 

@@ -16,26 +16,26 @@ import (
 
 // Lookup asks the API server for single objects of a resource.
 type Lookup struct {
-	client   func() (rest.Interface, error) // made once, when it is first needed
+	listing  func() (*listing, error) // of all namespaces; made once, when it is first needed
 	resource discovery.Resource
 }
 
 // NewLookup makes one.
 func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *Lookup {
-	return &Lookup{resource: resource, client: sync.OnceValues(func() (rest.Interface, error) {
-		return clientOf(config, way, resource, Interest{Metadata: true})
+	return &Lookup{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
+		return newListing(config, way, resource, Interest{Metadata: true})
 	})}
 }
 
 // UID is that of the object of this name, and empty if there is none. It asks for the metadata alone, by a list of one,
 // which needs no other right than an informer does.
 func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
-	client, err := l.client()
+	all, err := l.listing()
 	if err != nil {
-		return "", fmt.Errorf("making the client of %s: %w", l.resource.GroupVersionKind, err)
+		return "", err
 	}
-	interest := Interest{Namespace: of.Namespace, Metadata: true}
-	asked := &listing{client: client, plural: l.resource.Plural, interest: interest}
+	asked := *all
+	asked.interest.Namespace = of.Namespace
 	found, err := asked.list(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, of.Name).String(),
 	})

@@ -2,22 +2,24 @@ package informers
 
 import (
 	"errors"
-	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
 )
 
 var errReading = errors.New("an informer sends nothing")
 
-// serializer knows how the answers to lists and watches are decoded: protobuf for a kind that has it, JSON for all, as
-// the API server may not have the other for the kind.
+// serializer decodes the answers to lists and watches: protobuf for a kind that has it, and JSON for all kinds, because
+// the API server may not have protobuf for the kind.
 type serializer struct {
 	packer *compact.Packer
-	bare   *metav1.TypeMeta // of what nothing but the metadata is kept; nil is whole objects
+	bare   *metav1.TypeMeta // of objects that are kept as metadata only; nil keeps whole objects
+	events *timing.Events
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}
@@ -29,13 +31,18 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 		all = append(all, runtime.SerializerInfo{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application",
 			MediaTypeSubType: "vnd.kubernetes.protobuf", Serializer: in,
-			StreamSerializer: &runtime.StreamSerializerInfo{Serializer: in, Framer: protobuf.LengthDelimitedFramer},
+			StreamSerializer: &runtime.StreamSerializerInfo{
+				Serializer: eventCounter{in, s.events}, Framer: protobuf.LengthDelimitedFramer,
+			},
 		})
 	}
+	in := texts{packer: s.packer, bare: s.bare}
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
-		EncodesAsText: true, Serializer: texts(s),
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: texts(s), Framer: framer{}},
+		EncodesAsText: true, Serializer: in,
+		StreamSerializer: &runtime.StreamSerializerInfo{
+			EncodesAsText: true, Serializer: eventCounter{in, s.events}, Framer: boundedFramer{json.Framer, s.events},
+		},
 	})
 }
 
@@ -48,12 +55,3 @@ func (s serializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVe
 func (s serializer) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return decoder
 }
-
-// framer cuts JSON.
-type framer struct{}
-
-// NewFrameReader reads the events of a watch, one after the other.
-func (framer) NewFrameReader(r io.ReadCloser) io.ReadCloser { return &frames{from: r} }
-
-// NewFrameWriter is never called.
-func (framer) NewFrameWriter(w io.Writer) io.Writer { return w }

@@ -34,7 +34,7 @@ func (t *Transport) watch(r *http.Request) (*http.Response, error) {
 		t.ends.note(key, t.limits.Pause)
 	}
 	traced, way := t.ways.trace(ctx)
-	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way}
+	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way, events: eventsOf(r.Context())}
 	s.silence = timer(s.inactivity, func() {
 		cancel(errSilent)
 		if !s.answered.Load() {
@@ -91,6 +91,9 @@ type stream struct {
 	path          string
 	source        io.ReadCloser
 	inactivity    time.Duration
+	remaining     time.Duration // how long the server may still send no event
+	events        *Events       // nil counts what is read as events
+	counted       uint64        // the number of events at the last read
 	silence, life *time.Timer
 	end           func()
 	once          sync.Once
@@ -107,11 +110,11 @@ func (s *stream) reason() error {
 	return nil
 }
 
-// Read waits for what the server tells. What takes its time between two reads is the reader, so it does not count.
+// Read reads from the server. The inactivity timeout covers the time spent in Read only, so a slow reader does not end
+// its watch. It starts again with each event. Bytes that never complete an event do not count.
 func (s *stream) Read(p []byte) (int, error) {
 	if s.inactivity > 0 {
-		s.silence.Reset(s.inactivity)
-		defer s.silence.Stop()
+		defer s.limitSilence()()
 	}
 	n, err := s.source.Read(p)
 	if n > 0 {
@@ -126,6 +129,19 @@ func (s *stream) Read(p []byte) (int, error) {
 		return n, io.EOF
 	}
 	return n, err
+}
+
+// limitSilence starts the timer of one read. The returned function stops it.
+func (s *stream) limitSilence() (stop func()) {
+	if now := s.events.Count(); s.events == nil || s.remaining <= 0 || now != s.counted {
+		s.counted, s.remaining = now, s.inactivity
+	}
+	began := time.Now()
+	s.silence.Reset(s.remaining)
+	return func() {
+		s.silence.Stop()
+		s.remaining = max(1, s.remaining-time.Since(began))
+	}
 }
 
 // Close ends the watch.
