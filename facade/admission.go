@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -137,7 +136,7 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 		return
 	}
 	h.Requires = append(slices.Clip(s.requires), fieldRequires(h.Field, chosen)...)
-	h.Function = reflect.ValueOf(fn.call).Pointer()
+	setFunction(&h, fn.call)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		a, err := fn.newAdmission(ctx, s, call, said)

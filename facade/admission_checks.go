@@ -13,9 +13,11 @@ func (op *Operator) checkAdmission(one resolved, before []resolved) error {
 		if !admits(other.handler) || other.verb != one.verb || other.handler.ID != id {
 			continue
 		}
+		if other.handler.Twin(one.handler) {
+			continue
+		}
 		if one.selector.MayMean(other.selector) {
-			return fmt.Errorf("%s(%q): the id is taken by %s at %s; give every handler of a verb its own",
-				one.verb, id, other.verb, other.handler.Location)
+			return idTaken(one, other)
 		}
 		if op.given.Persistence.KopfFormats {
 			return fmt.Errorf("%s(%q): the id is taken for another kind at %s: with kopf.AsKopf, both would be served "+

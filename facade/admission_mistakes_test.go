@@ -69,7 +69,7 @@ func TestMistakesOfAdmission(t *testing.T) {
 		}, "did you mean spec.size?"},
 		"id twice": {"requests could not be told apart", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit)
-			w.Validate("fn", admit)
+			w.Validate("fn", func(context.Context, *kopf.Admission[*Widget]) error { return nil })
 		}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
 		"policy": {"options of other verbs do not fit", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit, kopf.Policy(kopf.Retries(3)))

@@ -3,7 +3,6 @@ package facade
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,7 +72,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 }
 
 func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
-	h.Function = reflect.ValueOf(fn).Pointer()
+	setFunction(&h, fn)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		r := newRun(ctx, call, s.codec, s.kind.op.clients, said)

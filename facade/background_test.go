@@ -107,7 +107,7 @@ func TestBackgroundMistakes(t *testing.T) {
 		},
 		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
-			w.Daemon("d", goOn)
+			w.Daemon("d", func(context.Context, *kopf.Run[*Widget]) error { return nil })
 		}, "the id is taken by Daemon"},
 		"SameIDForBoth": {"both are known by their ids alone", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)

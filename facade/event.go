@@ -2,7 +2,6 @@ package facade
 
 import (
 	"context"
-	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,7 +61,7 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	if _, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil); !ok {
 		return
 	}
-	h.Function = reflect.ValueOf(fn).Pointer()
+	setFunction(&h, fn)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		c, err := s.newChange(ctx, call, said)

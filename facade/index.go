@@ -52,7 +52,8 @@ func (i *Index[K, V]) held() *indexes.Index {
 //		return map[string]string{db.Spec.Owner: db.Name}, nil
 //	})
 //
-// Kopf: on.index; handlers have the handle in their closures instead of an argument.
+// The same function registered under the same id for several selections fills one index: an object that several of them
+// select is indexed once. Kopf: on.index; handlers have the handle in their closures instead of an argument.
 //
 // # Flow
 //
@@ -78,7 +79,8 @@ func NewIndex[T client.Object, K comparable, V any](
 	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.Type()}
 	if _, ok := prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
-		h.Function = reflect.ValueOf(fn).Pointer()
+		setFunction(&h, fn)
+		held = s.kind.op.indexOf(indexKey{id, h.Instance, reflect.TypeFor[IndexFunc[T, K, V]]()}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Call,
 		) (map[any]any, bool, error) {
@@ -96,6 +98,25 @@ func NewIndex[T client.Object, K comparable, V any](
 		s.kind.op.register(registration{kind: s.kind, verb: "NewIndex", handler: &h})
 	}
 	return &Index[K, V]{held}
+}
+
+// indexKey identifies an index: registrations of one function under one id fill the same one.
+type indexKey struct {
+	id       string
+	instance any
+	typ      reflect.Type
+}
+
+// indexOf returns the index that was registered under the key before, or registers this one.
+func (op *Operator) indexOf(key indexKey, index *indexes.Index) *indexes.Index {
+	if former, ok := op.indexes[key]; ok {
+		return former
+	}
+	if op.indexes == nil {
+		op.indexes = map[indexKey]*indexes.Index{}
+	}
+	op.indexes[key] = index
+	return index
 }
 
 // untyped gives the entries as the engine keeps them.

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -44,6 +45,7 @@ type Operator struct {
 	memos         []func(types.UID)
 	reviewed      reviewed
 	indexed       gate
+	indexes       map[indexKey]*indexes.Index
 	creations     creations
 	errs          setupErrors
 	stage         stage

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -130,7 +129,7 @@ func (s Owned[T, C]) OnChild(id string, fn ChildFunc[T, C], opts ...ChildOption)
 	if len(s.filters) > 0 {
 		h.Wants = s.wants
 	}
-	h.Function = reflect.ValueOf(fn).Pointer()
+	setFunction(&h, fn)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Call) error {
 		child, err := s.codec.Decode(call.Child)

@@ -39,11 +39,8 @@ func registerField[T client.Object](
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
 			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, Location: all.Location,
 			Call: s.call(fn.call),
-			// All closures of one function literal have the same pointer, though they are different functions. The
-			// difference is nowhere to be seen: only handlers of one id are compared, and they share one record, so one
-			// of them is called.
-			Function: reflect.ValueOf(fn.call).Pointer(),
 		}
+		setFunction(&h, fn.call)
 		for _, o := range chosen {
 			if o.isFor(families[reason]) {
 				o.set(&h)
@@ -65,6 +62,13 @@ func setReason(h *handlers.Handler, reason Reason) {
 	default:
 		h.Reason = reason
 	}
+}
+
+// setFunction records which function the handler calls. Closures of one function literal share their code pointer; the
+// pointer that a function value holds differs.
+func setFunction[F any](h *handlers.Handler, fn F) {
+	h.Function = reflect.ValueOf(fn).Pointer()
+	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
 }
 
 // prepare fills in what the handlers of all verbs have, and keeps the errors. It gives the options that count; false

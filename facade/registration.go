@@ -103,12 +103,10 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 				"same objects; choose one version",
 				one.verb, id, one.selector, other.selector, other.verb, taken.ID, taken.Location)
 		case reports(taken), reports(one.handler):
+		case other.verb == one.verb && taken.Twin(one.handler):
 		case taken.ID == id &&
 			(other.verb == one.verb || one.handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
-			return fmt.Errorf(
-				"%s(%q): the id is taken by %s at %s; give every handler of a verb its own", one.verb, id, other.verb,
-				taken.Location,
-			)
+			return idTaken(one, other)
 		case keepsNothing(taken), keepsNothing(one.handler):
 		case taken.ID != id && persistence.SharePlace(op.settings.values.Persistence.ProgressStorage, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
@@ -116,6 +114,13 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 		}
 	}
 	return nil
+}
+
+// idTaken is the error for two functions under one id. One function under one id may be registered for several
+// selections: it is called once.
+func idTaken(one, other resolved) error {
+	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or register "+
+		"one function value under both selections", one.verb, one.handler.ID, other.verb, other.handler.Location)
 }
 
 // checkIgnored tells which of the ignored fields no kind of the operator has: with a slip in its path, a field would

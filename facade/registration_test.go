@@ -64,7 +64,7 @@ func TestMistakes(t *testing.T) {
 		"same verb, same id": {"both would share one record, and one of them would never be called",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed)
-				w.OnCreate("a", succeed)
+				w.OnCreate("a", func(context.Context, *Change) error { return nil })
 				return above()
 			},
 			[]string{`OnCreate("a"): the id is taken by OnCreate at facade/registration_test.go:`}},
@@ -84,7 +84,7 @@ func TestMistakes(t *testing.T) {
 			[]string{`OnCreate("b"): the kind is selected as example.org/v1beta1 widgets here`, "choose one version"}},
 		"On takes the ids of its verbs": {"it is several registrations in one",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.OnResume("a", succeed)
+				w.OnResume("a", func(context.Context, *Change) error { return nil })
 				w.On("a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonResume}, succeed)
 				return above()
 			},
@@ -229,7 +229,8 @@ func TestMistakes(t *testing.T) {
 		"one kind in two spellings of one name": {"their progress would be kept under one id",
 			func(op *kopf.Operator, _ kopf.Selection[*Widget]) int {
 				kopf.ForResource(op, "kopfexamples").OnCreate("fn", raw)
-				kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("fn", raw)
+				kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate(
+					"fn", func(context.Context, *Raw) error { return nil })
 				return above()
 			},
 			[]string{"the id is taken by OnCreate"}},

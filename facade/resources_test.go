@@ -50,12 +50,12 @@ func TestManyResources(t *testing.T) {
 		},
 		"IDInEverything": {"everything means pods, too", func(op *kopf.Operator) {
 			kopf.ForResource(op, "pods").OnCreate("a", ok)
-			kopf.ForResource(op, kopf.Everything).OnCreate("a", ok)
+			kopf.ForResource(op, kopf.Everything).OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
 		"IDTwiceInOne": {"it is the same selection", func(op *kopf.Operator) {
 			chosen := kopf.ForResourceFunc(op, all)
 			chosen.OnCreate("a", ok)
-			chosen.OnCreate("a", ok)
+			chosen.OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
 		"IDInOtherGroups": {"these cannot meet", func(op *kopf.Operator) {
 			kopf.ForResource(op, "kopf.dev", kopf.Everything).OnCreate("a", ok)

@@ -24,6 +24,9 @@ import (
 // look at the object as it is at the moment. An object that no handler selects is left alone, without finalizer,
 // annotations and log. One that begins to be selected, and was never handled by this operator, is created in the eyes
 // of its handlers; one that was handled before has been updated, if it differs from then.
+//
+// A function value that is registered under one id for several selections is called once for an object that several of
+// them match, with the options of the first one. Two functions under one id are an error of the set-up.
 type Selection[T client.Object] struct {
 	ChangeSelection[T]
 }

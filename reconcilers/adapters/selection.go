@@ -64,8 +64,14 @@ func choose(
 	return chosen, nil
 }
 
+// isAmong reports whether the same function under the same id was chosen already, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
 	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.Repeats(other.Description) })
+}
+
+// HasTwin reports whether the handler is registered among others, too, by another selection of the same kind.
+func (h *Handler) HasTwin(others []*Handler) bool {
+	return slices.ContainsFunc(others, func(other *Handler) bool { return h.Description.Twin(other.Description) })
 }
 
 // Matches asks one handler for its Selection.

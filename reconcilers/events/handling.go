@@ -105,9 +105,13 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 	noted := h.Journal.Object(e.Object.Key(), e.Object.GetUID())
 	look := noted.LookAtEvent(c)
 	defer look.Note()
+	var chosen []*adapters.Handler
 	for _, handler := range h.Handlers {
 		if ctx.Err() != nil || h.Open != nil && !h.Open() {
 			return attempts
+		}
+		if handler.HasTwin(chosen) {
+			continue
 		}
 		// Matching one handler at a time keeps the error of one filter from the other handlers.
 		switch matches, err := handler.Matches(ctx, c, look.Teller()); {
@@ -115,6 +119,7 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
+			chosen = append(chosen, handler)
 			if a := h.call(ctx, handler, c); a != nil {
 				noted.Attempt(a)
 				attempts = append(attempts, a)

@@ -118,6 +118,14 @@ type Index struct {
 	Into Indexed
 }
 
+// sameTarget reports whether both fill the same index, or neither fills one.
+func (i *Index) sameTarget(other *Index) bool {
+	if i == nil || other == nil {
+		return i == other
+	}
+	return i.Into == other.Into
+}
+
 // Opened is the object of the cause for a call of the handler. Nothing is decoded, and nil is given, for a function
 // that reads the text of the object.
 func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {

@@ -152,8 +152,10 @@ type Handler struct {
 	// Call is the function.
 	Call Func
 	// Function identifies the function: the same one under the same id is called once for a cause. It is comparable:
-	// not the function itself.
+	// not the function itself. Closures of one function literal have the same Function.
 	Function any
+	// Instance tells closures of one function literal apart. It is comparable; nil is equal to nil.
+	Instance any
 	// Location is file:line of the registration, for messages.
 	Location string
 }

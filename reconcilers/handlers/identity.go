@@ -34,11 +34,11 @@ func (h *Handler) Sub(parent *Handler) *Handler {
 }
 
 // Twin is true for another registration of the same thing: such as of one function by two selections that have a
-// resource in common.
+// resource in common. Different closures of one function literal are not twins.
 func (h *Handler) Twin(other *Handler) bool {
-	return h == other || h.ID == other.ID && h.Function != nil && h.Function == other.Function &&
+	return h == other || h.Repeats(other) && h.Instance == other.Instance &&
 		h.Family == other.Family && h.Reason == other.Reason &&
-		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index == other.Index &&
+		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index.sameTarget(other.Index) &&
 		h.Mutating == other.Mutating
 }
 

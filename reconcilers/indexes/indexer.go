@@ -60,7 +60,10 @@ func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 		return
 	}
 	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.Deleting()}
-	for _, h := range x.task.Handlers {
+	for i, h := range x.task.Handlers {
+		if h.HasTwin(x.task.Handlers[:i]) {
+			continue // it was indexed with the first of them
+		}
 		log := logging.OfHandler(x.task.Log, object.Key(), uid, h.Description.ID)
 		x.index(logf.IntoContext(context.Background(), log), h, c, uid)
 	}
@@ -74,19 +77,17 @@ func (x *Indexer) forget(uid types.UID) {
 	delete(x.known, uid)
 }
 
-// index calls one index function for one object, if it matches and is due, and updates the index.
-func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause, uid types.UID) {
+// index calls one index function for one object, if any of its selections matches and it is due, and updates the index.
+func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx)
-	past := x.accounts[accountKey{uid, h.Description.ID}]
-	x.question.Call.Cause, x.question.Account = c, past
-	due, err := h.Ask(ctx, &x.question, execution.Due)
-	x.question.Call.Cause = nil
+	past := x.accounts[accountKey{uid, first.Description.ID}]
+	h, err := x.firstDue(ctx, first, c, past)
 	switch {
 	case err != nil:
 		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.Stack(err)...)
 		return
-	case !due:
-		h.Description.Index.Into.Remove(uid)
+	case h == nil:
+		first.Description.Index.Into.Remove(uid)
 		return
 	}
 	object, err := h.Description.Opened(c)
@@ -102,6 +103,24 @@ func (x *Indexer) index(ctx context.Context, h *adapters.Handler, c *cause.Cause
 		logging.Warn(log, "Index function is slow; all events of its resource wait for it", "took", took.String())
 	}
 	x.conclude(log, a, began, uid)
+}
+
+// firstDue returns the first registration of the index function that matches the object and is due, or nil. An error is
+// that of a filter.
+func (x *Indexer) firstDue(
+	ctx context.Context, first *adapters.Handler, c *cause.Cause, past execution.Account,
+) (*adapters.Handler, error) {
+	x.question.Call.Cause, x.question.Account = c, past
+	defer func() { x.question.Call.Cause = nil }()
+	for _, h := range x.task.Handlers {
+		if !h.Description.Twin(first.Description) {
+			continue
+		}
+		if due, err := h.Ask(ctx, &x.question, execution.Due); err != nil || due {
+			return h, err
+		}
+	}
+	return nil, nil
 }
 
 // conclude puts the entries of the function into the index, or removes the object from it.

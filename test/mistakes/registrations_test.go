@@ -18,7 +18,11 @@ type Change = kopf.Change[*appsv1.Deployment]
 
 func roll(context.Context, *Change) error { return nil }
 
+func scale(context.Context, *Change) error { return nil }
+
 func limit(context.Context, *kopf.Admission[*appsv1.Deployment]) error { return nil }
+
+func check(context.Context, *kopf.Admission[*appsv1.Deployment]) error { return nil }
 
 func poll(context.Context, *kopf.Run[*appsv1.Deployment]) error { return nil }
 
@@ -40,7 +44,7 @@ var registrations = []registration{
 	}},
 	{"One id for two handlers of a verb", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
 		deployments.OnCreate("roll", roll)
-		deployments.OnCreate("roll", roll)
+		deployments.OnCreate("roll", scale)
 	}},
 	{"One id for a daemon and a timer", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
 		deployments.Daemon("poll", poll)
@@ -135,7 +139,7 @@ var registrations = []registration{
 	}},
 	{"One id for two validating handlers", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
 		deployments.Validate("limit", limit)
-		deployments.Validate("limit", limit)
+		deployments.Validate("limit", check)
 	}},
 	{"An operation that there is not", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
 		deployments.Validate("limit", limit, kopf.Operations("PATCH"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
@@ -53,6 +55,37 @@ func TestOneIDForTwoKinds(t *testing.T) {
 		if all := entries(t, server, validating); len(all) != 0 {
 			t.Errorf("nothing is left: got %v", all)
 		}
+	})
+}
+
+// One function that several selections register under one id has one endpoint and one entry for all of them.
+func TestOneFunctionForTwoSelections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster(widgets, gadgets)
+		same := func(r memapi.Resource, operations ...string) admission.Registration {
+			one := of(r, "quota", "no")
+			one.Handler.Function, one.Handler.Operations = "quota", operations
+			return one
+		}
+		again := same(widgets, "CREATE")
+		again.Handler.Labels = labels.SelectorFromSet(labels.Set{"tier": "prod"})
+		r := start(t, options(server, same(widgets, "CREATE"), again, same(gadgets), of(widgets, "other", "")))
+		for _, resource := range []memapi.Resource{widgets, gadgets} {
+			if status, denied := r.ask(t, "/ops/validate/quota", resource); status != http.StatusOK || denied != "no" {
+				t.Errorf("%s: got %d %q", resource.Plural, status, denied)
+			}
+		}
+		all := entries(t, server, validating)
+		entry := all["quota.ops.example.org"]
+		if len(all) != 2 || len(entry.Rules) != 2 || entry.ObjectSelector != nil {
+			t.Fatalf("one entry has the rules of all selections, and no filter of one of them: got %+v", all)
+		}
+		for i, want := range []string{"[CREATE] [widgets]", "[*] [gadgets]"} {
+			if got := fmt.Sprint(entry.Rules[i].Operations, " ", entry.Rules[i].Resources); got != want {
+				t.Errorf("rule %d: got %s, want %s", i, got, want)
+			}
+		}
+		r.stop(t)
 	})
 }
 
@@ -227,7 +260,7 @@ func TestMistakes(t *testing.T) {
 		"it is not known where the server is": func(o *admission.Options) { o.Reach = nil },
 		"the path is none":                    func(o *admission.Options) { o.Path = "ops/" },
 		"two handlers have one path": func(o *admission.Options) {
-			o.Registrations = append(o.Registrations, o.Registrations[0])
+			o.Registrations = append(o.Registrations, of(widgets, "quota", ""))
 		},
 		"two entries have one name": func(o *admission.Options) {
 			o.Registrations = append(o.Registrations, of(widgets, "a_b", ""), of(widgets, "a-b", ""))

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
@@ -15,7 +16,7 @@ import (
 func nameOf(r Registration, all []Registration) string {
 	for _, other := range all {
 		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
-		if alike && other.Selector != r.Selector {
+		if alike && other.Selector != r.Selector && !other.Handler.Twin(r.Handler) {
 			return resourceIn(r.Selector) + "/" + r.Handler.ID
 		}
 	}
@@ -52,9 +53,12 @@ func pathOf(r Registration, all []Registration) string {
 // served, for configurations that were written by hand: one for each id, and the root for all handlers.
 func (o Options) endpoints() (made []server.Endpoint) {
 	known := map[string]bool{}
-	for _, r := range o.Registrations {
+	for i, r := range o.Registrations {
 		if o.AsKopf {
 			break
+		}
+		if firstTwin(r, o.Registrations) < i {
+			continue
 		}
 		endpoint := server.Endpoint{Path: pathOf(r, o.Registrations), Handler: r.Handler.ID, Type: "validating"}
 		if r.Handler.Mutating {
@@ -72,6 +76,12 @@ func (o Options) endpoints() (made []server.Endpoint) {
 	return append(made, server.Endpoint{})
 }
 
+// firstTwin is the place of the first registration of the same function under the same id. They have one endpoint and
+// one entry.
+func firstTwin(r Registration, all []Registration) int {
+	return slices.IndexFunc(all, func(other Registration) bool { return other.Handler.Twin(r.Handler) })
+}
+
 // sparingTimeout is for handlers that requests go on without, in seconds: far from the 30 of others, as an API server
 // that does not get through waits for all of it.
 const sparingTimeout = 3
@@ -79,7 +89,8 @@ const sparingTimeout = 3
 // hooks are the handlers as the cluster has to know them, given the resources that are known.
 func (o Options) hooks(known resources) []configurations.Hook {
 	all := make([]configurations.Hook, 0, len(o.Registrations))
-	for _, r := range o.Registrations {
+	places := make(map[int]int, len(o.Registrations))
+	for i, r := range o.Registrations {
 		hook := configurations.Hook{
 			ID: r.Handler.ID, Mutating: r.Handler.Mutating, Operations: r.Handler.Operations,
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
@@ -96,6 +107,11 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			hook.Timeout = sparingTimeout
 		}
 		hook.Resources = known.of(r)
+		if first := firstTwin(r, o.Registrations); first < i {
+			all[places[first]].Add(hook)
+			continue
+		}
+		places[i] = len(all)
 		all = append(all, hook)
 	}
 	return all

@@ -2,6 +2,8 @@ package configurations
 
 import (
 	"cmp"
+	"reflect"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +40,24 @@ type Hook struct {
 	Persistent bool
 	// Timeout is how many seconds the API server waits for an answer; zero is [Timeout].
 	Timeout int32
+
+	more []Hook // further registrations of the same function: see Add
+}
+
+// Add merges another registration of the same function under the same id into the hook. The entry sends the requests
+// for both of them; labels and conditions stay only if both have the same ones, as the server checks them anyway.
+func (h *Hook) Add(other Hook) {
+	if !reflect.DeepEqual(h.Labels, other.Labels) {
+		h.Labels = nil
+	}
+	if !reflect.DeepEqual(h.Conditions, other.Conditions) {
+		h.Conditions = nil
+	}
+	h.SideEffects = h.SideEffects || other.SideEffects
+	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures
+	h.Persistent = h.Persistent || other.Persistent
+	h.Timeout = max(cmp.Or(h.Timeout, Timeout), cmp.Or(other.Timeout, Timeout))
+	h.more = append(h.more, other)
 }
 
 func (h Hook) name() string { return cmp.Or(h.Name, h.ID) }
@@ -61,7 +81,7 @@ func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
 	return all
 }
 
-// rules are one for each resource.
+// rules are one for each resource of each registration; equal ones are left out.
 func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
 	scope := admissionregistrationv1.AllScopes
 	var all []admissionregistrationv1.RuleWithOperations
@@ -73,6 +93,15 @@ func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
 				Resources: h.resources(resource.Plural), Scope: &scope,
 			},
 		})
+	}
+	for _, other := range h.more {
+		for _, rule := range other.rules(f) {
+			if !slices.ContainsFunc(all, func(r admissionregistrationv1.RuleWithOperations) bool {
+				return reflect.DeepEqual(r, rule)
+			}) {
+				all = append(all, rule)
+			}
+		}
 	}
 	return all
 }

@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -92,8 +91,7 @@ func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,
 	}}
 	for _, h := range all {
-		repeats := func(other *adapters.Handler) bool { return h.Description.Repeats(other.Description) }
-		if slices.ContainsFunc(chosen, repeats) {
+		if h.HasTwin(chosen) {
 			continue
 		}
 		wanted, err := h.Ask(ctx, &question, execution.Selection)
