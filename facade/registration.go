@@ -119,8 +119,8 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 // idTaken is the error for two functions under one id. One function under one id may be registered for several
 // selections: it is called once.
 func idTaken(one, other resolved) error {
-	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or register "+
-		"one function value under both selections", one.verb, one.handler.ID, other.verb, other.handler.Location)
+	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or "+
+		"register one function value under both selections", one.verb, one.handler.ID, other.verb, other.handler.Location)
 }
 
 // checkIgnored tells which of the ignored fields no kind of the operator has: with a slip in its path, a field would

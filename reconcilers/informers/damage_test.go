@@ -65,7 +65,7 @@ func (s *damagedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// Reported errors are not spaced: that measures the time since the start of the process, on another clock than a test's.
+// Reported errors are not spaced: that measures the time since the start of the process, on the real clock.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // respond sends an answer, until the request ends.

@@ -33,8 +33,8 @@ func (c eventCounter) Decode(
 	return object, found, err
 }
 
-// boundedFramer is a framer that fails for an event of more than largestEvent bytes. The JSON framer of Kubernetes would
-// buffer an event that never ends.
+// boundedFramer is a framer that fails for an event of more than largestEvent bytes. The JSON framer of Kubernetes
+// would buffer an event that never ends.
 type boundedFramer struct {
 	runtime.Framer
 
