@@ -229,8 +229,8 @@ func TestMistakes(t *testing.T) {
 		"one kind in two spellings of one name": {"their progress would be kept under one id",
 			func(op *kopf.Operator, _ kopf.Selection[*Widget]) int {
 				kopf.ForResource(op, "kopfexamples").OnCreate("fn", raw)
-				kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate(
-					"fn", func(context.Context, *Raw) error { return nil })
+				other := func(context.Context, *Raw) error { return nil }
+				kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("fn", other)
 				return above()
 			},
 			[]string{"the id is taken by OnCreate"}},
