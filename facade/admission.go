@@ -55,6 +55,7 @@ type Admission[T client.Object] struct {
 	log      logr.Logger
 	codec    *codec.Codec[T]
 	call     *handlers.Call
+	keys     *listKeys
 	mistakes *mistakes
 	mutating bool
 	before   map[string]any     // what Object was like, for a mutating handler
@@ -105,7 +106,7 @@ func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...Admission
 //	}, kopf.Operations("CREATE"))
 //
 // It changes a.Object in place or by Patch. Only the difference is sent to the API server: fields that T does not have
-// survive. Name, uid, resource version and the like stay as they are. The change should be idempotent: the object may
+// survive, in lists as by [Change.Patch]. Name, uid, resource version and the like stay as they are. The change should be idempotent: the object may
 // come again with it.
 //
 // A deletion has nothing to be changed: a mutating handler is called for it only with [Operations]("DELETE"), which

@@ -28,7 +28,7 @@ func (fn admitting[T]) newAdmission(
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
-		mistakes: said, mutating: call.Handler.Mutating,
+		keys: cluster.keys, mistakes: said, mutating: call.Handler.Mutating,
 	}
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
 		return nil, fmt.Errorf("reading who asks: %w", err)
@@ -194,7 +194,8 @@ func (a *Admission[T]) remember() error {
 	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
 		return fmt.Errorf("handler %q has set the object to nil", a.ID)
 	}
-	edits, err := a.codec.Edits(a.before, a.Object)
+	edits, err := a.codec.Edits(
+		a.before, a.Object, a.keys.lists(a.call.Resource, a.mistakes, a.log))
 	if err != nil || edits == nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func newRun[T client.Object](
 ) *Run[T] {
 	c := &Change[T]{
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
-		children: cluster.children,
+		children: cluster.children, keys: cluster.keys,
 	}
 	return &Run[T]{
 		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,
@@ -138,13 +138,13 @@ func (r *Run[T]) live() handlers.Live {
 // For what the change may do, see [Change.Patch]. Kopf: patch.
 func (r *Run[T]) Patch(change func(object T)) {
 	r.change.needCall()
-	r.remember(r.change.codec.Transform(change))
+	r.remember(r.change.codec.Transform(change, r.change.lists()))
 }
 
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
 func (r *Run[T]) TryPatch(change func(object T) error) {
 	r.change.needCall()
-	r.remember(r.change.codec.TryTransform(change))
+	r.remember(r.change.codec.TryTransform(change, r.change.lists()))
 }
 
 func (r *Run[T]) remember(transform func(body map[string]any) error) {

@@ -67,6 +67,7 @@ type Change[T client.Object] struct {
 	call     *handlers.Call
 	mistakes *mistakes // of the handler, so that each is told once
 	children *children.Keeper
+	keys     *listKeys
 	owns     func(owner discovery.Resource, child schema.GroupKind) bool
 
 	mu       sync.Mutex
@@ -106,7 +107,8 @@ func newChange[T client.Object](
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
-		mistakes: said, children: cluster.children, owns: cluster.owns,
+		mistakes: said, children: cluster.children, keys: cluster.keys,
+		owns: cluster.owns,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

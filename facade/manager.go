@@ -18,6 +18,7 @@ type clients struct {
 	client   client.Client
 	live     client.Reader
 	children *children.Keeper
+	keys     *listKeys // nil without an API server that publishes schemas
 	owns     func(owner discovery.Resource, child schema.GroupKind) bool
 }
 

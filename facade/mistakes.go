@@ -19,6 +19,7 @@ type mistakes struct {
 	looked  atomic.Int32 // how many calls were looked at for changes in place
 	inPlace atomic.Bool
 	delay   atomic.Bool
+	items   atomic.Bool // fields of list items were lost
 
 	mu   sync.Mutex
 	subs map[uintptr]*mistakes // of sub-handlers by their functions, as there may be any number of ids

@@ -91,6 +91,9 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	}
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
+	if op.clients.keys, err = newListKeys(m); err != nil {
+		return nil, err
+	}
 	op.stage = setUp
 	return plan, nil
 }

@@ -61,7 +61,7 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
 		own, err := newChange(ctx, call, c.codec, clients{
-			client: c.Client, live: c.Live, children: c.children, owns: c.owns,
+			client: c.Client, live: c.Live, children: c.children, keys: c.keys, owns: c.owns,
 		}, said)
 		if err != nil {
 			return err

@@ -19,6 +19,11 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // Only what the function changes is written. Fields that T does not have survive, as do changes by others: after a
 // conflict the function runs again on the fresh object. Name, uid, resource version and the like stay as they are.
 //
+// In lists, such fields stay with their items, and a new item gets none. Items are recognised by the patchMergeKey of
+// the Go field, by the x-kubernetes-list-map-keys of the schema, or by a name, key, id, type or port that all of them
+// have and that is unique. Without any of these, a changed item is recognised by its place, as long as no items are
+// added, removed or shifted; otherwise it loses the fields, which is logged once for the handler.
+//
 // # Assumptions
 //
 // The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for
@@ -34,7 +39,7 @@ func (c *Change[T]) Patch(change func(object T)) {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		err := c.call.Writes.Remember(c.codec.Transform(change))
+		err := c.call.Writes.Remember(c.codec.Transform(change, c.lists()))
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
 			c.original.Look()
@@ -63,7 +68,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		var tried T
 		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
-			err = c.call.Writes.Remember(c.codec.TryTransform(change))
+			err = c.call.Writes.Remember(c.codec.TryTransform(change, c.lists()))
 		}
 		if err == nil {
 			c.codec.Replace(c.Object, tried)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -13,7 +14,7 @@ import (
 // is not finished yet. What the handlers have written is still there, and so is what the operator remembers. Before the
 // first call, change the object itself.
 func (c *Change[T]) Edit(change func(object T)) {
-	c.trial.edit(c.trial.subject.codec.Transform(change))
+	c.trial.edit(c.trial.subject.codec.Transform(change, codec.Lists{}))
 	c.turn()
 }
 

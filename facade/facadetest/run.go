@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -45,7 +46,7 @@ func (r *Run[T]) Stop(reason error) {
 // Edit changes the object in the cluster, as somebody else would while the function is running: r.Current shows it.
 // Before the first call, change the object itself.
 func (r *Run[T]) Edit(change func(object T)) {
-	r.trial.edit(r.trial.subject.codec.Transform(change))
+	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
 }
 
 // Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,

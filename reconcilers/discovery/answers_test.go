@@ -217,6 +217,41 @@ func TestSchemaOf(t *testing.T) {
 	}
 }
 
+func TestListKeysOf(t *testing.T) {
+	const openAPI = `{"components":{"schemas":{
+		"Widget":{"type":"object","x-kubernetes-group-version-kind":[{"group":"a.org","version":"v1","kind":"Widget"}],
+			"properties":{"metadata":{"allOf":[{"$ref":"#/components/schemas/Meta"}]},"other":{"type":"string"},
+			"spec":{"type":"object","properties":{
+				"routes":{"type":"array","x-kubernetes-list-map-keys":["host","path"],"items":{"properties":{
+					"rules":{"type":"array","x-kubernetes-list-map-keys":["id"]}}}},
+				"groups":{"additionalProperties":{"type":"array","x-kubernetes-list-map-keys":["name"]}},
+				"self":{"$ref":"#/components/schemas/Widget"},"odd":[],"odds":{"x-kubernetes-list-map-keys":7}}}}},
+		"Meta":{"properties":{"owners":{"x-kubernetes-list-map-keys":["uid"]}}}}}}`
+	server := documents{"/openapi/v3/apis/a.org/v1": openAPI, "/openapi/v3/apis/broken.org/v1": "{"}
+	kind := schema.GroupVersionKind{Group: "a.org", Version: "v1", Kind: "Widget"}
+	keys, err := discovery.ListKeysOf(t.Context(), server, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"spec.routes": {"host", "path"}, "spec.routes.rules": {"id"}, "spec.groups.any": {"name"},
+		"metadata.owners": {"uid"}, "spec.self.spec.routes.rules": {"id"},
+		"spec": nil, "spec.odds": nil, "spec.routes.other": nil, "spec.routes.rules.deep.er": nil, "other": nil,
+	} {
+		if got := keys(strings.Split(path, ".")); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+	kind.Group = "none.org"
+	if keys, err := discovery.ListKeysOf(t.Context(), server, kind); err != nil || keys([]string{"spec"}) != nil {
+		t.Errorf("there is no schema: got %v with error %v", keys != nil, err)
+	}
+	kind.Group = "broken.org"
+	if _, err := discovery.ListKeysOf(t.Context(), server, kind); err == nil {
+		t.Error("the schema cannot be read, but there is no error")
+	}
+}
+
 // A missing document is an answer, an error is none.
 func TestAPI(t *testing.T) {
 	client := restClient(t, func(r *http.Request) (int, string) {

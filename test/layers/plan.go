@@ -78,7 +78,7 @@ var House = Plan{
 	{Dir: "storage/progress/progresstest", Layer: 3, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
 	{Dir: "reconcilers/conditions", Layer: 3, Only: pure("k8s.io/apimachinery/pkg/util/validation")},
-	{Dir: "reconcilers/discovery", Layer: 3},
+	{Dir: "reconcilers/discovery", Layer: 3, Exports: 26},
 	{Dir: "reconcilers/namespaces", Layer: 3},
 	{Dir: "reconcilers/patching", Layer: 3},
 	{Dir: "reconcilers/internal/repeating", Layer: 3},

@@ -98,7 +98,7 @@ func TestTransform(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			body := pod(object{"future": true})
-			err := pods().Transform(tc.change)(body)
+			err := pods().Transform(tc.change, codec.Lists{})(body)
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.err)
 			}

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -17,7 +16,9 @@ func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 
 // Edits makes a transformation of the raw object out of what has been changed in a T in place: before is its raw form
 // at that time. It is nil if nothing differs but the identity, which stays as it was, as with Transform.
-func (c *Codec[T]) Edits(before map[string]any, object T) (func(body map[string]any) error, error) {
+func (c *Codec[T]) Edits(
+	before map[string]any, object T, lists Lists,
+) (func(body map[string]any) error, error) {
 	after, err := c.Encode(object)
 	if err != nil {
 		return nil, err
@@ -27,9 +28,7 @@ func (c *Codec[T]) Edits(before map[string]any, object T) (func(body map[string]
 		return nil, nil
 	}
 	return func(body map[string]any) error {
-		changed := mergeMapping(body, before, after)
-		clear(body)
-		maps.Copy(body, changed)
+		c.apply(body, before, after, lists)
 		return nil
 	}, nil
 }

@@ -117,11 +117,19 @@ func decodesItself(typ reflect.Type) bool {
 
 // fieldType gives the type of a field by its name in JSON, also of a field of an embedded struct; of one that is
 // encoded as a string, it is that of anything.
-func fieldType(typ reflect.Type, key string) (found reflect.Type, ok bool) {
+func fieldType(typ reflect.Type, key string) (reflect.Type, bool) {
+	field, ok := structField(typ, key)
+	if ok && strings.Contains(field.Tag.Get("json"), ",string") {
+		return reflect.TypeFor[any](), true
+	}
+	return field.Type, ok
+}
+
+// structField gives the field with a name in JSON, also that of an embedded struct.
+func structField(typ reflect.Type, key string) (found reflect.StructField, ok bool) {
 	eachField(typ, func(name string, field reflect.StructField) bool {
-		found, ok = field.Type, name == key
-		if strings.Contains(field.Tag.Get("json"), ",string") {
-			found = reflect.TypeFor[any]()
+		if ok = name == key; ok {
+			found = field
 		}
 		return !ok
 	})

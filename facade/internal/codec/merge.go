@@ -3,43 +3,51 @@ package codec
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // Transform makes a transformation of the raw object out of a change of a T. Only what the change touches is different
 // afterwards. A panic of the change is an error, and the raw object stays as it was, as with any error.
-func (c *Codec[T]) Transform(change func(object T)) func(body map[string]any) error {
-	return func(body map[string]any) error {
-		return c.transform(body, func(object T) error { change(object); return nil })
-	}
+func (c *Codec[T]) Transform(change func(object T), lists Lists) func(body map[string]any) error {
+	return c.TryTransform(func(object T) error { change(object); return nil }, lists)
 }
 
 // TryTransform is Transform of a change that may fail.
-func (c *Codec[T]) TryTransform(change func(object T) error) func(body map[string]any) error {
-	return func(body map[string]any) error { return c.transform(body, change) }
+func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(body map[string]any) error {
+	return func(body map[string]any) error {
+		object, err := c.Decode(body)
+		if err != nil {
+			return err
+		}
+		before, err := c.encode(object)
+		if err != nil {
+			return fmt.Errorf("encoding the object before the change: %w", err)
+		}
+		if err := Call(func() error { return change(object) }); err != nil {
+			return err
+		}
+		after, err := c.encode(object)
+		if err != nil {
+			return fmt.Errorf("encoding the object after the change: %w", err)
+		}
+		c.apply(body, before, keepIdentity(before, after), lists)
+		return nil
+	}
 }
 
-func (c *Codec[T]) transform(body map[string]any, change func(object T) error) error {
-	object, err := c.Decode(body)
-	if err != nil {
-		return err
-	}
-	before, err := c.encode(object)
-	if err != nil {
-		return fmt.Errorf("encoding the object before the change: %w", err)
-	}
-	if err := Call(func() error { return change(object) }); err != nil {
-		return err
-	}
-	after, err := c.encode(object)
-	if err != nil {
-		return fmt.Errorf("encoding the object after the change: %w", err)
-	}
-	changed := mergeMapping(body, before, keepIdentity(before, after))
+// apply applies to a raw object, in place, the change that leads from before to after.
+func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
+	m := merger{typ: c.typ, lists: lists}
+	changed := m.mapping(body, before, after)
 	clear(body)
 	maps.Copy(body, changed)
-	return nil
+	if len(m.lost) > 0 && lists.Lost != nil {
+		slices.Sort(m.lost)
+		lists.Lost(m.lost)
+	}
 }
 
 // serverFields are the fields of the metadata that belong to the API server.
@@ -74,28 +82,36 @@ func restore(to, from map[string]any, keys ...string) {
 	}
 }
 
-// merge applies to a raw value the change that leads from before to after. The latter two are what the raw value looks
-// like through a Go type: they may lack fields, and have others that the encoding adds. Both cancel out, so merge
+// merger applies one change to one raw object.
+type merger struct {
+	typ   reflect.Type // of the object
+	lists Lists
+	path  diff.Path // of the value that is being merged, without the places in lists
+	lost  []string  // fields of items that could not be identified
+}
+
+// value applies to a raw value the change that leads from before to after. The latter two are what the raw value looks
+// like through a Go type: they may lack fields, and have others that the encoding adds. Both cancel out, so value
 // touches nothing but what differs. It modifies none of the values; the result shares with them what it can.
-func merge(raw, before, after any) any {
+func (m *merger) value(raw, before, after any) any {
 	if diff.Equal(before, after) {
 		return raw
 	}
 	switch after := after.(type) {
 	case map[string]any:
 		if before, ok := before.(map[string]any); ok {
-			return mergeMapping(raw, before, after)
+			return m.mapping(raw, before, after)
 		}
 	case []any:
 		items, isList := raw.([]any)
 		if before, ok := before.([]any); ok && isList && len(items) == len(before) {
-			return mergeList(items, before, after)
+			return m.list(items, before, after)
 		}
 	}
 	return withoutNulls(after)
 }
 
-func mergeMapping(raw any, before, after map[string]any) map[string]any {
+func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	held, _ := raw.(map[string]any)
 	changed := maps.Clone(held)
 	if changed == nil {
@@ -105,11 +121,13 @@ func mergeMapping(raw any, before, after map[string]any) map[string]any {
 		if former, ok := before[key]; ok && diff.Equal(former, fresh) {
 			continue
 		}
-		if value := merge(held[key], before[key], fresh); value != nil {
+		m.path = append(m.path, key)
+		if value := m.value(held[key], before[key], fresh); value != nil {
 			changed[key] = value
 		} else {
 			delete(changed, key)
 		}
+		m.path = m.path[:len(m.path)-1]
 	}
 	for key := range before {
 		if _, kept := after[key]; !kept {
@@ -119,26 +137,15 @@ func mergeMapping(raw any, before, after map[string]any) map[string]any {
 	return changed
 }
 
-// mergeList keeps the raw form of items that are still there, wherever they are now. It takes any other item for a
-// change of the one that was in its place, unless that one is elsewhere now.
-func mergeList(raw, before, after []any) []any {
-	from := make([]int, len(after)) // the former place of each item; -1 for a new one
-	used := make([]bool, len(before))
-	for i, item := range after {
-		from[i] = indexOf(item, before, used, i)
-		if from[i] >= 0 {
-			used[from[i]] = true
-		}
-	}
+// list keeps the raw form of items that are still there, wherever they are now. A new item has nothing but what the
+// change gives it.
+func (m *merger) list(raw, before, after []any) []any {
 	items := make([]any, len(after))
-	for i, item := range after {
-		switch {
-		case from[i] >= 0:
-			items[i] = raw[from[i]]
-		case i < len(before) && !used[i]:
-			items[i] = merge(raw[i], before[i], item)
-		default:
-			items[i] = withoutNulls(item)
+	for i, from := range m.origins(raw, before, after) {
+		if from < 0 {
+			items[i] = withoutNulls(after[i])
+		} else {
+			items[i] = m.value(raw[from], before[from], after[i])
 		}
 	}
 	return items
@@ -164,18 +171,4 @@ func withoutNulls(value any) any {
 	default:
 		return value
 	}
-}
-
-// indexOf finds the former place of an item, or gives -1. It looks at the item's own place first: equal items must not
-// change places.
-func indexOf(item any, before []any, used []bool, at int) int {
-	if at < len(before) && !used[at] && diff.Equal(item, before[at]) {
-		return at
-	}
-	for i, former := range before {
-		if !used[i] && diff.Equal(item, former) {
-			return i
-		}
-	}
-	return -1
 }

@@ -1,0 +1,104 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// listKeys are the keys of the lists in and below one value. Nil has none.
+type listKeys struct {
+	keys   []string
+	fields map[string]*listKeys
+	others *listKeys // of keys that are not among the fields
+}
+
+// ListKeysOf reads the fields that identify the items of the lists in objects of a kind: the x-kubernetes-list-map-keys
+// of the schema that the API server publishes. The function gives those of one list; nil for a list without keys. Paths
+// lead through other lists without the places in them.
+func ListKeysOf(
+	ctx context.Context, server Getter, kind schema.GroupVersionKind,
+) (keys func(list []string) []string, err error) {
+	object, resolve, err := SchemaOf(ctx, server, kind)
+	if err != nil {
+		return nil, err
+	}
+	reader := &schemaReader{resolve: resolve}
+	return reader.keysIn(object).of, nil
+}
+
+func (l *listKeys) of(list []string) []string {
+	for _, key := range list {
+		if l == nil {
+			return nil
+		}
+		if below := l.fields[key]; below != nil {
+			l = below
+		} else {
+			l = l.others
+		}
+	}
+	if l == nil {
+		return nil
+	}
+	return l.keys
+}
+
+// schemaReader reads one schema. A reference is not followed within itself: schemas such as that of CRDs have no end.
+type schemaReader struct {
+	resolve   func(reference string) map[string]any
+	following []string
+}
+
+// keysIn gives nil for a schema without keys, so that nothing else of the schema is kept.
+func (r *schemaReader) keysIn(one map[string]any) *listKeys {
+	found := &listKeys{fields: map[string]*listKeys{}}
+	r.add(found, one)
+	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
+		return nil
+	}
+	return found
+}
+
+// add adds the keys of one schema. Paths lead through lists, so the fields of items are those of the list.
+func (r *schemaReader) add(to *listKeys, one map[string]any) {
+	keys, _ := one["x-kubernetes-list-map-keys"].([]any)
+	for _, key := range keys {
+		if key, ok := key.(string); ok {
+			to.keys = append(to.keys, key)
+		}
+	}
+	properties, _ := one["properties"].(map[string]any)
+	for name, property := range properties {
+		property, _ := property.(map[string]any)
+		if below := r.keysIn(property); below != nil {
+			to.fields[name] = below
+		}
+	}
+	if others, ok := one["additionalProperties"].(map[string]any); ok {
+		to.others = r.keysIn(others)
+	}
+	if items, ok := one["items"].(map[string]any); ok {
+		if below := r.keysIn(items); below != nil {
+			to.fields, to.others = below.fields, below.others
+		}
+	}
+	parts, _ := one["allOf"].([]any)
+	for _, part := range parts {
+		part, _ := part.(map[string]any)
+		r.follow(to, part)
+	}
+	r.follow(to, one)
+}
+
+// follow adds the keys of the schema that another one refers to.
+func (r *schemaReader) follow(to *listKeys, one map[string]any) {
+	reference, ok := one["$ref"].(string)
+	if !ok || slices.Contains(r.following, reference) {
+		return
+	}
+	r.following = append(r.following, reference)
+	r.add(to, r.resolve(reference))
+	r.following = r.following[:len(r.following)-1]
+}
