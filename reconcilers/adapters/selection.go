@@ -21,9 +21,9 @@ type Interest struct {
 	Finalizer bool
 }
 
-// told is told what the chains of handlers have said to the question whether their functions would be called. Nil is
+// Teller is told what the chains of handlers have said to the question whether their functions would be called. Nil is
 // nobody.
-type told func(h *handlers.Handler, stop execution.Stop)
+type Teller func(h *handlers.Handler, stop execution.Stop)
 
 // questions are used again: there are some for each event of each object.
 var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
@@ -31,18 +31,18 @@ var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 // Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
 // same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
 // only inform, too: callers of handlers ask [cause.Reason.Handled] first. An error is that of a filter.
-func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell told) ([]*Handler, error) {
+func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
 	return choose(ctx, all, c, true, tell)
 }
 
 // Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
 // changes, and of no reasons. The same function under the same id is taken once, at its first place.
-func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell told) ([]*Handler, error) {
+func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
 	return choose(ctx, all, c, false, tell)
 }
 
 func choose(
-	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell told,
+	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell Teller,
 ) (chosen []*Handler, err error) {
 	question := about(c)
 	defer answered(question)
@@ -75,7 +75,7 @@ func (h *Handler) HasTwin(others []*Handler) bool {
 }
 
 // Matches asks one handler for its Selection.
-func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell told) (bool, error) {
+func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
 	question := about(c)
 	defer answered(question)
 	return h.answer(ctx, question, execution.Selection, tell)
@@ -83,7 +83,7 @@ func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell told) (bool,
 
 // IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
 func (h *Handler) IsDue(
-	ctx context.Context, account execution.Account, now func() time.Time, tell told,
+	ctx context.Context, account execution.Account, now func() time.Time, tell Teller,
 ) (bool, error) {
 	question := about(nil)
 	defer answered(question)
@@ -93,7 +93,7 @@ func (h *Handler) IsDue(
 
 // answer is Ask, and tells what was said.
 func (h *Handler) answer(
-	ctx context.Context, a *execution.Attempt, question execution.Question, tell told,
+	ctx context.Context, a *execution.Attempt, question execution.Question, tell Teller,
 ) (bool, error) {
 	ok, err := h.Ask(ctx, a, question)
 	if tell != nil && err == nil {
@@ -105,7 +105,7 @@ func (h *Handler) answer(
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
 // one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
 // is asked twice. It tells of those that do not want it.
-func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell told) (Interest, error) {
+func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
 	var found Interest
 	question := about(c)
 	defer answered(question)
@@ -130,6 +130,22 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell told) 
 		}
 	}
 	return found, nil
+}
+
+// AwaitsField reports whether the object matches the filters of a handler of updates of a field, whatever the value of
+// the field is: it can become what the handler is for. A deletion ends that.
+func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, error) {
+	for _, h := range all {
+		if h.Description.Reason != cause.Update || h.Description.Field == nil || c.Deleting {
+			continue
+		}
+		withoutField := *h.Description
+		withoutField.Field = nil
+		if _, ok, err := withoutField.Prematch(ctx, c); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // Holds tells whether an object that is there already, or is about to be, must be held on its deletion for any of the

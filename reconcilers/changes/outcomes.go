@@ -33,6 +33,7 @@ type outcomes struct {
 	ended   bool             // all that can be done now is done
 	tells   bool             // the object is to tell of the handlers
 	agreed  bool             // what ends the cause is the essence that all of its handlers have seen
+	working map[string]any   // what the handlers made of the object that they saw; nil if they changed nothing
 
 	attempts []*execution.Attempt // those with something that is not written yet
 	pending  time.Time            // since when an outcome waits for its write; zero if none does

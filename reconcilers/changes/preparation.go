@@ -6,7 +6,6 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -37,7 +36,7 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 		p.exiting = true
 		return stop, nil
 	}
-	found, err := adapters.InterestIn(ctx, p.handling.Handlers, c, p.look.Teller())
+	found, err := p.handling.interestIn(ctx, c, p.look.Teller())
 	if found.Changing {
 		p.look.Forget() // they are selected yet
 	}

@@ -155,6 +155,7 @@ func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {
 		r.working, r.given = changed, nil
+		r.outcomes.working = changed
 	}
 }
 

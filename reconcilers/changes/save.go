@@ -124,6 +124,9 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		last = c.New
 	}
 	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
+	if handled.agreed && !c.Deleting {
+		last = p.withOwnPatches(ctx, handled, last)
+	}
 	// There is no essence at all if the deleted object has one that cannot be read.
 	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // nothing is written for that alone

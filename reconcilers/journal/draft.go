@@ -65,6 +65,13 @@ func (d *Draft) Dropped(what string) {
 	}
 }
 
+// Unnoticed says which later state of the object is not noticed, and what helps.
+func (d *Draft) Unnoticed(what string) {
+	if d != nil {
+		d.look.Unnoticed = what
+	}
+}
+
 // Verdict notes what is said about a handler; one without a reason has it called.
 func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {

@@ -41,6 +41,8 @@ type Look struct {
 	More    int      `json:"more,omitempty"`
 	// Dropped says which former change was not finished, and is not gone on with.
 	Dropped string `json:"dropped,omitempty"`
+	// Unnoticed says which later state of the object is not noticed, and what helps.
+	Unnoticed string `json:"unnoticed,omitempty"`
 	// Verdicts are one for each handler that was asked, in the order of registration.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
@@ -135,7 +137,7 @@ func (e *Entry) repeats(other *Entry) bool {
 
 func (l *Look) repeats(other *Look) bool {
 	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
-		l.Dropped == other.Dropped && slices.Equal(l.Changed, other.Changed) &&
+		l.Dropped == other.Dropped && l.Unnoticed == other.Unnoticed && slices.Equal(l.Changed, other.Changed) &&
 		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.repeats)
 }
 

@@ -166,8 +166,10 @@ const reasonEvent, reasonBackground = "event", "background"
 func (l *Look) OfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
 
 // ofChange tells whether it was a handler of changes that was called.
-func (a *Attempt) ofChange() bool {
-	switch a.On {
+func (a *Attempt) ofChange() bool { return isOfChanges(a.On) }
+
+func isOfChanges(on string) bool {
+	switch on {
 	case "event", "child", "daemon", "timer", "index":
 		return false
 	}
@@ -182,6 +184,8 @@ type news struct {
 	attempt *Attempt
 	called  time.Time
 	dropped string // that an unfinished attempt is not gone on with
+
+	unnoticed string // which later state of the object calls no handler
 }
 
 // answer finds the last news of a handler.
@@ -203,7 +207,7 @@ func answer(h Registered, history []Entry) Answer {
 // take takes an entry into account; they come in the order of time.
 func (n *news) take(h Registered, e *Entry) {
 	if a := e.Attempt; a != nil && a.Handler == h.ID && a.On == h.On {
-		n.attempt, n.called, n.dropped = a, e.At, ""
+		n.attempt, n.called, n.dropped, n.unnoticed = a, e.At, "", ""
 	}
 	if e.Look == nil {
 		return
@@ -212,6 +216,9 @@ func (n *news) take(h Registered, e *Entry) {
 		if v.Handler == h.ID && v.On == h.On {
 			n.verdict, n.look, n.looked = &e.Look.Verdicts[i], e.Look, e.At
 		}
+	}
+	if e.Look.Unnoticed != "" && isOfChanges(h.On) {
+		n.unnoticed = e.Look.Unnoticed + "."
 	}
 	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
 	if unfinished && e.Look.Dropped != "" {
@@ -235,8 +242,10 @@ func (n *news) says() string {
 	default:
 		parts = append(parts, "Nothing has happened yet that it was asked about.")
 	}
-	if n.dropped != "" {
-		parts = append(parts, n.dropped)
+	for _, more := range []string{n.dropped, n.unnoticed} {
+		if more != "" {
+			parts = append(parts, more)
+		}
 	}
 	return strings.Join(parts, " ")
 }

@@ -241,6 +241,11 @@ func TestAnswers(t *testing.T) {
 	call := func(of *handlers.Handler, o execution.Outcome) func(journal.Object) {
 		return func(to journal.Object) { to.Attempt(attemptOf(of, 0, o)) }
 	}
+	unnoticed := func(o journal.Object) {
+		d := o.Look(&cause.Cause{Reason: cause.Create})
+		d.Unnoticed("The same state again")
+		d.Note()
+	}
 	again, done := execution.Outcome{Err: errQuota, Delay: ptr(time.Minute)}, execution.Outcome{Final: true}
 	timer := &handlers.Handler{ID: "h", Family: handlers.Spawning}
 	const finished = "for a creation: it is finished with this change: it has succeeded, or has failed for good."
@@ -298,6 +303,12 @@ func TestAnswers(t *testing.T) {
 			"Called at 1: attempt 1 failed; retrying: no quota; the next one is due at 60+1."},
 		"finished, and dropped": {"there is nothing to be gone on with", h,
 			[]func(journal.Object){call(h, done), look(nil, "", "superseded")}, "Called at 0: attempt 1 succeeded."},
+		"unnoticed": {"it is why nothing will be called", h,
+			[]func(journal.Object){call(h, done), unnoticed}, "Called at 0: attempt 1 succeeded. The same state again."},
+		"unnoticed, and called": {"it was noticed", h,
+			[]func(journal.Object){unnoticed, call(h, done)}, "Called at 1: attempt 1 succeeded."},
+		"unnoticed, by a timer": {"timers do not depend on changes", timer,
+			[]func(journal.Object){call(timer, done), unnoticed}, "Called at 0: attempt 1 succeeded."},
 		"timer": {"it is of no change", timer, []func(journal.Object){call(timer, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
 	}

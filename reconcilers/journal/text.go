@@ -104,6 +104,9 @@ func (l *Look) summary() string {
 	if l.Dropped != "" {
 		text += "; dropped progress: " + l.Dropped
 	}
+	if l.Unnoticed != "" {
+		text += "; not noticed later: " + l.Unnoticed
+	}
 	var chosen, refused []string
 	for _, v := range l.Verdicts {
 		if v.Why == "" {

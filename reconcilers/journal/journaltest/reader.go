@@ -104,6 +104,9 @@ func look(e journal.Entry) string {
 	if e.Look.Dropped != "" {
 		text += ", dropped as " + e.Look.Dropped
 	}
+	if e.Look.Unnoticed != "" {
+		text += ", unnoticed"
+	}
 	for _, v := range e.Look.Verdicts {
 		text += "; " + v.Handler
 		if v.Why != "" {

@@ -1,0 +1,71 @@
+package changes
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+)
+
+// These texts explain which states of an object Kopf does not notice. With our own formats, they are noticed.
+const (
+	unnoticedReturn = "The handlers' own patches took the object out of all filters, and Kopf remembers what they saw " +
+		"before: if the object becomes the same again, no handler is called; a handler without filters, or OnField " +
+		"with NewValue instead, is"
+	unnoticedField = "Kopf does not remember an object without the field of OnUpdate with InField: the object is " +
+		"created, not updated, when the field comes, and no handler is called; OnField is called"
+)
+
+// interestIn asks the handlers whether they want the object. An object without the field of an update handler is wanted,
+// too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the creation.
+func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
+	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
+	if err == nil && !found.Changing && !h.KopfTexts {
+		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
+	}
+	return found, err
+}
+
+// withOwnPatches is the essence to be stored as handled last. If the handlers' own patches take the object out of all
+// filters, it includes these patches: nothing is noticed until another client changes the object back, and that change
+// would otherwise equal what the handlers saw. Kopf stores what the handlers saw.
+func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffbase.Essence) diffbase.Essence {
+	h, c := p.handling, handled.cause
+	if h.KopfTexts && c.Created() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
+		p.noteUnnoticed(c, unnoticedField)
+	}
+	if handled.working == nil || h.alike(c.Body(), handled.working, nil) {
+		return last
+	}
+	left, err := h.Lens.New(handled.working)
+	if err != nil || diff.Equal(asValue(left), asValue(c.New)) {
+		return last
+	}
+	next := cause.Detect(cause.Observation{
+		Body: handled.working, Finalizer: h.Finalizer, Old: c.New, New: left, Veiled: c.Veiled,
+	})
+	wanted, err := h.interestIn(ctx, next, nil)
+	switch {
+	case err != nil || wanted.Changing: // the patches follow as an update
+		return last
+	case h.KopfTexts:
+		p.noteUnnoticed(c, unnoticedReturn)
+		return last
+	default:
+		return left
+	}
+}
+
+func isUpdateOfField(h *adapters.Handler) bool {
+	return h.Description.Reason == cause.Update && h.Description.Field != nil
+}
+
+// noteUnnoticed shows in the journal which state of the object is not noticed.
+func (p *pass) noteUnnoticed(c *cause.Cause, what string) {
+	look := p.noted().Look(c)
+	look.Unnoticed(what)
+	look.Note()
+}
