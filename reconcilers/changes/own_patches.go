@@ -19,16 +19,6 @@ const (
 		"created, not updated, when the field comes, and no handler is called; OnField is called"
 )
 
-// interestIn asks the handlers whether they want the object. An object without the field of an update handler is wanted,
-// too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the creation.
-func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
-	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
-	if err == nil && !found.Changing && !h.KopfTexts {
-		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
-	}
-	return found, err
-}
-
 // withOwnPatches is the essence to be stored as handled last. If the handlers' own patches take the object out of all
 // filters, it includes these patches: nothing is noticed until another client changes the object back, and that change
 // would otherwise equal what the handlers saw. Kopf stores what the handlers saw.

@@ -6,6 +6,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -42,6 +43,16 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 	}
 	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
 	return goOn, filterError(err)
+}
+
+// interestIn asks the handlers whether they want the object. An object without the field of an update handler is wanted,
+// too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the creation.
+func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
+	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
+	if err == nil && !found.Changing && !h.KopfTexts {
+		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
+	}
+	return found, err
 }
 
 func (p *pass) hasDependents() bool {

@@ -124,7 +124,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		last = c.New
 	}
 	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
-	if handled.agreed && !c.Deleting {
+	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	// There is no essence at all if the deleted object has one that cannot be read.
