@@ -23,7 +23,8 @@ type Call struct {
 	Kind, Namespace, Name string
 	// Attempt counts from 1.
 	Attempt int
-	// Outcome is as in the metrics: success, ignored, retry, failure, aborted; empty while the function runs.
+	// Outcome is as in the metrics: success, ignored, retry, failure, aborted; empty while the function runs. A success
+	// becomes another outcome if the API server refuses what the handler has made.
 	Outcome string
 	// Err is the error of the outcome.
 	Err error
@@ -101,7 +102,10 @@ func (c *calls) observe(ctx context.Context, call *handlers.Call) (context.Conte
 	return ctx, func(outcome string, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		noted.Outcome, noted.Err, noted.Ended = outcome, err, time.Now()
+		noted.Outcome, noted.Err = outcome, err
+		if noted.Ended.IsZero() { // a refused write may change the outcome later
+			noted.Ended = time.Now()
+		}
 	}
 }
 

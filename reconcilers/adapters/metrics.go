@@ -62,7 +62,9 @@ func Measuring(by *metrics.Operator) Adapter {
 
 func measure(by *metrics.Operator, a *execution.Attempt, took time.Duration) {
 	c := &a.Call
-	by.Attempted(c.Kind(), c.Handler.Label(), string(c.Cause.Reason), outcomeLabel(a.Outcome), took)
+	a.OnDecided(func() {
+		by.Attempted(c.Kind(), c.Handler.Label(), string(c.Cause.Reason), outcomeLabel(a.Outcome), took)
+	})
 }
 
 func outcomeLabel(o execution.Outcome) string {

@@ -22,7 +22,13 @@ func observation(h *Handler) Adapter {
 				if !returned {
 					a.Outcome = a.Limits.Judge(errGoexit) // as the end of the attempt will
 				}
-				ended(outcomeLabel(a.Outcome), a.Outcome.Err)
+				told := outcomeLabel(a.Outcome)
+				ended(told, a.Outcome.Err)
+				a.OnDecided(func() {
+					if decided := outcomeLabel(a.Outcome); decided != told {
+						ended(decided, a.Outcome.Err)
+					}
+				})
 			}()
 			result, err := next.Reconcile(observed, a)
 			returned = true

@@ -164,7 +164,7 @@ func (p *pass) tellAlone(ctx context.Context, handled *outcomes) error {
 func (p *pass) sendConditions(ctx context.Context, types conditions.Types, report conditions.Report) error {
 	err := p.object.transform(ctx, tellTransform(types, report, p.handling.now()))
 	switch {
-	case contentRefused(err):
+	case patching.ContentRefused(err):
 		p.handling.Conditions.Acceptance.Refused(ctx, err, false)
 		return nil
 	case err != nil || p.object.gone:

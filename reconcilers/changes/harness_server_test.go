@@ -40,6 +40,7 @@ type write struct {
 	number int
 	status bool
 	patch  map[string]any
+	over   <-chan struct{} // closed when the client does not wait any longer
 }
 
 func newServer() *server {
@@ -97,7 +98,7 @@ func ask(ctx context.Context, r memapi.Request, hook func(write) error) error {
 	if r.Verb != "patch" || hook == nil {
 		return nil
 	}
-	w := write{status: r.Subresource != ""}
+	w := write{status: r.Subresource != "", over: ctx.Done()}
 	w.number, _ = ctx.Value(numberKey{}).(int)
 	w.patch, _ = decoded(r.Body).(map[string]any)
 	return hook(w)

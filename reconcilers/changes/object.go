@@ -68,9 +68,15 @@ func (o *object) get(ctx context.Context, body map[string]any) (map[string]any, 
 	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
-// send applies the patch, re-applies it to the fresh object after conflicts, and goes on from the server's answer.
+// send applies the patch, re-applies it to the fresh object after conflicts, and goes on from the server's answer. A
+// refused status does not hold back the rest.
 func (o *object) send(ctx context.Context, patch patching.Patch) error {
-	if patch.Empty() {
+	return o.write(ctx, patch, false)
+}
+
+// write is send, or, if the status decides, writes nothing to the main resource once the status is refused.
+func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides bool) error {
+	if o.refusal = nil; patch.Empty() {
 		return nil
 	}
 	o.untouch(ctx, &patch)
@@ -85,7 +91,9 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 		}
 		return body, err
 	}
-	target := patching.Target{Body: seen, Opened: o.opened, StatusSubresource: o.handling.StatusSubresource}
+	target := patching.Target{
+		Body: seen, Opened: o.opened, StatusSubresource: o.handling.StatusSubresource, StatusDecides: statusDecides,
+	}
 	result, err := o.handling.Writer.ApplyRetrying(ctx, target, patch, refetch)
 	o.handling.Journal.Of(seen).Wrote("", patch, seen, result, err)
 	o.memory.uncertain = uncertain(err)
@@ -159,7 +167,7 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 // uncertain tells whether the write may have been done in spite of the error: the server did not say that it refuses.
 func uncertain(err error) bool {
 	var status apierrors.APIStatus
-	if err == nil || contentRefused(err) {
+	if err == nil || patching.ContentRefused(err) {
 		return false
 	}
 	if !errors.As(err, &status) {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -92,6 +93,7 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	}
 	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping what could "+
 		"not be written before", "handlers", ids)
+	kept.decide()
 	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
 	p.memory.unwritten = nil
 	return true, nil
@@ -109,25 +111,20 @@ func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation
 // writeChangesAlone writes what handlers of a closed cause wanted. A refusal fails no handler any more.
 func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Attempt) error {
 	for _, a := range attempts {
-		err := p.writeAlone(ctx, a)
+		refused, err := p.writeAlone(ctx, a)
 		switch {
-		case contentRefused(err):
-			logRefused(ctx, a, err)
 		case err != nil:
 			return err
+		case refused != nil:
+			logRefused(ctx, a, refused)
+			a.Drop()
 		case p.object.gone:
 			return nil
 		}
+		a.Decide()
 	}
 	p.memory.unwritten = nil
 	return nil
-}
-
-// contentRefused tells whether the write failed for its content: the same write would fail again.
-func contentRefused(err error) bool {
-	var transform *patching.TransformError
-	return errors.Is(err, patching.ErrRefused) || errors.As(err, &transform) ||
-		apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // failRefused finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of
@@ -137,33 +134,40 @@ func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error
 		if len(a.Remembered()) == 0 && a.Result() == nil {
 			continue
 		}
-		switch err := p.writeAlone(ctx, a); {
-		case contentRefused(err):
-			refusal = nil
-			p.reject(ctx, handled, a, err)
+		switch refused, err := p.writeAlone(ctx, a); {
 		case err != nil || p.object.gone:
 			return err
+		case refused != nil:
+			refusal = nil
+			p.reject(ctx, handled, a, refused)
 		}
 	}
 	return refusal
 }
 
-// writeAlone writes the changes and the result of one attempt, and nothing else.
-func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) error {
+// writeAlone writes the changes and the result of one attempt, and nothing else. If the content is refused, or the part
+// of it that goes to the status, it returns that refusal apart from other errors.
+func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) (refused, err error) {
 	var patch patching.Patch
 	written, err := include(&patch, a)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
-		return err
+	err = p.object.send(ctx, patch)
+	switch {
+	case patching.ContentRefused(err):
+		return err, nil
+	case err != nil || p.object.gone:
+		return nil, err
+	case patching.ContentRefused(p.object.refusal):
+		return p.object.refusal, nil
 	}
 	p.logStatusRefusal(ctx, []*execution.Attempt{a})
 	a.Written(written)
-	return nil
+	return nil, nil
 }
 
-// logStatusRefusal logs whose status was refused by a write that was done without it.
+// logStatusRefusal logs whose status is lost by a write that was done without it.
 func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attempt) {
 	if p.object.refusal == nil {
 		return
@@ -189,17 +193,42 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 
 // reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: counted, delayed and limited
 // like any other.
+//
+// A deletion does not wait for changes that can never be written: a refused status, and what is too large, is dropped,
+// and the handler has succeeded.
 func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
-	a.Written(len(a.Remembered()))
-	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil {
+	a.Drop()
+	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.TooLarge(refusal))
+	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil || waived {
 		return
 	}
-	a.Outcome = a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal))
-	a.Outcome.Trace = a.Call.Trace
-	handled.state.Revise(a.Call.Handler.ID, a.Previous, a.Outcome, p.handling.now())
+	p.revise(handled, a, a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal)))
+	if root := a.Call.Handler.Root; root != "" && !a.Outcome.Final {
+		p.reopen(handled, root, a)
+	}
 	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
 		handled.interim = nil
+	}
+}
+
+// revise replaces the outcome of an attempt that had succeeded.
+func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
+	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
+	a.Outcome = decided
+	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.now())
+	a.Decide()
+	p.noted().Attempt(a)
+}
+
+// reopen lets the handlers that have run this sub-handler wait for it: it is to be called again, by them.
+func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
+	for _, a := range handled.attempts {
+		id := a.Call.Handler.ID
+		runs := id == root || a.Call.Handler.Root == root && strings.HasPrefix(sub.Call.Handler.ID, id+"/")
+		if runs && a != sub && a.Call.Cause == sub.Call.Cause && a.Outcome.Final && a.Outcome.Err == nil {
+			p.revise(handled, a, a.Limits.Await(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
+		}
 	}
 }
 
@@ -283,8 +312,19 @@ func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
 // written notes that the API server has all of it.
 func (o *outcomes) written() {
 	o.state.Written()
+	o.decide()
 	o.attempts, o.pending, o.purging = nil, time.Time{}, false
+}
+
+// decide reports the outcomes of the attempts as they are now: nothing can change them any more.
+func (o *outcomes) decide() {
+	for _, a := range o.attempts {
+		a.Decide()
+	}
 }
 
 // done tells whether the cause can be closed.
 func (o *outcomes) done() bool { return o.state.Done() && !o.busy }
+
+// releases tells whether the next write removes our finalizer from an object that is being deleted.
+func (o *outcomes) releases() bool { return o.cause.Deleting && o.done() }

@@ -76,6 +76,7 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 		verdict, err := p.containedRound(ctx)
 		if err != nil || verdict != startOver || p.object.gone {
 			if p.object.gone { // should the cache show it once more, the API server is asked first
+				p.decideAll()
 				*memory = Memory{uncertain: true}
 			}
 			p.logLongDelays(ctx)
@@ -83,6 +84,15 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 		}
 	}
 	return p.next(), errUnsettled
+}
+
+// decideAll reports the outcomes of an object that is gone, whose writes are not to come.
+func (p *pass) decideAll() {
+	for _, left := range []*outcomes{p.outcomes, p.memory.unwritten} {
+		if left != nil {
+			left.decide()
+		}
+	}
 }
 
 // containedRound makes a panic of the engine's own, or of what it asks, an error of this object alone.

@@ -136,23 +136,6 @@ func TestRefusals(t *testing.T) {
 				p.settle()
 				w.wantCalls("all", "0s create a")
 			}},
-		"Status": {"a refused status is reported; it does not hold the main write back", func(w *world) {
-			w.serveStatus(true)
-			w.schema = func(body map[string]any) error {
-				if at(body, "status", "size") == "big" {
-					return memapi.Refusal(422, "status.size")
-				}
-				return nil
-			}
-			p := w.start(onCreate("a", all(patches("big", "status", "size"), patches("x", "metadata", "labels", "id"))))
-			p.settle()
-			w.wantWrites("all, the update to the label included", "status 422", "main 200", "main 200")
-			w.wantAt("all", "x", "metadata", "labels", "id")
-			w.wantHandled("all", "one")
-			if !w.hasLogged("refused the status", `"handlers"=["a"]`) {
-				w.t.Errorf("the refusal is not logged: %v", w.logged)
-			}
-		}},
 		"StatusFlushed": {"a flush tells of it: the function was promised that all is written", func(w *world) {
 			w.serveStatus(true)
 			w.before = func(r write) error {

@@ -124,7 +124,7 @@ func (r *runner) attempt(
 		object = nil
 	}
 	a := execution.New(handler.Description, r.outcomes.cause, object)
-	a.Call.Given = given
+	a.Call.Given, a.Deferred = given, true
 	a.Account, a.Due, a.Place, a.Now = state.Account(), true, h.Place, h.now
 	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
 	return a
@@ -134,6 +134,7 @@ func (r *runner) attempt(
 func (r *runner) conclude(a *execution.Attempt) error {
 	r.pass.noted().Attempt(a)
 	if r.pass.object.gone {
+		a.Decide()
 		return nil
 	}
 	if err := r.outcomes.conclude(a, r.pass.handling.now()); err != nil {
@@ -260,10 +261,10 @@ func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 	if pass.object.gone {
 		return ErrDeleted
 	}
-	err := pass.saveOnce(ctx, handled, a)
-	if contentRefused(err) && len(handled.attempts) > 0 {
+	err := pass.saveOnce(ctx, handled, true, a)
+	if patching.ContentRefused(err) && len(handled.attempts) > 0 {
 		if err = pass.save(ctx, handled); err == nil && !pass.object.gone {
-			err = pass.saveOnce(ctx, handled, a)
+			err = pass.saveOnce(ctx, handled, true, a)
 		}
 	}
 	if pass.object.gone {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -34,11 +36,20 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 // save writes the outcomes as they are now, with what the attempts remembered and their results. What cannot be written
 // is kept in memory, so that the handlers are not called again for it.
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
-	err := p.saveOnce(ctx, handled)
-	if contentRefused(err) {
-		if err = p.failRefused(ctx, handled, err); err == nil && !p.object.gone {
-			err = p.saveOnce(ctx, handled)
+	err := p.saveOnce(ctx, handled, true)
+	if patching.ContentRefused(err) {
+		ofStatus := p.object.refusal != nil
+		err = p.failRefused(ctx, handled, err)
+		// A status that is refused for no handler's fault holds back nothing; and no failure of it, the finalizer.
+		if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
+			err = nil
 		}
+		if err == nil && !p.object.gone {
+			err = p.saveOnce(ctx, handled, false)
+		}
+	}
+	if patching.ContentRefused(err) && handled.releases() {
+		err = p.releaseAlone(ctx, handled, err)
 	}
 	p.memory.unwritten = nil
 	if err != nil {
@@ -47,8 +58,23 @@ func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	return err
 }
 
-// saveOnce writes the outcomes, and what attempts that are still running remembered so far.
-func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*execution.Attempt) error {
+// releaseAlone removes the finalizer and writes nothing else, if all that there is to write is refused.
+func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal error) error {
+	logf.FromContext(ctx).Error(
+		refusal, "API server refused the last write of a deletion; removing the finalizer alone",
+	)
+	err := p.object.transform(ctx, patching.AllowDeletion(p.handling.Finalizer))
+	if err == nil {
+		handled.written()
+	}
+	return err
+}
+
+// saveOnce writes the outcomes, and what attempts that are still running remembered so far. If the status decides, its
+// refusal comes before all else is written: it is to be found out whose it is.
+func (p *pass) saveOnce(
+	ctx context.Context, handled *outcomes, statusDecides bool, running ...*execution.Attempt,
+) error {
 	p.object.refusal = nil
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
@@ -67,15 +93,18 @@ func (p *pass) saveOnce(ctx context.Context, handled *outcomes, running ...*exec
 		return err
 	}
 	told := handled.tells && p.addConditions(ctx, handled, &patch)
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+	if err := p.object.write(ctx, patch, statusDecides); err != nil || p.object.gone {
 		return err
 	}
 	if told && p.object.refusal != nil { // what handlers have set in the status is to be judged without it
 		handled.tells = false
-		if err := p.saveOnce(ctx, handled, running...); err != nil {
+		if err := p.saveOnce(ctx, handled, statusDecides, running...); err != nil {
 			return err
 		}
 		return p.tellAlone(ctx, handled)
+	}
+	if err := p.object.refusal; err != nil && !patching.Hopeless(err) && !p.object.released {
+		return err // the finalizer is gone, and others hold the object: the status is written later
 	}
 	p.logStatusRefusal(ctx, attempts)
 	if told {

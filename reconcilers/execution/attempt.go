@@ -54,6 +54,10 @@ type Attempt struct {
 	Previous HandlerState
 	// Now is the clock.
 	Now func() time.Time
+	// Deferred is true if a success with something to write is decided by that write: its owner calls Decide then.
+	Deferred bool
+
+	reports []func() // for Decide
 
 	mu         sync.Mutex
 	ended      bool
@@ -187,6 +191,34 @@ func (a *Attempt) Written(n int) {
 		return
 	}
 	a.written += n
+}
+
+// OnDecided has the function called once the outcome is decided: at once, unless a write decides it.
+func (a *Attempt) OnDecided(report func()) {
+	a.mu.Lock()
+	open := a.Deferred && a.Outcome.Final && a.Outcome.Err == nil && (a.written < len(a.transforms) || a.result != nil)
+	a.mu.Unlock()
+	if !open {
+		report()
+		return
+	}
+	a.reports = append(a.reports, report)
+}
+
+// Decide says that the outcome is final now, after the write. It may be called again.
+func (a *Attempt) Decide() {
+	for _, report := range a.reports {
+		report()
+	}
+	a.reports = nil
+}
+
+// Drop gives up what is not written yet, the result included.
+func (a *Attempt) Drop() {
+	a.Written(len(a.Remembered()))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result = nil
 }
 
 // Result gives the result to be written: nil unless the attempt has succeeded without an ignored error.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,8 @@ func classify(err error, kind types.PatchType) error {
 	switch {
 	case apierrors.IsConflict(err):
 		return ErrConflict
+	case TooLarge(err):
+		return ErrRefused
 	case !apierrors.IsInvalid(err):
 		return nil
 	case hasField(causes, "metadata.uid"):
@@ -74,11 +77,42 @@ func hasField(causes []metav1.StatusCause, field string) bool {
 	return false
 }
 
+// TooLarge reports whether the object or the patch exceeds a limit of the API server or of its database: a 413, or a
+// 500 with the words of etcd or of the client that talks to it. The same patch will exceed it again. A database that
+// is full, or is asked too often, answers with other words: that can pass.
+func TooLarge(err error) bool {
+	if err == nil || apierrors.IsRequestEntityTooLargeError(err) {
+		return err != nil
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "request is too large") ||
+		strings.Contains(text, "ResourceExhausted") && strings.Contains(text, "larger than max")
+}
+
+// ContentRefused reports whether the content of a write is at fault, or a function that makes it: the same write would
+// fail again, and only the author of the content can mend it.
+func ContentRefused(err error) bool {
+	var transform *TransformError
+	switch {
+	case err == nil, apierrors.IsNotFound(err): // there is no /status: no content would be accepted
+		return false
+	default:
+		return errors.Is(err, ErrRefused) || errors.As(err, &transform) || apierrors.IsBadRequest(err)
+	}
+}
+
 // lasting tells whether the server answered, and would answer the same again. Failed connections, overload, expired
 // credentials and conflicts are not lasting.
 func lasting(err error) bool {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	switch {
+	case errors.Is(err, ErrRefused):
+		return true
+	case !errors.As(err, &status):
 		return false
 	}
 	code := int(status.Status().Code)

@@ -3,10 +3,12 @@ package patching_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -172,7 +174,11 @@ func TestStatusRefused(t *testing.T) {
 			failure: memapi.Refusal(422, "status.s"), want: true, class: patching.ErrRefused,
 		},
 		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
-		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true},
+		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true, class: patching.ErrRefused},
+		"TooLargeForDatabase": {
+			reason:  "The limit of the database is lower than that of the server.",
+			failure: saying("etcdserver: request is too large"), want: true, class: patching.ErrRefused,
+		},
 		"Malformed": {reason: "It would be just as malformed the next time.", failure: int64(400), want: true},
 		"Crashed":   {reason: "A server that fails may recover.", failure: int64(500)},
 		"NoSubresource": {
@@ -247,5 +253,122 @@ func TestMissingStatusOfAnObjectWithoutUID(t *testing.T) {
 	)
 	if err != nil || !errors.Is(result.StatusRefused, patching.ErrRefused) {
 		t.Errorf("want the status refused, got %v with error %v", result.StatusRefused, err)
+	}
+}
+
+// saying is an answer 500 with a text.
+func saying(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text,
+	}}
+}
+
+func TestTooLarge(t *testing.T) {
+	const transport = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
+	for reason, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a success is not too large":                  {nil, false},
+		"the server has a limit for requests":         {memapi.Refusal(413), true},
+		"etcd has a lower one":                        {saying("etcdserver: request is too large"), true},
+		"so does the connection to etcd":              {fmt.Errorf("patching: %w", saying(transport)), true},
+		"a full database can be cleaned":              {saying("etcdserver: mvcc: database space exceeded"), false},
+		"other limits of the connection can pass":     {saying("rpc error: code = ResourceExhausted"), false},
+		"a server that fails may recover":             {saying("broken"), false},
+		"only the answer of a server counts":          {errors.New("request is too large"), false},
+		"another code with these words is of another": {memapi.Refusal(503), false},
+	} {
+		if got := patching.TooLarge(tc.err); got != tc.want {
+			t.Errorf("%s: %v: got %v, want %v", reason, tc.err, got, tc.want)
+		}
+		if got := patching.ContentRefused(failureOf(t, tc.err)); got != tc.want {
+			t.Errorf("%s: as the answer to a write: %v: refused: %v, want %v", reason, tc.err, got, tc.want)
+		}
+	}
+}
+
+// failureOf is the error of a write with this answer.
+func failureOf(t *testing.T, answer error) error {
+	api := serverOf(object())
+	if answer != nil {
+		api.failures = []any{answer}
+	}
+	target := patching.Target{Body: object(), StatusSubresource: true}
+	_, err := engineWriter(t, api).Apply(t.Context(), target, patching.Patch{Merge: annotate(nil)})
+	return err
+}
+
+// TestStatusDecides is about callers that must know of a refused status before anything else is written.
+func TestStatusDecides(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		failure any
+		class   error
+		writes  int
+	}{
+		"Invalid":   {"refused content ends the write", memapi.Refusal(422, "status.s"), patching.ErrRefused, 1},
+		"Malformed": {"so does a malformed one", int64(400), nil, 1},
+		"Forbidden": {"a missing right does not depend on the content", int64(403), nil, 2},
+		"Accepted":  {"otherwise all is written", nil, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := serverOf(object())
+			api.failures = []any{tc.failure}
+			target := patching.Target{Body: object(), StatusSubresource: true, StatusDecides: true}
+			patch := patching.Patch{Merge: map[string]any{
+				"status": map[string]any{"s": int64(2)}, "spec": map[string]any{"n": int64(2)},
+			}}
+			result, err := engineWriter(t, api).Apply(t.Context(), target, patch)
+			checkClass(t, tc.reason, tc.class, err)
+			if ended := tc.writes == 1; ended != (err != nil) || ended && !errors.Is(err, result.StatusRefused) {
+				t.Errorf("%s: error %v, refused status %v", tc.reason, err, result.StatusRefused)
+			}
+			if got := len(api.writes()); got != tc.writes {
+				t.Errorf("%s: %d writes, want %d", tc.reason, got, tc.writes)
+			}
+		})
+	}
+}
+
+// TestReleases is about a write that takes a finalizer from an object that is being deleted: the status is first, and
+// nothing that comes of it holds back the rest.
+func TestReleases(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		serve   func(api *server)
+		refused bool
+	}{
+		"Broken":      {"the server may fail", func(api *server) { api.failures = []any{int64(500)} }, true},
+		"Overloaded":  {"or have too much to do", func(api *server) { api.failures = []any{int64(429)} }, true},
+		"Unreachable": {"or give no answer", func(api *server) { api.failures = []any{memapi.ErrCut} }, true},
+		"Unreadable": {"or not say what its answer means", func(api *server) {
+			api.serveStatus(false)
+			api.failGet = 500
+		}, true},
+		"Conflict": {"after a conflict, both are tried again", func(api *server) {
+			api.interferences = []any{map[string]any{"spec": map[string]any{"z": "z"}}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := object()
+			body["metadata"].(map[string]any)["finalizers"] = []any{"own"}
+			api := serverOf(body)
+			api.beDeleted()
+			seen := api.stored()
+			tc.serve(api)
+			target := patching.Target{Body: seen, StatusSubresource: true}
+			patch := patching.Patch{
+				Merge:      map[string]any{"status": map[string]any{"s": int64(2)}},
+				Transforms: []patching.Transform{patching.AllowDeletion("own")},
+			}
+			result, err := engineWriter(t, api).ApplyRetrying(t.Context(), target, patch, nil)
+			if err != nil || !result.Released || api.stored() != nil {
+				t.Errorf("%s: error %v; it is still there: %v", tc.reason, err, api.stored())
+			}
+			if (result.StatusRefused != nil) != tc.refused {
+				t.Errorf("%s: refused status: %v", tc.reason, result.StatusRefused)
+			}
+		})
 	}
 }

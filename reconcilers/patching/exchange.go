@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,8 +59,8 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 	}
 	if present {
 		// Its answer's version guards a list in the main patch only if it was guarded itself.
-		payload := map[string]any{"status": status}
-		if proceed, err := x.merge(ctx, true, payload, x.writer.Guarded || byVersion); !proceed {
+		proceed, err := x.mergeStatus(ctx, status, x.writer.Guarded || byVersion, releases(x.target.Body, main))
+		if !proceed {
 			return err
 		}
 	}
@@ -69,6 +70,38 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 	}
 	_, err = x.merge(ctx, false, main, byVersion && touchesList(x.target.Body, main))
 	return err
+}
+
+// mergeStatus sends the status. If the main resource is to lose finalizers after it, no failure of the status prevents
+// that: the status has half of the time that is left, and its failure is only reported. A conflict is one of both parts:
+// they need a fresh object.
+func (x *exchange) mergeStatus(
+	ctx context.Context, status any, byVersion, releasing bool,
+) (proceed bool, err error) {
+	payload := map[string]any{"status": status}
+	if !releasing {
+		return x.merge(ctx, true, payload, byVersion)
+	}
+	limited, cancel := halfOf(ctx)
+	defer cancel()
+	proceed, err = x.merge(limited, true, payload, byVersion)
+	switch {
+	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
+		return proceed, err
+	case x.target.StatusDecides && ContentRefused(err):
+		return false, err
+	}
+	x.result.StatusRefused = err
+	return true, nil
+}
+
+// halfOf limits the context to half of the time that is left in it.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
 // fold returns the one merge-patch that does what the merge-patch and then the transformations do to the body.
@@ -134,6 +167,9 @@ func (x *exchange) write(ctx context.Context, r request) (proceed bool, err erro
 		return false, nil
 	case r.status && lasting(err):
 		x.result.StatusRefused = err
+		if x.target.StatusDecides && ContentRefused(err) {
+			return false, err
+		}
 		return true, nil
 	default:
 		return false, err

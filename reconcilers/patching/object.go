@@ -56,6 +56,12 @@ func trimmedKey(object *unstructured.Unstructured) string {
 	return client.ObjectKeyFromObject(object).String()
 }
 
+// releases tells whether the merge-patch takes finalizers from an object that is being deleted: no others may be added.
+func releases(body, merge map[string]any) bool {
+	_, touched := diff.Resolve(merge, finalizersPath)
+	return touched && BeingDeleted(body)
+}
+
 // HasFinalizer tells whether the object has the finalizer of this name.
 func HasFinalizer(body map[string]any, name string) bool {
 	return slices.Contains(finalizers(body), any(name))

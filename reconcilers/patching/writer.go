@@ -65,6 +65,9 @@ type Target struct {
 	Opened *jsontext.Object
 	// StatusSubresource tells that the status is written through /status, and only there.
 	StatusSubresource bool
+	// StatusDecides ends the write if /status is refused for its content: the error is that refusal, which is
+	// Result.StatusRefused, too, and the main resource is not written.
+	StatusDecides bool
 }
 
 // A Refetch reads the object anew, live. An object that does not exist is a nil body or an error for
@@ -85,7 +88,8 @@ type Result struct {
 	// in Body never arrives in a watch, so it must not be waited for.
 	Released bool
 	// StatusRefused is why /status was not written although the rest was: an error of class ErrRefused or a forbidden
-	// request. It concerns the status alone and is for the caller to report.
+	// request; or any error, if the rest takes finalizers from an object that is being deleted. It concerns the status
+	// alone and is for the caller to report.
 	StatusRefused error
 	// Dropped are the fields that the server took, and did not keep: its schema does not have them.
 	Dropped []diff.Path
@@ -104,7 +108,8 @@ type Result struct {
 // # Guarantees
 //
 // No request is repeated, but by the client, as the server says when. If the server refuses the content for /status,
-// the main resource is written nevertheless.
+// the main resource is written nevertheless, unless Target.StatusDecides. Folded, no failure of /status keeps the main
+// resource from losing finalizers while the object is being deleted.
 //
 // # Errors
 //

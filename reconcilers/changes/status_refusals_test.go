@@ -1,0 +1,326 @@
+package changes_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+)
+
+// onlyStatusNumbers is a schema: status.size is a number, if anything.
+func onlyStatusNumbers(body map[string]any) error {
+	switch at(body, "status", "size").(type) {
+	case nil, int64:
+		return nil
+	}
+	return memapi.Refusal(422, "status.size")
+}
+
+// saying is an answer 500 with a text.
+func saying(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Message: text,
+	}}
+}
+
+// TestRefusedStatuses is about a /status that the API server does not accept: it is treated like the main resource.
+func TestRefusedStatuses(t *testing.T) {
+	bad, other := patches("big", "status", "size"), patches("x", "status", "id")
+	run(t, map[string]scenario{
+		"Blamed": {"the handler fails, is counted, delayed and limited; its other changes are kept", func(w *world) {
+			w.serveStatus(true)
+			w.schema = onlyStatusNumbers
+			p := w.start(onCreate("a", all(bad, patches("x", "metadata", "labels", "id")), retries(2)))
+			_, _ = p.pass()
+			w.wantWrites("refusal, whose it is, record", "status 422", "status 422", "main 200", "main 200")
+			w.want("attempts", int64(1), w.record("a", "retries"))
+			w.want("success", false, w.record("a", "success"))
+			w.wantAt("after one pass", "x", "metadata", "labels", "id")
+			p.settle()
+			w.wantCalls("all", "0s create a", "1m0s create a")
+			w.wantHandled("all", "one")
+			w.want("errors", []error(nil), p.errs)
+			if !w.hasLogged("refused the changes of a handler", `"handler"="a"`) {
+				w.t.Errorf("the refusal is not logged: %v", w.logged)
+			}
+		}},
+		"Others": {"the other handlers of the same write are not blamed, and their status is kept", func(w *world) {
+			w.serveStatus(true)
+			w.schema = onlyStatusNumbers
+			p := w.start(onCreate("a", other), onCreate("b", bad, retries(2)), onCreate("c", returns("r")))
+			_, _ = p.pass()
+			w.wantAt("after one pass", "x", "status", "id")
+			w.wantAt("after one pass", "r", "status", "c")
+			p.settle()
+			w.wantCalls("all", "0s create a", "0s create b", "0s create c", "1m0s create b")
+			w.wantClean("all")
+		}},
+		"Result": {"a result can be refused, too", func(w *world) {
+			w.serveStatus(true)
+			w.schema = onlyStatusNumbers
+			w.start(onCreate("size", returns("big"), retries(2)), onCreate("b", ok)).settle()
+			w.wantCalls("all", "0s create size", "0s create b", "1m0s create size")
+			w.want("status", nil, w.at("status", "size"))
+		}},
+		"Conditions": {"the conditions report the failure, not the success before it", func(w *world) {
+			w.withStatus()
+			w.schema = onlyStatusNumbers
+			p := w.tell(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
+			_, _ = p.pass()
+			w.wantTold("after one pass", "False", "True", nil)
+			w.wantAt("after one pass", "x", "status", "id")
+			p.settle()
+			w.wantTold("after the last attempt", "False", nil, "True")
+			p.wantRefusals("the conditions were accepted", false, "")
+		}},
+		"SubHandler": {"the handler of a refused sub-handler waits for it, as it does after any other failure",
+			func(w *world) {
+				w.serveStatus(true)
+				w.schema = onlyStatusNumbers
+				noted := func(id string, fn handlers.Func) *handlers.Handler {
+					return sub(id, func(ctx context.Context, c *handlers.Call) error {
+						w.called(c.Cause, c.Handler.ID)
+						return fn(ctx, c)
+					})
+				}
+				part := noted("s", bad)
+				retries(2)(part)
+				w.start(onCreate("a", runs(part, noted("t", other)))).settle()
+				w.wantCalls("all",
+					"0s create a", "0s create a/s", "0s create a/t", "1m0s create a", "1m0s create a/s")
+				w.wantAt("all", "x", "status", "id")
+				w.wantHandled("all", "one")
+			}},
+		"Flushed": {"a refused flush writes nothing, and the handler may still mend it", func(w *world) {
+			w.serveStatus(true)
+			w.schema = onlyStatusNumbers
+			var told error
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+				_ = all(bad, patches("x", "metadata", "labels", "id"))(ctx, c)
+				told = c.Writes.Flush(ctx)
+				w.want("label", nil, w.at("metadata", "labels", "id"))
+				return patches(int64(1), "status", "size")(ctx, c)
+			})).settle()
+			if told == nil {
+				w.t.Error("the flush has succeeded")
+			}
+			w.wantCalls("all", "0s create a")
+			w.wantAt("all", int64(1), "status", "size")
+			w.wantAt("all", "x", "metadata", "labels", "id")
+		}},
+		"Nobody": {"a status that is refused for no handler's fault does not hold back the main write", func(w *world) {
+			w.serveStatus(true)
+			w.schema = func(body map[string]any) error {
+				if at(body, "status", "a") != nil && at(body, "status", "b") == nil {
+					return memapi.Refusal(422, "status")
+				}
+				return nil
+			}
+			p := w.start(onCreate("a", returns("r"), retries(1)), onCreate("b", fails(1, temporaryError{time.Hour})))
+			_, _ = p.pass()
+			w.want("attempts of b", int64(1), w.record("b", "retries"))
+			w.want("errors", []error(nil), p.errs)
+		}},
+	})
+}
+
+// TestDecidedOutcomes is about what is counted: the outcome that the write has led to.
+func TestDecidedOutcomes(t *testing.T) {
+	bad, good := patches("big", "status", "size"), patches(int64(1), "status", "size")
+	for name, tc := range map[string]struct {
+		reason string
+		fn     handlers.Func
+		want   []string
+	}{
+		"Refused": {"a refused success is a retry", bad, []string{"retry", "failure"}},
+		"Written": {"what is accepted stays a success", good, []string{"success"}},
+		"Silent":  {"a success without changes waits for no write", ok, []string{"success"}},
+		"Failed":  {"a failure is one by itself", fails(1, errOrdinary), []string{"retry", "success"}},
+	} {
+		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
+			w.serveStatus(true)
+			w.schema = onlyStatusNumbers
+			registry := prometheus.NewRegistry()
+			measured, err := metrics.New("op", registry)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			var told []string
+			h := onCreate("a", tc.fn, retries(2))
+			h.Observe = func(ctx context.Context, c *handlers.Call) (context.Context, func(string, error)) {
+				return ctx, func(outcome string, _ error) {
+					told = append(told[:min(c.Retry, len(told))], outcome)
+				}
+			}
+			p := w.start()
+			p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), measured))
+			p.settle()
+			w.want("observed", tc.want, told)
+			w.want("counted", slices.Sorted(slices.Values(tc.want)), countedOutcomes(w.t, registry))
+		}}})
+	}
+}
+
+// countedOutcomes are those of kopf_handler_attempts_total, sorted.
+func countedOutcomes(t *testing.T, registry *prometheus.Registry) []string {
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "kopf_handler_attempts_total" {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			for _, label := range one.GetLabel() {
+				if label.GetName() == "outcome" {
+					found[label.GetValue()] += one.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	var all []string
+	for _, outcome := range slices.Sorted(maps.Keys(found)) {
+		for range int(found[outcome]) {
+			all = append(all, outcome)
+		}
+	}
+	return all
+}
+
+// TestStatusOfDeletions is about an object that is being deleted: /status is written first, and whatever comes of it,
+// the finalizer is removed in the same pass.
+func TestStatusOfDeletions(t *testing.T) {
+	const etcd = "etcdserver: request is too large"
+	const transport = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
+	cases := map[string]scenario{}
+	for name, failure := range map[string]func(write) error{
+		"Accepted":             func(write) error { return nil },
+		"BadRequest":           func(write) error { return memapi.Refusal(400) },
+		"Forbidden":            func(write) error { return memapi.Refusal(403) },
+		"TooLargeForServer":    func(write) error { return memapi.Refusal(413) },
+		"Invalid":              func(write) error { return memapi.Refusal(422, "status.size") },
+		"Overloaded":           func(write) error { return memapi.Refusal(429) },
+		"Broken":               func(write) error { return memapi.Refusal(500, "broken") },
+		"TooLargeForDatabase":  func(write) error { return saying(etcd) },
+		"TooLargeForTransport": func(write) error { return saying(transport) },
+		"Unreachable":          func(write) error { return memapi.ErrCut },
+		"Hanging":              func(one write) error { <-one.over; return memapi.ErrCut },
+	} {
+		cases[name] = scenario{"the object is gone after one pass, and the handler was called once", func(w *world) {
+			w.serveStatus(true)
+			bad := patches("big", "status", "size")
+			p := w.start(onDelete("d", all(bad, returns("r"))), onDelete("e", returns("r")))
+			p.settle()
+			w.before = func(one write) error {
+				if one.status {
+					return failure(one)
+				}
+				return nil
+			}
+			w.delete()
+			if _, err := p.pass(); err != nil {
+				w.t.Error(err)
+			}
+			w.want("stored", map[string]any(nil), w.stored())
+			if got := len(w.calls()); got != 2 {
+				w.t.Errorf("%d calls", got)
+			}
+		}}
+	}
+	for text, failure := range map[string]error{
+		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.Refusal(413),
+	} {
+		cases["BothTooLarge"+text] = scenario{"not even both parts keep the finalizer", func(w *world) {
+			w.serveStatus(true)
+			p := w.start(onDelete("d", all(patches("big", "status", "size"), patches("big", "spec", "size"))))
+			p.settle()
+			w.before = func(one write) error {
+				if one.status || at(one.patch, "spec", "size") != nil {
+					return failure
+				}
+				return nil
+			}
+			w.delete()
+			_, err := p.pass()
+			w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
+		}}
+	}
+	cases["TooLargeByItself"] = scenario{"nor does a write that is refused for no handler's fault", func(w *world) {
+		p := w.start(onDelete("d", ok))
+		p.settle()
+		w.before = func(one write) error {
+			if at(one.patch, "metadata", "annotations") != nil {
+				return saying(etcd)
+			}
+			return nil
+		}
+		w.delete()
+		_, err := p.pass()
+		w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
+	}}
+	cases["LeftOfCreation"] = scenario{"nor does a status that a creation has left", func(w *world) {
+		w.serveStatus(true)
+		w.before = func(one write) error {
+			if one.status {
+				return memapi.Refusal(500, "broken")
+			}
+			return nil
+		}
+		p := w.start(onCreate("a", returns("r")), onDelete("d", returns("r")))
+		if _, err := p.pass(); err == nil {
+			w.t.Error("the creation was written")
+		}
+		w.delete()
+		_, err := p.pass()
+		w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
+		w.wantCalls("all", "0s create a", "0s delete d")
+	}}
+	cases["HeldByOthers"] = scenario{"if another finalizer holds the object, the status of the others is kept",
+		func(w *world) {
+			w.serveStatus(true)
+			w.set([]any{"example.org/other"}, "metadata", "finalizers")
+			p := w.start(onDelete("d", patches("big", "status", "size")), onDelete("e", returns("r")))
+			p.settle()
+			w.schema = onlyStatusNumbers
+			w.delete()
+			_, err := p.pass()
+			w.want("error", error(nil), err)
+			w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
+			w.wantAt("after one pass", "r", "status", "e")
+		}}
+	cases["WrittenLater"] = scenario{"or written later, if the server was out of order", func(w *world) {
+		w.serveStatus(true)
+		w.set([]any{"example.org/other"}, "metadata", "finalizers")
+		p := w.start(onDelete("d", returns("r")))
+		p.settle()
+		broken := true
+		w.before = func(one write) error {
+			if one.status && broken {
+				return memapi.Refusal(500, "broken")
+			}
+			return nil
+		}
+		w.delete()
+		if _, err := p.pass(); err == nil {
+			w.t.Error("a status that is not written yet is an error of the pass")
+		}
+		w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
+		broken = false
+		p.settle()
+		w.wantAt("later", "r", "status", "d")
+		w.wantCalls("all", "0s delete d")
+	}}
+	run(t, cases)
+}
