@@ -73,8 +73,8 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 }
 
 // mergeStatus sends the status. If the main resource is to lose finalizers after it, no failure of the status prevents
-// that: the status has half of the time that is left, and its failure is only reported. A conflict is one of both parts:
-// they need a fresh object.
+// that: the status has half of the time that is left, and its failure is only reported. After a conflict, both parts are
+// sent again.
 func (x *exchange) mergeStatus(
 	ctx context.Context, status any, byVersion, releasing bool,
 ) (proceed bool, err error) {
