@@ -73,7 +73,7 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 }
 
 // mergeStatus sends the status. If the main resource is to lose finalizers after it, no failure of the status prevents
-// that: the status has half of the time that is left, and its failure is only reported. After a conflict, both parts are
+// that: the status has half of the time that is left, and its failure is only reported. After a conflict, both are
 // sent again.
 func (x *exchange) mergeStatus(
 	ctx context.Context, status any, byVersion, releasing bool,
