@@ -187,6 +187,9 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		opened, body, err := answered(text, x.opened)
 		if err == nil {
+			err = confirm(body, seen.GetKind(), UIDOf(x.target.Body))
+		}
+		if err == nil {
 			x.current, x.opened = body, opened
 		}
 		return err
@@ -206,13 +209,21 @@ func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[strin
 		return nil, nil, err
 	}
 	body, err := opened.Value()
-	if kind, _ := body["kind"].(string); err == nil && kind == "" {
-		err = errNoObject
-	}
 	return opened, body, err
 }
 
-var errNoObject = errors.New("the answer is no object, as it has no kind: is there a proxy on the way?")
+// confirm returns an error for an answer that does not show the object of this kind and uid; an empty one is not known.
+// With such an answer the outcome of a write is unknown: it may have come from a proxy, or be that of another request.
+func confirm(answer map[string]any, kind, uid string) error {
+	shown, _ := answer["kind"].(string)
+	switch held := UIDOf(answer); {
+	case shown == "" || kind != "" && shown != kind:
+		return fmt.Errorf("the answer shows an object of kind %q, not %q: is there a proxy on the way?", shown, kind)
+	case uid != "" && held != uid:
+		return fmt.Errorf("the answer shows an object with uid %q, not %q: is there a proxy on the way?", held, uid)
+	}
+	return nil
+}
 
 func (r request) action() string {
 	if r.status {

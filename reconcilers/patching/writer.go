@@ -113,8 +113,9 @@ type Result struct {
 //
 // # Errors
 //
-// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. A
-// result comes with every error: it tells what had been written before.
+// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. If an
+// answer does not show the object of the target, by its kind and uid, the outcome of the request is unknown, as without
+// an answer. A result comes with every error: it tells what had been written before.
 func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
 	if p.Empty() {
 		return Result{}, nil
@@ -141,7 +142,9 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
 	var body map[string]any
 	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
-		_, body, err = answered(text, nil)
+		if _, body, err = answered(text, nil); err == nil {
+			err = confirm(body, gvk.Kind, "")
+		}
 		return err
 	})
 	if err != nil {

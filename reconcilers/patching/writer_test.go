@@ -245,10 +245,14 @@ func TestNoVersionToGuardWith(t *testing.T) {
 	}
 }
 
-// answering gives the same answer to each write.
+// answering gives the same answer to each request.
 type answering struct {
 	patching.Client
 	text string
+}
+
+func (a answering) Get(_ context.Context, _ types.NamespacedName, take func([]byte) error) error {
+	return take([]byte(a.text))
 }
 
 func (a answering) Patch(
@@ -259,7 +263,8 @@ func (a answering) Patch(
 
 // What is kept of an answer is what a cache would keep: managed fields are left out before anything is decoded.
 func TestAnswers(t *testing.T) {
-	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101"}}`
+	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101",` +
+		`"uid":"uid1"}}`
 	sent := strings.Replace(kept, `"name"`, `"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name"`, 1)
 	writer := &patching.Writer{Client: answering{text: sent}}
 	result, err := writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
@@ -271,16 +276,51 @@ func TestAnswers(t *testing.T) {
 	}
 	want := map[string]any{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
-		"metadata": map[string]any{"name": "kex1", "resourceVersion": "101"},
+		"metadata": map[string]any{"name": "kex1", "resourceVersion": "101", "uid": "uid1"},
 	}
 	if d := cmp.Diff(want, result.Body); d != "" {
 		t.Errorf("the body: -want, +got\n%s", d)
 	}
-	for _, text := range []string{`{"kind":`, `{}`, `{"kind":""}`, `{"kind":5}`, `[]`} {
-		writer.Client = answering{text: text}
-		_, err = writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
-		if err == nil {
-			t.Errorf("an answer that is no object is no success: %s", text)
+}
+
+// An answer that shows anything but the object is not believed: the outcome is unknown, and nothing is kept of it.
+func TestAnswersOfOtherObjects(t *testing.T) {
+	for text, reason := range map[string]string{
+		`{"kind":`:                     "the answer is cut",
+		`{}`:                           "it is not an object",
+		`{"kind":""}`:                  "it does not have a kind",
+		`{"kind":5}`:                   "its kind is not a text",
+		`[]`:                           "it is a list",
+		`{"kind":"KopfExample"}`:       "it does not say which object it is",
+		`{"kind":"Status","code":200}`: "it is about a request",
+		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2","resourceVersion":"101"}}`: "it has another uid",
+		`{"kind":"Other","metadata":{"name":"kex1","uid":"uid1","resourceVersion":"101"}}`:       "it has another kind",
+	} {
+		for _, fold := range []bool{true, false} {
+			writer := &patching.Writer{Client: answering{text: text}, Fold: fold}
+			target := patching.Target{Body: object(), StatusSubresource: true}
+			result, err := writer.Apply(t.Context(), target, patching.Patch{
+				Merge: annotate(map[string]any{"s": int64(2)}),
+			})
+			if err == nil || result.Body != nil || result.Requests != 1 || patching.Hopeless(err) {
+				t.Errorf("%s: error %v, %d requests, body %v: %s", reason, err, result.Requests, result.Body, text)
+			}
+			checkClass(t, reason, nil, err)
+		}
+	}
+}
+
+// A reading may find a successor of another uid, but nothing of another kind.
+func TestReadingsOfOtherKinds(t *testing.T) {
+	gvk := kex.GroupVersion().WithKind("KopfExample")
+	for text, want := range map[string]bool{
+		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2"}}`: true,
+		`{"kind":"Status","code":200}`:                                   false,
+		`{}`:                                                             false,
+	} {
+		writer := &patching.Writer{Client: answering{text: text}}
+		if _, err := writer.Get(t.Context(), gvk, types.NamespacedName{Name: "kex1"}); (err == nil) != want {
+			t.Errorf("error %v, want it read: %t: %s", err, want, text)
 		}
 	}
 }
