@@ -37,23 +37,32 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 // is kept in memory, so that the handlers are not called again for it.
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled, true)
-	if patching.ContentRefused(err) {
-		ofStatus := p.object.refusal != nil
-		err = p.failRefused(ctx, handled, err)
-		// A status that is refused for no handler's fault holds back nothing; and no failure of it, the finalizer.
-		if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
-			err = nil
-		}
-		if err == nil && !p.object.gone {
-			err = p.saveOnce(ctx, handled, false)
-		}
-	}
-	if patching.ContentRefused(err) && handled.releases() {
-		err = p.releaseAlone(ctx, handled, err)
+	if err != nil {
+		err = p.settleRefusal(ctx, handled, err)
 	}
 	p.memory.unwritten = nil
 	if err != nil {
 		p.memory.unwritten = handled
+	}
+	return err
+}
+
+// settleRefusal writes the outcomes without the contents that were refused, if that is why they could not be written. A
+// status that is refused for no handler's fault holds back nothing; and no failure of it, the finalizer.
+func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) error {
+	if !patching.ContentRefused(err) {
+		return err
+	}
+	ofStatus := p.object.refusal != nil
+	err = p.failRefused(ctx, handled, err)
+	if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
+		err = nil
+	}
+	if err == nil && !p.object.gone {
+		err = p.saveOnce(ctx, handled, false)
+	}
+	if patching.ContentRefused(err) && handled.releases() {
+		err = p.releaseAlone(ctx, handled, err)
 	}
 	return err
 }
