@@ -90,7 +90,11 @@ type AdmissionFunc[T client.Object] func(ctx context.Context, a *Admission[T]) e
 //		return nil
 //	}, kopf.Operations("CREATE", "UPDATE"))
 //
-// The filters look at the object as it is to be; for a deletion, as it is.
+// The filters look at the object as it is to be; for a deletion, as it is. Without [Operations], the handler is not
+// called for deletions, unless with [AsKopf]: an object that has become invalid can be deleted.
+//
+// The operator's own changes of its annotations, its finalizer and the status are admitted without calling a handler,
+// and so is the removal of finalizers from an object that is being deleted.
 //
 // The id is the last part of the path that the API server sends the requests to, and is unique among the handlers of
 // this verb and kind.

@@ -28,7 +28,8 @@ var operations = []string{
 }
 
 // Operations restricts a handler to requests that do these with objects: CREATE, UPDATE, DELETE, CONNECT. Default: all
-// of them; for Mutate, all but DELETE. Requests of others are allowed without asking the handler. Kopf: operations=.
+// but DELETE; with [AsKopf], Validate is for all of them. Other requests are allowed without calling the handler. Kopf:
+// operations=.
 func Operations(list ...admissionv1.Operation) AdmissionOption {
 	var err error
 	if len(list) == 0 {
@@ -37,12 +38,23 @@ func Operations(list ...admissionv1.Operation) AdmissionOption {
 	names := make([]string, 0, len(list))
 	for _, one := range list {
 		if !slices.Contains(operations, string(one)) {
-			err = fmt.Errorf("Operations(%q): there are %s; for all of them, leave Operations out",
+			err = fmt.Errorf("Operations(%q): there are %s: name those that the handler is for",
 				string(one), strings.Join(operations, ", "))
 		}
 		names = append(names, string(one))
 	}
 	return optionOf[AdmissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
+}
+
+// withOperations is the handler with the default operations of a validating one. A check of the object's content must
+// not keep an invalid object from being deleted, so DELETE has to be asked for; Kopf's handlers are asked about it.
+func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
+	if !admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
+		return h
+	}
+	own := *h
+	own.Operations = []string{string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Connect)}
+	return &own
 }
 
 // Subresource makes a handler one for requests to a subresource, such as "status", in place of those to the object as a

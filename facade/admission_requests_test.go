@@ -36,9 +36,14 @@ func TestAdmission(t *testing.T) {
 		"update": {"there are both", request(map[string]any{"operation": "UPDATE", "oldObject": old}), nil, &seen{
 			Owner: "ann", Old: "bob", HasOld: true, Operation: "UPDATE", Diff: 5,
 		}},
-		"deletion": {"the object is the one that goes", deletion(), nil, &seen{
+		"deletion": {"the object is the one that goes", deletion(), []kopf.AdmissionOption{
+			kopf.Operations("UPDATE", "DELETE"),
+		}, &seen{
 			Owner: "ann", Old: "ann", HasOld: true, Operation: "DELETE", Diff: 1,
 		}},
+		"deletion by default": {
+			"a check of the content does not keep an object from being deleted", deletion(), nil, nil,
+		},
 		"dry run": {"nothing is stored", request(map[string]any{"dryRun": true}), nil, &seen{
 			Owner: "ann", DryRun: true, Operation: "CREATE", Diff: 1,
 		}},
@@ -176,6 +181,26 @@ func TestConnect(t *testing.T) {
 	}))
 	if verdict.Allowed || verdict.Status.Message != "no [sh] in w1" {
 		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+	}
+}
+
+// Kopf's handlers are asked about deletions unless they name their operations, and so are those of a take-over. The
+// mark is D-validate-delete.
+func TestValidateDeletion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings kopf.Settings
+		allowed  bool
+	}{"own": {kopf.Settings{}, true}, "AsKopf": {kopf.AsKopf(), false}} {
+		op := kopf.New("test.example.org", tc.settings)
+		kopf.For(op, &Widget{}).Validate("fn", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
+		for range 2 { // a second plan has the same handlers
+			if verdict := verdictOf(t.Context(), t, op, deletion()); verdict.Allowed != tc.allowed {
+				t.Errorf("%s: got %+v", name, verdict)
+			}
+		}
+		if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed {
+			t.Errorf("%s: a creation is judged: got %+v", name, verdict)
+		}
 	}
 }
 

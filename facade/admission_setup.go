@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
 // gate is closed until it is opened, once.
@@ -80,6 +81,7 @@ func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.
 	options := admission.Options{
 		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Path: "/" + op.name,
 		Conditions: !op.settings.values.Admission.WithoutMatchConditions,
+		Own:        func() review.OwnWrites { return *op.ownWrites.Load() },
 	}
 	if options.AsKopf {
 		options.Path = ""

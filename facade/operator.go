@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
 // Operator is a set of handlers under one name. Make it with [New], fill it with [For] and [ForResource], then run it
@@ -47,6 +48,7 @@ type Operator struct {
 	indexed       gate
 	indexes       map[indexKey]*indexes.Index
 	creations     creations
+	ownWrites     atomic.Pointer[review.OwnWrites] // as of the last plan
 	errs          setupErrors
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to

@@ -54,7 +54,8 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	}
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
-		plan = append(plan, reconcilers.Registration{Selector: one.selector, Handler: one.handler})
+		h := op.withOperations(one.handler)
+		plan = append(plan, reconcilers.Registration{Selector: one.selector, Handler: h})
 	}
 	return plan, nil
 }

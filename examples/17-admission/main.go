@@ -31,7 +31,7 @@ func main() {
 	}})
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.Mutate("defaults", setDefaults)
-	stored := kopf.Operations("CREATE", "UPDATE") // without it, deletions, too
+	stored := kopf.Operations("CREATE", "UPDATE")
 	examples.Validate("size", checkSize, stored)
 	examples.Validate("default-value", warnOfDefault, stored)
 	examples.Validate("protection", protect, kopf.Operations("DELETE"))

@@ -92,7 +92,7 @@ func TestRequests(t *testing.T) {
 				func(_ context.Context, a *DatabaseAdmission) error {
 					got = seen{a.Operation, a.Old.Spec.Size, a.HasOld, a.DryRun, a.UserInfo.Username}
 					return nil
-				})
+				}, kopf.Operations(tc.want.Operation))
 			if d := cmp.Diff(tc.want, got); d != "" || verdict.Err != nil {
 				t.Errorf("%s: %v, -want, +got:\n%s", tc.why, verdict.Err, d)
 			}

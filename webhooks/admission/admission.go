@@ -31,6 +31,7 @@ type Admission struct {
 	writer   *configurations.Writer // nil if the configurations are others' matter
 	api      discovery.Getter
 	crds     *discovery.CRDWatcher // nil if none are watched
+	identity identity
 	served   atomic.Pointer[[]review.Served]
 	first    sync.Once
 	scanned  chan struct{} // closed by the first scan, when the resources are known
@@ -66,6 +67,7 @@ func (a *Admission) connect() error {
 	if err != nil {
 		return fmt.Errorf("making the discovery client: %w", err)
 	}
+	a.identity.api = client.RESTClient()
 	a.api = discovery.Limited{Getter: discovery.API{Client: client.RESTClient()}}
 	if !a.options.ScanOnce {
 		var selectors []discovery.Selector
@@ -79,13 +81,22 @@ func (a *Admission) connect() error {
 
 // serve makes the server.
 func (a *Admission) serve() (err error) {
-	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }}
+	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }, Own: a.ownWrites}
 	o := server.Options{
 		Operator: a.options.Operator, Path: a.options.Path, AtRoot: a.options.AtRoot, Reviewer: reviewer,
 		Open: a.open, Log: a.options.Log, Endpoints: a.options.endpoints(),
 	}
 	a.server, err = server.New(o)
 	return err
+}
+
+// ownWrites are those of the operator as it is set up now.
+func (a *Admission) ownWrites() (own review.OwnWrites) {
+	if a.options.Own != nil {
+		own = a.options.Own()
+	}
+	own.User = a.identity.user
+	return own
 }
 
 // manage makes what writes the configurations.

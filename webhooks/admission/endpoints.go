@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/conditions"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
@@ -95,7 +98,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			ID: r.Handler.ID, Mutating: r.Handler.Mutating, Operations: r.Handler.Operations,
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
 			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
-			Conditions: conditions.Of(r.Handler),
+			Conditions: o.conditions(r.Handler),
 		}
 		if !o.AsKopf {
 			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
@@ -113,6 +116,19 @@ func (o Options) hooks(known resources) []configurations.Hook {
 		}
 		places[i] = len(all)
 		all = append(all, hook)
+	}
+	return all
+}
+
+// conditions are what a request must meet for the handler to be called, as far as CEL can say it.
+func (o Options) conditions(h *handlers.Handler) []admissionregistrationv1.MatchCondition {
+	all := conditions.Of(h)
+	if o.Own == nil {
+		return all
+	}
+	own := o.Own()
+	if one, ok := conditions.NotOwnWrite(h, own.Prefixes, own.Finalizer); ok {
+		all = append([]admissionregistrationv1.MatchCondition{one}, all...)
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	Registrations []Registration
 	// AsKopf serves the paths of Kopf alone, and writes configurations as Kopf does.
 	AsKopf bool
+	// Own returns the prefix and the finalizer of what the operator itself writes, without the user: handlers are not
+	// asked about that. Nil is nothing but the status.
+	Own func() review.OwnWrites
 	// Config and HTTPClient are for the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client

@@ -10,10 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// reserved are the conditions that do not come from filters, such as [NotOwnWrite].
+const reserved = 2
+
 // API servers take 64 conditions for a webhook. They have no limit for the texts but that of an object, in which there
 // are the entries of all handlers.
 const (
-	maxConditions = 64
+	maxConditions = 64 - reserved
 	maxText       = 16 << 10
 )
 

@@ -22,6 +22,9 @@ type Served struct {
 type Reviewer struct {
 	// Served gives what is served now. It is called for each review, and what it gives is not modified.
 	Served func() []Served
+	// Own returns what the operator itself writes, which no handler is asked about; nil is nothing. It is called for
+	// each review.
+	Own func() OwnWrites
 }
 
 // Review answers one review. The handlers' errors are in the response, which denies the request then; an error here is
@@ -36,7 +39,10 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 		return Response{}, err
 	}
 	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
-	one := &reviewing{request: asked, resource: served.Resource}
+	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
+	if own.admit(ctx, asked.admission) {
+		return one.response() // no handler was called, so all is allowed
+	}
 	if err := one.decode(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
@@ -47,7 +53,16 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	if err != nil {
 		return Response{}, &Error{http.StatusInternalServerError, err}
 	}
+	own.logRefusals(ctx, one)
 	return response, nil
+}
+
+// own is what the operator writes.
+func (r *Reviewer) own() OwnWrites {
+	if r.Own == nil {
+		return OwnWrites{}
+	}
+	return r.Own()
 }
 
 // find finds the resource that a review is about.

@@ -20,34 +20,47 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The mark is D-match-conditions.
+// The marks are D-match-conditions and D-own-writes.
 func TestAgreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { agree(t, filters(), requests()) })
+}
+
+// An API server refuses requests whose conditions cost too much: nothing that a tenant writes may come to that.
+func TestAgreementOnWideObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, asked := filters(), requests()
-		at := operate(t, all)
-		if len(at.entries) != len(all) {
-			t.Fatalf("%d entries for %d filters", len(at.entries), len(all))
-		}
-		compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 28)))
-		for i, one := range all {
-			entry := at.entries[i]
-			matcher := compile(t, compiler, entry)
-			if got := len(entry.MatchConditions); got != one.conditions {
-				t.Errorf("%s: %d conditions, not %d: %v", entry.Name, got, one.conditions, entry.MatchConditions)
-			}
-			for _, r := range asked {
-				if !slices.Contains(entry.Rules[0].Resources, inRule(r.subresource, entry)) {
-					continue // it is never sent
-				}
-				result := matcher.Match(t.Context(), attributes(r), nil, nil)
-				called := at.calls(t, entry, r)
-				if result.Error != nil || called && !result.Matches || result.Matches && !called && !one.more {
-					t.Errorf("filter %q (%s): sent: %t (error: %v); called: %t; %v for %.400s", one.name, entry.Name,
-						result.Matches, result.Error, called, entry.MatchConditions, fmt.Sprintf("%+v", r))
-				}
-			}
-		}
+		agree(t, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
 	})
+}
+
+func agree(t *testing.T, all []filter, asked []request) {
+	t.Helper()
+	at := operate(t, all)
+	if len(at.entries) != len(all) {
+		t.Fatalf("%d entries for %d filters", len(at.entries), len(all))
+	}
+	compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 28)))
+	for i, one := range all {
+		entry := at.entries[i]
+		matcher := compile(t, compiler, entry)
+		want := one.conditions
+		if slices.Contains(entry.Rules[0].Resources, "widgets") {
+			want++ // own writes are updates of objects as a whole
+		}
+		if got := len(entry.MatchConditions); got != want {
+			t.Errorf("%s: %d conditions, not %d: %v", entry.Name, got, want, entry.MatchConditions)
+		}
+		for _, r := range asked {
+			if !slices.Contains(entry.Rules[0].Resources, inRule(r.subresource, entry)) {
+				continue // it is never sent
+			}
+			result := matcher.Match(t.Context(), attributes(r), nil, nil)
+			called := at.calls(t, entry, r)
+			if result.Error != nil || called && !result.Matches || result.Matches && !called && !one.more {
+				t.Errorf("filter %q (%s): sent: %t (error: %v); called: %t; %v for %.400s", one.name, entry.Name,
+					result.Matches, result.Error, called, entry.MatchConditions, fmt.Sprintf("%+v", r))
+			}
+		}
+	}
 }
 
 // inRule is how the rules of an entry name what a request is about.

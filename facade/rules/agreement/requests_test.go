@@ -1,6 +1,10 @@
 package agreement_test
 
-import "strings"
+import (
+	"maps"
+	"strconv"
+	"strings"
+)
 
 // request is one of the table.
 type request struct {
@@ -34,7 +38,75 @@ func requests() (all []request) {
 			request{operation: "DELETE", old: one},
 		)
 	}
+	return append(all, ownWrites()...)
+}
+
+// ownWrites are updates of what the operator writes, and others that are like them but for one thing.
+func ownWrites() (all []request) {
+	const ours, finalizer = "test.example.org/a", "test.example.org/finalizer"
+	metadata := func(deleting bool, annotations map[string]any, finalizers ...any) map[string]any {
+		made := map[string]any{"resourceVersion": "1", "generation": int64(1)}
+		if annotations != nil {
+			made["annotations"] = annotations
+		}
+		if finalizers != nil {
+			made["finalizers"] = finalizers
+		}
+		if deleting {
+			made["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+		}
+		return made
+	}
+	type texts = map[string]any
+	states := []map[string]any{
+		metadata(false, nil), metadata(false, texts{ours: "x"}), metadata(false, texts{ours: "y", "a": "x"}),
+		metadata(false, texts{"a": "x"}), metadata(false, texts{"test.example.org.evil/a": "x"}),
+		metadata(false, texts{"a": "y"}, finalizer), metadata(false, nil, finalizer),
+		metadata(false, nil, "b/c", finalizer), metadata(false, nil, "b/c"),
+		metadata(false, texts{}, "d/e", "b/c"), metadata(true, nil, "b/c", finalizer),
+		metadata(true, nil, "b/c"), metadata(true, texts{ours: "x"}), metadata(true, nil, "d/e"), metadata(true, nil),
+	}
+	more := metadata(false, texts{ours: "x"}, finalizer)
+	more["labels"], more["managedFields"] = map[string]any{"tier": "prod"}, []any{}
+	states = append(states, more)
+	fields := []map[string]any{
+		nil, {"spec": map[string]any{"x": int64(1)}}, {"spec": map[string]any{"x": 1.0}}, {"data": nil},
+	}
+	for i, before := range states {
+		for j, after := range states {
+			of, to := fields[(i+j)%2], fields[(i+j)%2]
+			if (i+j)%5 == 0 {
+				to = fields[(i+j)%len(fields)]
+			}
+			one := request{operation: "UPDATE"}
+			one.old, one.object = object(maps.Clone(before), of), object(maps.Clone(after), to)
+			if all = append(all, one); (i+j)%4 == 0 {
+				one.subresource = "status"
+				all = append(all, one)
+			}
+		}
+	}
 	return all
+}
+
+// wideWrites are own writes that would cost an API server too much to compare.
+func wideWrites() []request {
+	before, after := map[string]any{}, map[string]any{"test.example.org/a": ""}
+	var finalizers []any
+	for i := range 50_000 {
+		before[strconv.Itoa(i)], after[strconv.Itoa(i)] = "", ""
+		finalizers = append(finalizers, strconv.Itoa(i))
+	}
+	dying := func(finalizers []any) map[string]any {
+		return map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+	}
+	ours := map[string]any{"annotations": map[string]any{"test.example.org/a": ""}}
+	return []request{
+		{operation: "UPDATE", old: object(map[string]any{"annotations": before}, nil),
+			object: object(map[string]any{"annotations": after}, nil)},
+		{operation: "UPDATE", old: object(dying(finalizers), nil), object: object(dying(finalizers[:40_000]), nil)},
+		{operation: "UPDATE", old: object(map[string]any{}, before), object: object(ours, before)},
+	}
 }
 
 func objects() []map[string]any {

@@ -1,0 +1,189 @@
+package review_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+const (
+	ownPrefix    = "op.example.org"
+	ownFinalizer = "op.example.org/finalizer"
+	ownUser      = "system:serviceaccount:ns:op"
+)
+
+// guarded is a reviewer of an operator with a handler that denies every request.
+func guarded(user string) *review.Reviewer {
+	h := &handlers.Handler{ID: "guard", Family: handlers.Admitting, ReadsText: true, Subresource: "*"}
+	h.Call = func(context.Context, *handlers.Call) error { return errors.New("no") }
+	reviewer := serving(h)
+	reviewer.Own = func() review.OwnWrites {
+		return review.OwnWrites{
+			Prefixes: []string{ownPrefix}, Finalizer: ownFinalizer, User: func(context.Context) string { return user },
+		}
+	}
+	return reviewer
+}
+
+// kept is an object with these changes; a nil takes a field away.
+func kept(metadata, fields map[string]any) map[string]any {
+	own := map[string]any{"name": "kex1", "resourceVersion": "1", "annotations": map[string]any{"user": "a"}}
+	object := map[string]any{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "spec": map[string]any{"a": 1}}
+	for key, value := range metadata {
+		set(own, key, value)
+	}
+	object["metadata"] = own
+	for key, value := range fields {
+		set(object, key, value)
+	}
+	return object
+}
+
+func annotated(more ...string) map[string]any {
+	all := map[string]any{"user": "a"}
+	for _, name := range more {
+		all[name] = "x"
+	}
+	return map[string]any{"annotations": all}
+}
+
+func held(deleting bool, finalizers ...any) map[string]any {
+	metadata := map[string]any{"finalizers": finalizers}
+	if deleting {
+		metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+	}
+	return metadata
+}
+
+func status(value any) map[string]any { return map[string]any{"status": map[string]any{"a": value}} }
+
+// The mark is D-own-writes.
+func TestOwnWrites(t *testing.T) {
+	const person, operator = "ann", ownUser
+	type object = map[string]any
+	tests := map[string]struct {
+		reason   string
+		sender   string
+		old, now object
+		admitted bool
+	}{
+		"no change": {"a write that changes nothing is not the operator's", operator,
+			kept(nil, nil), kept(nil, nil), false},
+		"managed fields": {"the API server sets them for any update", operator,
+			kept(nil, nil), kept(object{"managedFields": []any{}, "resourceVersion": "2"}, nil), false},
+		"our annotations": {"the memory of the operator is saved", person,
+			kept(annotated(ownPrefix+"/a"), nil), kept(annotated(ownPrefix+"/b"), nil), true},
+		"all annotations": {"a missing mapping is an empty one", person,
+			kept(object{"annotations": nil}, nil),
+			kept(object{"annotations": object{ownPrefix + "/b": "x"}}, nil), true},
+		"other annotations": {"another prefix is not the operator's", operator,
+			kept(nil, nil), kept(annotated(ownPrefix+".evil/a"), nil), false},
+		"both annotations": {"one foreign annotation is enough to call the handler", operator,
+			kept(nil, nil), kept(annotated(ownPrefix+"/a", "b"), nil), false},
+		"changed annotation": {"the user's annotation has another value", operator,
+			kept(nil, nil), kept(object{"annotations": object{"user": "b", ownPrefix + "/a": "x"}}, nil), false},
+		"our finalizer": {"the operator holds the object", person,
+			kept(nil, nil), kept(held(false, ownFinalizer), nil), true},
+		"our finalizer goes": {"the operator releases the object", person,
+			kept(held(false, "a/b", ownFinalizer), nil), kept(held(false, "a/b"), nil), true},
+		"other finalizer": {"another finalizer is not the operator's", operator,
+			kept(nil, nil), kept(held(false, "a/b"), nil), false},
+		"other finalizer goes": {"without a deletion, the handler may object", person,
+			kept(held(false, "a/b"), nil), kept(held(false), nil), false},
+		"deleted": {"finalizers of an object that is being deleted can always be removed", person,
+			kept(held(true, "a/b", "c/d"), nil), kept(held(true, "c/d"), nil), true},
+		"deleted with memory": {"the operator takes its memory off in the same write", person,
+			kept(object{"finalizers": []any{"a/b"}, "deletionTimestamp": "2026-01-01T00:00:00Z",
+				"annotations": object{"user": "a", ownPrefix + "/a": "x"}}, nil), kept(held(true), nil), true},
+		"deleted and added": {"an added finalizer is not a removed one", person,
+			kept(held(true, "a/b", "c/d"), nil), kept(held(true, "e/f"), nil), false},
+		"deleted and changed": {"the handler judges the rest of the update", operator,
+			kept(held(true, "a/b"), nil), kept(held(true), object{"spec": object{"a": 2}}), false},
+		"odd finalizers": {"a list of other values is not understood", operator,
+			kept(held(true, object{}, "b"), nil), kept(held(true, object{}), nil), false},
+		"labels": {"labels are the user's", operator,
+			kept(nil, nil), kept(object{"labels": object{"a": "b"}}, nil), false},
+		"spec": {"the spec is the user's", operator,
+			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"spec": object{"a": 2}}), false},
+		"new field": {"an added field is a change", operator,
+			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"data": object{}}), false},
+		"removed field": {"a removed field is a change", operator,
+			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"spec": nil}), false},
+		"our status": {"results of handlers are saved", operator, kept(nil, nil), kept(nil, status(1)), true},
+		"our status and memory": {"without a subresource, both come in one write", operator,
+			kept(nil, status(1)), kept(annotated(ownPrefix+"/a"), status(2)), true},
+		"our status and labels": {"labels are the user's", operator,
+			kept(nil, status(1)), kept(object{"labels": object{"a": "b"}}, status(2)), false},
+		"their status": {"a status of another user is judged", person, kept(nil, nil), kept(nil, status(1)), false},
+	}
+	for name, tc := range tests {
+		for form, kind := range map[string]any{"text": "AdmissionReview", "value": nil} {
+			body := asked(map[string]any{"kind": kind, "request": map[string]any{
+				"operation": "UPDATE", "oldObject": tc.old, "object": tc.now,
+				"userInfo": map[string]any{"username": tc.sender},
+			}})
+			out, err := guarded(ownUser).Review(t.Context(), review.Request{Body: body})
+			if err != nil || out.Response.Allowed != tc.admitted || len(out.Response.Patch) > 0 {
+				t.Errorf("%s (%s): %s: want %t, got %+v, %v", name, form, tc.reason, tc.admitted, out.Response, err)
+			}
+		}
+	}
+}
+
+// Only updates are compared: everything else is for the handlers.
+func TestOwnWritesAreUpdates(t *testing.T) {
+	for reason, request := range map[string]map[string]any{
+		"an object that is created with our annotations is judged": {
+			"operation": "CREATE", "object": kept(annotated(ownPrefix+"/a"), nil)},
+		"a deletion is judged": {
+			"operation": "DELETE", "object": nil, "oldObject": kept(held(true, ownFinalizer), nil)},
+		"an update without a former state is judged": {
+			"operation": "UPDATE", "object": kept(annotated(ownPrefix+"/a"), nil)},
+	} {
+		body := asked(map[string]any{"request": request})
+		out, err := guarded(ownUser).Review(t.Context(), review.Request{Body: body})
+		if err != nil || out.Response.Allowed {
+			t.Errorf("%s: got %+v, %v", reason, out.Response, err)
+		}
+	}
+}
+
+// Without the user, the operator's changes of the status are judged like those of everyone.
+func TestOwnWritesOfAnUnknownUser(t *testing.T) {
+	body := asked(map[string]any{"request": map[string]any{
+		"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, status(1)),
+		"userInfo": map[string]any{"groups": []any{"a"}},
+	}})
+	out, err := guarded("").Review(t.Context(), review.Request{Body: body})
+	if err != nil || out.Response.Allowed {
+		t.Errorf("an empty name is no user: got %+v, %v", out.Response, err)
+	}
+}
+
+// The log names the handler of the operator that refuses its write: its error names a webhook.
+func TestRefusedOwnWrite(t *testing.T) {
+	for sender, logged := range map[string]bool{ownUser: true, "ann": false} {
+		var out bytes.Buffer
+		log := logr.FromSlogHandler(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		_, err := guarded(ownUser).Review(logf.IntoContext(t.Context(), log), review.Request{
+			Body: asked(map[string]any{"request": map[string]any{
+				"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, map[string]any{"spec": nil}),
+				"userInfo": map[string]any{"username": sender},
+			}}),
+		})
+		refused := strings.Contains(out.String(), "own admission handler refuses")
+		got := refused && strings.Contains(out.String(), "handler=guard")
+		if err != nil || got != logged {
+			t.Errorf("a write of %s: logged %t, want %t: %s, %v", sender, got, logged, out.String(), err)
+		}
+	}
+}
