@@ -2,15 +2,20 @@ package reconcilers_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -80,4 +85,69 @@ func TestRequestsAreRepeated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetryAfterDelaysTheObject is about a server that asks for more time than a request has: the object waits for as
+// long, and the log has the status.
+func TestRetryAfterDelaysTheObject(t *testing.T) {
+	for name, backoffs := range map[string][]time.Duration{
+		"ByDefault": nil, "OnTheSpot": {time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, began := memapi.New(), time.Now()
+				var at []string // when the patches come; the first one is refused
+				connection := server.Connect()
+				connection.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb != "patch" {
+						return nil
+					}
+					if at = append(at, time.Since(began).Round(time.Second).String()); len(at) > 1 {
+						return nil
+					}
+					return apierrors.NewTooManyRequests("busy", 40)
+				}
+				var lines []string
+				log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+				stop := operateLogged(t, slow{connection}, log, reconcilers.Options{APIBackoffs: backoffs},
+					to(t, "configmaps", &handlers.Handler{
+						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { return nil },
+					}))
+				defer stop()
+				people, err := client.New(memapi.Config(server), client.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				began = time.Now()
+				object := &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap",
+					"metadata": map[string]any{"name": "one", "namespace": "default"},
+				}}
+				if err := people.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				stop()
+				if d := cmp.Diff([]string{"0s", "40s"}, at); d != "" {
+					t.Errorf("the patches: -want, +got:\n%s", d)
+				}
+				text := strings.Join(lines, "\n")
+				if !strings.Contains(text, "busy") || strings.Contains(text, "deadline exceeded") {
+					t.Errorf("the log does not have the status: %s", text)
+				}
+			})
+		})
+	}
+}
+
+// slow is a connection with a server that has the delay of its refusals in a header, as API servers do.
+type slow struct{ next http.RoundTripper }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusTooManyRequests {
+		response.Header.Set("Retry-After", "40")
+	}
+	return response, err
 }

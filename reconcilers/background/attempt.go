@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -63,8 +64,9 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 		if pausing {
 			pause = min(pause, slowestInsistence)
 		}
-		log.Error(err, "Failed to write the changes of a handler; retrying", "after", pause.String())
-		if !t.sleep(pause) && t.pausing(ctx) {
+		delay := max(pause, rawclient.RetryAfter(err))
+		log.Error(err, "Failed to write the changes of a handler; retrying", "after", delay.String())
+		if !t.sleep(delay) && t.pausing(ctx) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(min(pause, slowestInsistence)):

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
@@ -90,6 +91,17 @@ func TestWritesInTheBackground(t *testing.T) {
 			t.Errorf("that it is lost is said once: %s", said)
 		}
 		w.want(time.Minute, "2m3s call 0", "2m3s wrote map[h:third]")
+	})
+}
+
+// A server that asks for time gets it.
+func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		w = newWorld(t, spawning(&w, handlers.Background{Interval: time.Hour}, tell("first")))
+		w.refuse = []error{fmt.Errorf("patching: %w", apierrors.NewTooManyRequests("busy", 40))}
+		w.attend()
+		w.want(time.Minute, "0s call 0", "0s refused", "40s wrote map[h:first]")
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -309,7 +310,7 @@ func (c *Controller) postpone(
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}
-	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, time.Now())
+	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, rawclient.RetryAfter(err), time.Now())
 	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {
 		held.Hold(journal.HeldError, err, time.Time{})

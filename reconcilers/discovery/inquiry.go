@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // Inquiry is one round of discovery. It requests each document once, and uses the answer for the whole round, so that
@@ -18,6 +21,7 @@ type Inquiry struct {
 	writes map[Selector]bool
 	heard  map[string]answer
 	scans  map[string]scan
+	delay  time.Duration
 }
 
 type answer struct {
@@ -43,9 +47,13 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	}
 	var is answer
 	is.data, is.err = i.server.Get(ctx, path)
+	i.delay = max(i.delay, rawclient.RetryAfter(is.err))
 	i.heard[path] = is
 	return is.data, is.err
 }
+
+// RetryAfter is the longest delay that the API server asked for in this round; zero if it did not.
+func (i *Inquiry) RetryAfter() time.Duration { return i.delay }
 
 // Resolve gives the resources that the selector means. It keeps those of before where the server does not answer. An
 // error for which IsUnserved is true says that the server does not serve the resource; any other error says nothing

@@ -28,7 +28,7 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 		"Released": {"its end is to come", func(o *memory.Object) { o.Wrote(nil, true) }, true},
 		"Failure": {
 			"the next pass has its time",
-			func(o *memory.Object) { o.Throttle.Fail(memory.DefaultErrorDelays, time.Now()) }, true,
+			func(o *memory.Object) { o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now()) }, true,
 		},
 		"Blocked":  {"it is logged once", func(o *memory.Object) { o.Blocks("why") }, true},
 		"Panicked": {"so is its stack", func(o *memory.Object) { o.Repeats(panicked("boo")) }, true},
@@ -37,7 +37,7 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 			"all of that is past", func(o *memory.Object) {
 				o.Blocks("why")
 				o.Repeats(panicked("boo"))
-				o.Throttle.Fail(memory.DefaultErrorDelays, time.Now())
+				o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now())
 				o.Succeed()
 			}, false,
 		},

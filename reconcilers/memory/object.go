@@ -196,13 +196,15 @@ type Throttle struct {
 // Wait is how long no pass may be made yet.
 func (t *Throttle) Wait(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
-// Fail counts a failure, and gives the delay before the next pass: the next one of the list, or its last. With no
-// delays, there is none, and the object waits for its next event.
-func (t *Throttle) Fail(delays []time.Duration, now time.Time) (delay time.Duration, again bool) {
-	if len(delays) == 0 {
+// Fail counts a failure, and gives the delay before the next pass: the next one of the list, or its last; or the one
+// that the API server asks for, if that is longer. With neither, the object waits for its next event.
+func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
+	if len(delays) == 0 && asked == 0 {
 		return 0, false
 	}
-	delay = delays[min(t.failures, len(delays)-1)]
+	if delay = asked; len(delays) > 0 {
+		delay = max(asked, delays[min(t.failures, len(delays)-1)])
+	}
 	t.failures++
 	t.until = now.Add(delay)
 	return delay, true

@@ -75,7 +75,7 @@ func TestProceedWithoutTheObject(t *testing.T) {
 	cached := compacttest.Of(body("5"))
 	all := memory.NewObjects()
 	o := all.Take("u1")
-	o.Throttle.Fail(memory.DefaultErrorDelays, time.Now())
+	o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now())
 	o.Blocks("something")
 	o.Wrote(body("6"), false)
 	o.Proceed(cached, changes.Next{Gone: true}, cached)

@@ -267,7 +267,7 @@ func TestHasten(t *testing.T) {
 	s := memory.NewObjects()
 	s.Hasten("unknown")
 	o := s.Take("u1")
-	o.Throttle.Fail([]time.Duration{time.Hour}, time.Now())
+	o.Throttle.Fail([]time.Duration{time.Hour}, 0, time.Now())
 	s.Put("u1", o)
 	s.Hasten("u1")
 	if wait := s.Take("u1").Throttle.Wait(time.Now()); wait != 0 || s.Len() != 1 {

@@ -17,21 +17,24 @@ func TestErrorDelays(t *testing.T) {
 		delays   []time.Duration
 		failures int
 		want     time.Duration
+		asked    time.Duration
 	}{
-		"First":      {"the first failure is most likely a passing one", memory.DefaultErrorDelays, 0, time.Second},
-		"Fibonacci":  {"then the delays grow, as in Kopf", memory.DefaultErrorDelays, 6, 13 * time.Second},
-		"Last":       {"up to ten minutes", memory.DefaultErrorDelays, 14, 610 * time.Second},
-		"Repeating":  {"which repeat", memory.DefaultErrorDelays, 1000, 610 * time.Second},
-		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute},
-		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour},
+		"First":      {"the first failure is most likely a passing one", memory.DefaultErrorDelays, 0, time.Second, 0},
+		"Fibonacci":  {"then the delays grow, as in Kopf", memory.DefaultErrorDelays, 6, 13 * time.Second, 0},
+		"Last":       {"up to ten minutes", memory.DefaultErrorDelays, 14, 610 * time.Second, 0},
+		"Repeating":  {"which repeat", memory.DefaultErrorDelays, 1000, 610 * time.Second, 0},
+		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute, 0},
+		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour, 0},
+		"Asked":      {"a longer delay that the server asks for counts", nil, 0, time.Minute, time.Minute},
+		"Longer":     {"but it does not shorten ours", memory.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var own memory.Throttle
 			for range tc.failures {
-				own.Fail(tc.delays, time.Now())
+				own.Fail(tc.delays, tc.asked, time.Now())
 			}
-			if got, again := own.Fail(tc.delays, time.Now()); got != tc.want || !again {
+			if got, again := own.Fail(tc.delays, tc.asked, time.Now()); got != tc.want || !again {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -40,7 +43,7 @@ func TestErrorDelays(t *testing.T) {
 
 func TestNoErrorDelays(t *testing.T) {
 	var own memory.Throttle
-	if delay, again := own.Fail(nil, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
+	if delay, again := own.Fail(nil, 0, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
 		t.Errorf(
 			"with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own,
 		)
@@ -77,7 +80,7 @@ func TestVectorsThrottling(t *testing.T) {
 			woken := sleep(throttled.Wait(now))
 			entry := map[string]any{"started": began.Sub(start).Seconds(), "ran": !woken, "escalated": nil}
 			if !woken && attempt.Flag("fails") {
-				delay, _ := throttled.Fail(delays, now)
+				delay, _ := throttled.Fail(delays, 0, now)
 				sleep(delay)
 			} else if !woken {
 				throttled.Succeed()

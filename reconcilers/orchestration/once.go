@@ -27,7 +27,7 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause.Step()):
+		case <-time.After(max(pause.Step(), o.delay)):
 		}
 	}
 }

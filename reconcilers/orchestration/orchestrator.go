@@ -48,6 +48,7 @@ type Orchestrator struct {
 	resolutions map[discovery.Selector]discovery.Resolution
 	controllers map[schema.GroupVersionResource]controllers
 	reported    map[discovery.Selector]string
+	delay       time.Duration // what the API server asked for in the last resync
 }
 
 // Registration is one handler for the resources that a selector means.
@@ -110,10 +111,13 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		if o.resync(ctx, asked) && len(asked) < len(o.selectors) {
 			o.resync(ctx, o.selectors) // a resource that was found later may be one that was found before
 		}
+		if !o.obey(ctx) {
+			return
+		}
 		waiting := o.waiting()
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
-			again = time.After(pause.Step())
+			again = time.After(pause.Step() - o.delay)
 		}
 		asked = o.selectors
 		select {
@@ -130,6 +134,20 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	}
 }
 
+// obey waits for as long as the API server has asked for, whatever requests another resync meanwhile. It returns false if
+// the context ends before.
+func (o *Orchestrator) obey(ctx context.Context) bool {
+	if o.delay == 0 {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(o.delay):
+		return true
+	}
+}
+
 // resync resolves selectors, and adjusts the controllers to the result. While the API server does not answer, selectors
 // keep their last resolution. It tells whether any resolution has changed.
 func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (changed bool) {
@@ -143,6 +161,7 @@ func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (
 		}
 		o.report(ctx, selector, now, err)
 	}
+	o.delay = inquiry.RetryAfter()
 	o.adjust(ctx)
 	return changed
 }

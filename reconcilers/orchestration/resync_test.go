@@ -6,9 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 // The lists of the API server are behind what happens to its CRDs.
@@ -101,5 +103,20 @@ func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 			nil, time.Minute,
 		)
 		c.wantServed("found later, with another subresource", "example.org/v1 widgets a b")
+	})
+}
+
+// A server that asks for time gets it, whatever requests another resync meanwhile.
+func TestResyncObeysRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, nil)
+		c.fails = apierrors.NewTooManyRequests("busy", 40)
+		c.start(orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, c.documents(nil), c, nil))
+		defer c.end()
+		c.orchestrator.RequestResync()
+		c.becomes(discoverytest.Served(), nil, 39*time.Second)
+		c.want("before its time")
+		c.becomes(discoverytest.Served(), nil, 2*time.Second)
+		c.want("after it", "begin widgets/status a")
 	})
 }

@@ -15,10 +15,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
-
-// maxRetryAfter limits the delay that a server can ask for.
-const maxRetryAfter = 10 * time.Minute
 
 // retryAfter is the header in which a server says how many seconds a client should wait.
 const retryAfter = "Retry-After"
@@ -47,6 +45,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return withoutRetryAfter(response), exhausted(attempt+1, err)
 		}
 		delay := t.delay(attempt, response)
+		if inVain(request, response, delay) {
+			return response, nil
+		}
 		logging.Warn(logf.FromContext(request.Context()), "Request to the API server failed; repeating it",
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
@@ -88,11 +89,19 @@ func (t *Transport) delay(attempt int, response *http.Response) time.Duration {
 	return delay
 }
 
+// inVain tells whether the server asks for an attempt after the deadline of the request. Its answer has the delay, and
+// is for the caller.
+func inVain(request *http.Request, response *http.Response, delay time.Duration) bool {
+	deadline, limited := request.Context().Deadline()
+	return response != nil && response.StatusCode == http.StatusTooManyRequests && limited &&
+		delay > time.Until(deadline)
+}
+
 // retryAfterOf reads the delay that the server asks for from the header, or from the Status in the body, which stays
 // readable for the caller.
 func retryAfterOf(response *http.Response) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64); err == nil && seconds >= 0 {
-		return time.Duration(int64(min(seconds, maxRetryAfter.Seconds()))) * time.Second, true
+		return time.Duration(int64(min(seconds, rawclient.LongestRetryAfter.Seconds()))) * time.Second, true
 	}
 	data, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -104,7 +113,7 @@ func retryAfterOf(response *http.Response) (time.Duration, bool) {
 	if status.Details == nil || status.Details.RetryAfterSeconds == 0 {
 		return 0, false
 	}
-	return min(time.Duration(status.Details.RetryAfterSeconds)*time.Second, maxRetryAfter), true
+	return min(time.Duration(status.Details.RetryAfterSeconds)*time.Second, rawclient.LongestRetryAfter), true
 }
 
 // withoutRetryAfter removes the header that would make client-go repeat the request again.

@@ -76,7 +76,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.watch(r)
 	}
 	if t.limits.Request == 0 {
-		return t.next.RoundTrip(r)
+		response, err := t.next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		return withoutVainWait(r, response), nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
 	traced, way := t.ways.trace(ctx)
@@ -89,7 +93,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
 		return t.explained(r.Context(), ctx, err)
 	}, release: cancel}
-	return response, nil
+	return withoutVainWait(r, response), nil
 }
 
 // explained names the limit if it was the reason of the error.
