@@ -134,8 +134,8 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	}
 }
 
-// obey waits for as long as the API server has asked for, whatever requests another resync meanwhile. It returns false if
-// the context ends before.
+// obey waits for as long as the API server has asked for, whatever requests another resync meanwhile. It returns false
+// if the context ends before.
 func (o *Orchestrator) obey(ctx context.Context) bool {
 	if o.delay == 0 {
 		return true

@@ -24,7 +24,8 @@ const longestRefusal = 64 << 10
 // Status in the body: client-go gives up at once, and its error has both the status and the delay.
 func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	seconds, err := strconv.Atoi(response.Header.Get(retryAfter))
-	refused := response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
+	code := response.StatusCode
+	refused := code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 	seconds = min(seconds, 1<<30)
 	deadline, limited := r.Context().Deadline()
 	if err != nil || !refused || !limited || time.Duration(seconds)*time.Second < time.Until(deadline) {
@@ -32,7 +33,7 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
 	_ = response.Body.Close()
-	data, err := json.Marshal(postponed(r, response.StatusCode, text, seconds))
+	data, err := json.Marshal(postponed(r, code, text, seconds))
 	if err != nil {
 		data = text
 	}

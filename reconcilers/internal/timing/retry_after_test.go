@@ -55,7 +55,7 @@ func TestRetryAfter(t *testing.T) {
 		"LateStatus":  {"the text is kept", refusing(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
 		"LateNoLimit": {"so without a limit", refusing(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
 		"Unavailable": {"so with a 503", refusing(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
-		"VeryLate":    {"a server can be wrong", refusing(429, "999999999999", "-"), 0, late, 0, 10 * time.Minute, busy},
+		"VeryLate":    {"a server can be wrong", refusing(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
 		"NotLimited":  {"there is time", refusing(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
 		"Conflict":    {"other refusals have no delay", refusing(409, "30", status), 0, late, 0, -1, "slow down"},
 	}
