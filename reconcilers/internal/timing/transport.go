@@ -77,8 +77,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if t.limits.Request == 0 {
 		response, err := t.next.RoundTrip(r)
-		if err != nil {
-			return nil, err
+		if err != nil || response.Header.Get(retryAfter) == "" {
+			return response, err
 		}
 		return withoutVainWait(r, response), nil
 	}
@@ -93,6 +93,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
 		return t.explained(r.Context(), ctx, err)
 	}, release: cancel}
+	if response.Header.Get(retryAfter) == "" {
+		return response, nil
+	}
 	return withoutVainWait(r, response), nil
 }
 
