@@ -3,11 +3,13 @@ package explorer_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 var errLater = errors.New("not yet")
@@ -26,6 +28,27 @@ func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstr
 		c.SetResult(map[string]any{"told": told(c.Object)})
 		return nil
 	}
+}
+
+// spoils is carries with a status that the API server refuses, so often for the change.
+func (l *life) spoils(takes time.Duration, refusals int) kopf.ChangeFunc[*unstructured.Unstructured] {
+	carry := l.carries(takes, 0)
+	return func(ctx context.Context, c *Change) error {
+		if c.Retry < refusals {
+			c.Patch(func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, c.ID, "status", "spoiled")
+			})
+		}
+		return carry(ctx, c)
+	}
+}
+
+// unspoiled refuses such a status.
+func unspoiled(object map[string]any) error {
+	if id, spoiled, _ := unstructured.NestedString(object, "status", "spoiled"); spoiled {
+		return memapi.Refusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
+	}
+	return nil
 }
 
 // divides is a parent that lets its sub-handlers do the work.

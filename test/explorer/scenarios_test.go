@@ -23,6 +23,8 @@ type scenario struct {
 	deleted            bool
 	ensures            bool // the object has children
 	lasting            map[string]bool
+	// valid refuses contents.
+	valid func(object map[string]any) error
 	// through is a fault on the way of the operator's requests.
 	through func(http.RoundTripper) http.RoundTripper
 }
@@ -84,6 +86,23 @@ var scenarios = map[string]scenario{
 		},
 		steps:    []step{{after: time.Second, do: create("x")}},
 		carriers: []string{"a", "b", "c"}, lasting: lasting,
+	},
+	"refused-status": {
+		register: func(l *life, s Selection) {
+			s.On("a", anyChange, l.carries(2*time.Second, 0))
+			s.On("b", anyChange, l.spoils(2*time.Second, 1))
+			s.On("p", anyChange, func(_ context.Context, c *Change) error {
+				c.Sub("one", l.spoils(time.Second, 1))
+				return nil
+			})
+			s.OnDelete("d", l.spoils(2*time.Second, 9))
+			s.OnDelete("e", l.carries(0, 0))
+		},
+		steps: []step{
+			{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")},
+			{after: 40 * time.Second, do: remove}, {after: 40 * time.Second, do: create("z")},
+		},
+		carriers: []string{"a", "b", "p/one"}, releases: []string{"d", "e"}, valid: unspoiled, lasting: lasting,
 	},
 	"sub-handlers": {
 		register: func(l *life, s Selection) {

@@ -60,6 +60,11 @@ func explored(s scenario) func() explorer.Scenario {
 			Server: func(t testing.TB) *memapi.Server {
 				w.t, w.server = t, memapi.New()
 				w.server.Install(carriers)
+				if s.valid != nil {
+					w.server.Admit(memapi.Admission{
+						Validate: func(_ memapi.Resource, o map[string]any) error { return s.valid(o) },
+					})
+				}
 				return w.server
 			},
 			Operator: func(process *explorer.Life) *kopf.Operator {
