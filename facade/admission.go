@@ -52,14 +52,16 @@ type Admission[T client.Object] struct {
 	Client client.Client
 	Live   client.Reader
 
-	log      logr.Logger
-	codec    *codec.Codec[T]
-	call     *handlers.Call
-	keys     *listKeys
-	mistakes *mistakes
-	mutating bool
-	before   map[string]any     // what Object was like, for a mutating handler
-	original *inplace.Object[T] // for another one; nil if that is not looked at
+	log   logr.Logger
+	codec *codec.Codec[T]
+	call  *handlers.Call
+	keys  *listKeys
+	// finalizer is the operator's own.
+	finalizer string
+	mistakes  *mistakes
+	mutating  bool
+	before    map[string]any     // what Object was like, for a mutating handler
+	original  *inplace.Object[T] // for another one; nil if that is not looked at
 
 	mu       sync.Mutex
 	errs     []error // of the calls of the handler

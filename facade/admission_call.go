@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // newAdmission makes what a function gets.
@@ -28,7 +29,7 @@ func (fn admitting[T]) newAdmission(
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
-		keys: cluster.keys, mistakes: said, mutating: call.Handler.Mutating,
+		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, mutating: call.Handler.Mutating,
 	}
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
 		return nil, fmt.Errorf("reading who asks: %w", err)
@@ -202,5 +203,5 @@ func (a *Admission[T]) remember() error {
 	if err := a.changeable(); err != nil {
 		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
 	}
-	return a.call.Writes.Remember(edits)
+	return a.call.Writes.Remember(patching.GuardFinalizers(a.finalizer, edits))
 }

@@ -103,7 +103,7 @@ func newRun[T client.Object](
 ) *Run[T] {
 	c := &Change[T]{
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
-		children: cluster.children, keys: cluster.keys,
+		children: cluster.children, keys: cluster.keys, finalizer: cluster.finalizer,
 	}
 	return &Run[T]{
 		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,
@@ -149,7 +149,7 @@ func (r *Run[T]) TryPatch(change func(object T) error) {
 
 func (r *Run[T]) remember(transform func(body map[string]any) error) {
 	c := r.change
-	c.do(func() error { return c.patchError(c.call.Writes.Remember(transform)) })
+	c.do(func() error { return c.patchError(c.remember(transform)) })
 }
 
 // RawResult is what a handler has left in status.<id>, see [Result].

@@ -68,7 +68,9 @@ type Change[T client.Object] struct {
 	mistakes *mistakes // of the handler, so that each is told once
 	children *children.Keeper
 	keys     *listKeys
-	owns     func(owner discovery.Resource, child schema.GroupKind) bool
+	// finalizer is the operator's own.
+	finalizer string
+	owns      func(owner discovery.Resource, child schema.GroupKind) bool
 
 	mu       sync.Mutex
 	original *inplace.Object[T]    // what Object was like; nil if that is not looked at
@@ -108,7 +110,7 @@ func newChange[T client.Object](
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, children: cluster.children, keys: cluster.keys,
-		owns: cluster.owns,
+		owns: cluster.owns, finalizer: cluster.finalizer,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

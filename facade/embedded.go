@@ -60,6 +60,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 		return reconcilers.Options{}, err
 	}
 	op.clients.children = op.keeper(op.clients.client, op.clients.live)
+	op.clients.finalizer = op.settings.values.Persistence.Finalizer
 	options := op.engineOptions(plan)
 	options.End = before.End
 	op.creations.learn(options)

@@ -19,7 +19,9 @@ type clients struct {
 	live     client.Reader
 	children *children.Keeper
 	keys     *listKeys // nil without an API server that publishes schemas
-	owns     func(owner discovery.Resource, child schema.GroupKind) bool
+	// finalizer is the operator's own.
+	finalizer string
+	owns      func(owner discovery.Resource, child schema.GroupKind) bool
 }
 
 // clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
@@ -29,7 +31,10 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 		writing = op.fence.Client(writing)
 	}
 	writing = client.WithFieldOwner(writing, op.name)
-	return clients{client: writing, live: live, children: op.keeper(writing, live), owns: op.ownsKind}
+	return clients{
+		client: writing, live: live, children: op.keeper(writing, live), owns: op.ownsKind,
+		finalizer: op.settings.values.Persistence.Finalizer,
+	}
 }
 
 // keeper keeps children by the settings as they are by now.

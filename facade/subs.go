@@ -62,6 +62,7 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
 		own, err := newChange(ctx, call, c.codec, clients{
 			client: c.Client, live: c.Live, children: c.children, keys: c.keys, owns: c.owns,
+			finalizer: c.finalizer,
 		}, said)
 		if err != nil {
 			return err

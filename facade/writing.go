@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
@@ -17,7 +18,8 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // # Guarantees
 //
 // Only what the function changes is written. Fields that T does not have survive, as do changes by others: after a
-// conflict the function runs again on the fresh object. Name, uid, resource version and the like stay as they are.
+// conflict the function runs again on the fresh object. Name, uid, resource version and the like stay as they are; so
+// does the operator's own finalizer, as other handlers may need it. A finalizer is never added twice.
 //
 // In lists, such fields stay with their items, and a new item gets none. Items are recognised by the patchMergeKey of
 // the Go field, by the x-kubernetes-list-map-keys of the schema, or by a name, key, id, type or port that all of them
@@ -39,7 +41,7 @@ func (c *Change[T]) Patch(change func(object T)) {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		err := c.call.Writes.Remember(c.codec.Transform(change, c.lists()))
+		err := c.remember(c.codec.Transform(change, c.lists()))
 		if err == nil {
 			// The handler's own object was decoded before; it is to show the change as well.
 			c.original.Look()
@@ -68,7 +70,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		var tried T
 		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
-			err = c.call.Writes.Remember(c.codec.TryTransform(change, c.lists()))
+			err = c.remember(c.codec.TryTransform(change, c.lists()))
 		}
 		if err == nil {
 			c.codec.Replace(c.Object, tried)
@@ -76,6 +78,11 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 		}
 		return c.patchError(err)
 	})
+}
+
+// remember keeps a change of the object for the next write.
+func (c *Change[T]) remember(change patching.Transform) error {
+	return c.call.Writes.Remember(patching.GuardFinalizers(c.finalizer, change))
 }
 
 func (c *Change[T]) patchError(err error) error {

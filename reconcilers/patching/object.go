@@ -114,6 +114,39 @@ func AllowDeletion(name string) Transform {
 	}
 }
 
+// GuardFinalizers lets a transformation of a handler change the finalizers of others, and no more: the named one, by
+// which the operator holds the object, stays as long as it is there; and the transformation adds no finalizer twice,
+// such as when it adds one to a list that is older than the body.
+func GuardFinalizers(own string, change Transform) Transform {
+	return func(body map[string]any) error {
+		before := slices.Clone(finalizers(body))
+		if err := change(body); err != nil {
+			return err
+		}
+		after := finalizers(body)
+		if slices.EqualFunc(before, after, func(a, b any) bool { return diff.Equal(a, b) }) {
+			return nil
+		}
+		if metadata, ok := body["metadata"].(map[string]any); ok && len(after) > 0 {
+			metadata["finalizers"] = withoutRepeats(after)
+		}
+		if slices.Contains(before, any(own)) {
+			return BlockDeletion(own)(body)
+		}
+		return nil
+	}
+}
+
+func withoutRepeats(list []any) []any {
+	distinct := make([]any, 0, len(list))
+	for _, item := range list {
+		if !slices.ContainsFunc(distinct, func(other any) bool { return diff.Equal(item, other) }) {
+			distinct = append(distinct, item)
+		}
+	}
+	return distinct
+}
+
 func finalizers(body map[string]any) []any {
 	value, _ := diff.Resolve(body, finalizersPath)
 	list, _ := value.([]any)

@@ -1,0 +1,146 @@
+package facade_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+const ownFinalizer = "test.example.org/finalizer"
+
+// runFinalizers runs an operator for one router with a finalizer of somebody else.
+func runFinalizers(
+	t *testing.T, register func(s kopf.Selection[*router], server *memapi.Server), play func(server *memapi.Server),
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(routers)
+		server.Put(routers, map[string]any{"metadata": map[string]any{
+			"namespace": "ns", "name": "r1", "uid": "r1", "finalizers": []any{"other.example.org/hold"},
+		}})
+		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addRouters}})
+		register(kopf.For(op, &router{}), server)
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		time.Sleep(10 * time.Second)
+		play(server)
+		if err := r.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func finalizersOf(server *memapi.Server) any {
+	metadata, _ := server.Object(routers, "ns", "r1")["metadata"].(map[string]any)
+	return metadata["finalizers"]
+}
+
+// The kinds of handlers that can change the finalizers are all alike.
+func TestHandlersDoNotReleaseTheObject(t *testing.T) {
+	release := func(o *router) { o.SetFinalizers(nil) }
+	for name, register := range map[string]func(s kopf.Selection[*router]){
+		"Delete": func(s kopf.Selection[*router]) {
+			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error { c.Patch(release); return nil })
+		},
+		"TryPatch": func(s kopf.Selection[*router]) {
+			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error {
+				c.TryPatch(func(o *router) error { release(o); return nil })
+				return nil
+			})
+		},
+		"SubHandler": func(s kopf.Selection[*router]) {
+			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error {
+				c.Sub("inner", func(_ context.Context, c *kopf.Change[*router]) error { c.Patch(release); return nil })
+				return nil
+			})
+		},
+		"Event": func(s kopf.Selection[*router]) {
+			s.OnEvent("release", func(_ context.Context, e *kopf.Event[*router]) error {
+				if e.Object.DeletionTimestamp != nil {
+					e.Patch(release)
+				}
+				return nil
+			})
+		},
+		"Daemon": func(s kopf.Selection[*router]) {
+			s.Daemon("release", func(_ context.Context, r *kopf.Run[*router]) error {
+				<-r.Stopping()
+				r.Patch(release)
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			runFinalizers(t, func(s kopf.Selection[*router], _ *memapi.Server) {
+				register(s)
+				s.OnDelete("free", func(_ context.Context, c *kopf.Change[*router]) error {
+					if calls.Add(1) < 3 {
+						return kopf.Temporaryf(time.Minute, "not yet")
+					}
+					return nil
+				})
+			}, func(server *memapi.Server) {
+				server.Delete(routers, "ns", "r1")
+				time.Sleep(30 * time.Second)
+				if d := cmp.Diff(any([]any{ownFinalizer}), finalizersOf(server)); d != "" {
+					t.Errorf("a handler waits for its retry: -want, +got:\n%s", d)
+				}
+				time.Sleep(time.Hour)
+				if server.Object(routers, "ns", "r1") != nil || calls.Load() != 3 {
+					t.Errorf("the object goes after the last handler: %d calls, want 3", calls.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestFinalizersFromTheCopyAreAddedOnce(t *testing.T) {
+	runFinalizers(t, func(s kopf.Selection[*router], server *memapi.Server) {
+		s.OnDelete("free", func(context.Context, *kopf.Change[*router]) error { return nil })
+		s.OnCreate("hold", func(_ context.Context, c *kopf.Change[*router]) error {
+			server.Edit(routers, "ns", "r1", func(o map[string]any) { // a conflict
+				if metadata, ok := o["metadata"].(map[string]any); ok {
+					metadata["labels"] = map[string]any{"a": "b"}
+				}
+			})
+			c.Patch(func(o *router) { o.SetFinalizers(append(c.Object.GetFinalizers(), "mine.example.org/hold")) })
+			return nil
+		})
+	}, func(server *memapi.Server) {
+		want := any([]any{"other.example.org/hold", ownFinalizer, "mine.example.org/hold"})
+		if d := cmp.Diff(want, finalizersOf(server)); d != "" {
+			t.Errorf("each finalizer is there once: -want, +got:\n%s", d)
+		}
+	})
+}
+
+func TestMutationsDoNotReleaseTheObject(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).Mutate("release", func(_ context.Context, a *Admission) error {
+		a.Object.Finalizers = nil
+		return nil
+	})
+	asks := reviewerOf(t, op) // which resolves the settings
+	kopf.Connect(op, fake.NewClientBuilder().Build())
+	asked := request(map[string]any{"operation": "UPDATE"})
+	metadata, _ := asked["object"].(map[string]any)["metadata"].(map[string]any)
+	metadata["finalizers"] = []any{ownFinalizer, "other.example.org/hold"}
+	asked["oldObject"] = asked["object"]
+	after := mutated(t, asked["object"], asks.ask(t.Context(), t, asked).Patch)
+	metadata, _ = after["metadata"].(map[string]any)
+	if d := cmp.Diff(any([]any{ownFinalizer}), metadata["finalizers"]); d != "" {
+		t.Errorf("other handlers may need the operator's own: -want, +got:\n%s", d)
+	}
+}
