@@ -51,7 +51,10 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 	release := func(o *router) { o.SetFinalizers(nil) }
 	for name, register := range map[string]func(s kopf.Selection[*router]){
 		"Delete": func(s kopf.Selection[*router]) {
-			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error { c.Patch(release); return nil })
+			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error {
+				c.Patch(release)
+				return nil
+			})
 		},
 		"TryPatch": func(s kopf.Selection[*router]) {
 			s.OnDelete("release", func(_ context.Context, c *kopf.Change[*router]) error {
