@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
@@ -25,7 +26,7 @@ const handOver = time.Second
 // server is to use the certificate.
 func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (certified bool, err error) {
 	own := op.settings.values.Admission
-	source, foreign, err := own.source(op.name, m, op.started)
+	source, foreign, err := own.source(m, o, op.started)
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +101,7 @@ func (a *AdmissionSettings) secret(program bool) (types.NamespacedName, error) {
 // source is where the certificate comes from; nil if the webhook server has one. If it is foreign, only the bundle is
 // known.
 func (a *AdmissionSettings) source(
-	operator string, m ctrl.Manager, program bool,
+	m ctrl.Manager, o *admission.Options, program bool,
 ) (source certificates.Source, foreign bool, err error) {
 	secret, err := a.secret(program)
 	switch {
@@ -116,7 +117,7 @@ func (a *AdmissionSettings) source(
 	case a.isSelfSigned():
 		source, err = certificates.SelfSigned(a.ownHosts()...)
 	case secret.Name != "":
-		source, err = a.rotation(operator, m, secret)
+		source, err = a.rotation(m, o, secret)
 	}
 	return source, false, err
 }
@@ -130,17 +131,39 @@ func (a *AdmissionSettings) ownHosts() []string {
 	return all
 }
 
-// rotation is the certificate in the Secret.
+// rotation is the certificate in the Secret. Where the operator manages the webhook configurations, they have the
+// fingerprints of its certificates.
 func (a *AdmissionSettings) rotation(
-	operator string, m ctrl.Manager, secret types.NamespacedName,
+	m ctrl.Manager, o *admission.Options, secret types.NamespacedName,
 ) (certificates.Source, error) {
 	client, err := certificates.NewClient(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the Secret %s: %w", secret, err)
 	}
-	return certificates.Rotation{
-		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: operator, Hosts: a.hosts(),
-	}.Open()
+	rotation := certificates.Rotation{
+		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: o.Operator, Hosts: a.hosts(),
+	}
+	if a.Managed == "" {
+		return rotation.Open()
+	}
+	if rotation.Ledger, err = a.records(m, o); err != nil {
+		return nil, err
+	}
+	return rotation.Open()
+}
+
+// records are the fingerprints of certificates in the webhook configurations.
+func (a *AdmissionSettings) records(m ctrl.Manager, o *admission.Options) (*configurations.Records, error) {
+	client, err := configurations.NewClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making the client of webhook configurations: %w", err)
+	}
+	mutating := !slices.ContainsFunc(o.Registrations, func(r admission.Registration) bool {
+		return !r.Handler.Mutating
+	})
+	return configurations.NewRecords(configurations.Options{
+		Client: client, Name: a.Managed, Operator: o.Operator, Form: configurations.Form{AsKopf: o.AsKopf},
+	}, mutating), nil
 }
 
 // files are those of the directory.

@@ -126,8 +126,16 @@ func (a *Admission) manage() error {
 // Register puts the paths on a webhook server, such as that of the manager.
 func (a *Admission) Register(on webhook.Server) error { return a.server.Register(on) }
 
-// Check is a check of readiness: an error until reviews can be answered.
-func (a *Admission) Check(r *http.Request) error { return a.server.Check(r) }
+// Check is a check of readiness: an error until reviews can be answered, and while there is no certificate for that.
+func (a *Admission) Check(r *http.Request) error {
+	if err := a.server.Check(r); err != nil || a.options.Certificates == nil {
+		return err
+	}
+	if err := a.options.Certificates.Check(); err != nil {
+		return fmt.Errorf("the certificate of webhooks: %w", err)
+	}
+	return nil
+}
 
 // GetCertificate is for the tls.Config of a webhook server that has its certificate from here.
 func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

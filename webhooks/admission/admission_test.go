@@ -183,6 +183,8 @@ func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
+func (late) Check() error { return nil }
+
 func (late) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")
 }
@@ -200,6 +202,8 @@ func (r renewing) Run(ctx context.Context, told func(bundle []byte)) error {
 		}
 	}
 }
+
+func (renewing) Check() error { return nil }
 
 func (renewing) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")

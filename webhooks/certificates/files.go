@@ -32,11 +32,12 @@ func (f Files) Open() (Source, error) {
 	if _, err := f.bundle(); err != nil {
 		return nil, err
 	}
-	return &files{f, watcher}, nil
+	return &files{given: f, watcher: watcher}, nil
 }
 
 // files are the files that are open.
 type files struct {
+	ready
 	given   Files
 	watcher *certwatcher.CertWatcher
 }

@@ -8,12 +8,15 @@ import (
 )
 
 // foreign is a certificate of which only the bundle is known.
-type foreign struct{ path string }
+type foreign struct {
+	ready
+	path string
+}
 
 // Foreign is where only the bundle comes from, as a file that is read again every minute: the certificate is that of
 // somebody else, such as of a proxy before the server.
 func Foreign(bundle string) (Source, error) {
-	source := foreign{bundle}
+	source := foreign{path: bundle}
 	_, err := source.bundle()
 	return source, err
 }

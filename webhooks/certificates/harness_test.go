@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -62,7 +63,7 @@ func (r *running) last() (bundle []byte, times int) {
 
 // connect is what a client does that knows the bundle: it gives the certificate of the server, if it trusts it.
 func connect(source certificates.Source, bundle []byte, host string) (*x509.Certificate, error) {
-	used, err := source.GetCertificate(nil)
+	used, err := source.GetCertificate(&tls.ClientHelloInfo{ServerName: host})
 	if err != nil {
 		return nil, err
 	}

@@ -83,8 +83,28 @@ func readPair(cert, key []byte) (*pair, error) {
 // issued is when the certificate was made.
 func (p *pair) issued() time.Time { return p.leaf.NotBefore.Add(skew) }
 
-// covers tells whether the certificate is for all of the hosts.
-func (p *pair) covers(hosts []string) bool {
+// isValid reports whether clients accept the time of the certificate. One that a clock ahead of the others has made
+// begins in the future.
+func (p *pair) isValid(now time.Time) bool {
+	return p != nil && !now.Before(p.leaf.NotBefore) && now.Before(p.leaf.NotAfter)
+}
+
+// isOld reports whether the certificate is due for renewal.
+func (p *pair) isOld(now time.Time) bool {
+	life := p.leaf.NotAfter.Sub(p.issued())
+	return now.Sub(p.issued()) >= time.Duration(renewal*float64(life))
+}
+
+// equals reports whether both have the same certificate. Nil equals nil only.
+func (p *pair) equals(other *pair) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return p.leaf.Equal(other.leaf)
+}
+
+// covers reports whether the certificate is for all of the hosts.
+func (p *pair) covers(hosts ...string) bool {
 	for _, host := range hosts {
 		if p.leaf.VerifyHostname(host) != nil {
 			return false
@@ -110,7 +130,10 @@ func inPEM(kind string, data []byte) []byte {
 }
 
 // selfSigned is a pair that does not change.
-type selfSigned struct{ *pair }
+type selfSigned struct {
+	ready
+	*pair
+}
 
 // SelfSigned makes a pair in memory for these names and addresses, of which the first one is the common name. It is for
 // development: no other process has it, and it ends with this one.
@@ -119,7 +142,7 @@ func SelfSigned(hosts ...string) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return selfSigned{made}, nil
+	return selfSigned{pair: made}, nil
 }
 
 // Run implements Source.

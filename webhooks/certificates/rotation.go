@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 const (
@@ -30,8 +34,10 @@ const (
 	DefaultOverlap = 10 * time.Minute
 	// looks is how many times the Secret is looked at within an overlap, so that no replica misses a new pair.
 	looks = 4
-	// longestLook is how long a replica may not know that others have had other hosts.
+	// longestLook is the longest time between two looks, after which a replica learns about the hosts of others.
 	longestLook = time.Minute
+	// settling is how long a replica that had to replace a published certificate at once is not ready.
+	settling = 90 * time.Second
 )
 
 // Rotation is a certificate in a Secret, which all replicas of an operator use, and which any of them makes and renews.
@@ -51,11 +57,14 @@ type Rotation struct {
 	// Overlap is how long a certificate is in the bundle before it is used; zero is [DefaultOverlap]. It must be less
 	// than a quarter of the lifetime.
 	Overlap time.Duration
+	// Ledger, if set, has the fingerprints of issued certificates. Pairs and CAs in the Secret without such a record
+	// are replaced. If it is nil, the Secret is trusted: writers of the Secret decide which CA is published.
+	Ledger Ledger
 }
 
-// errForeign is a Secret that is not for this.
-var errForeign = errors.New("has a certificate of somebody else: name another one, or mount it and give the operator " +
-	"the files")
+// errForeign is the error for a Secret with the certificate of another CA.
+var errForeign = errors.New("has a certificate of another CA: name another Secret, or mount this one and give the " +
+	"operator the files")
 
 // NewClient makes a client for Secrets alone, which reads them live. The transport may be nil.
 func NewClient(config *rest.Config, transport *http.Client) (client.Client, error) {
@@ -80,26 +89,55 @@ func (r Rotation) Open() (Source, error) {
 		return nil, fmt.Errorf("an overlap of %s is too long for certificates that last %s: it must be less than a "+
 			"quarter of that", r.Overlap, r.Lifetime)
 	}
-	return &rotation{given: r}, nil
+	by := provenance{unknown: r.Ledger == nil, longest: r.Lifetime + skew, recorded: map[string]bool{}}
+	return &rotation{given: r, by: by}, nil
 }
 
 // rotation is one replica's part.
 type rotation struct {
 	given Rotation
+	by    provenance // of Run alone
+	read  bool       // the ledger has been read
 
 	mu    sync.RWMutex
 	known shared
+	// held are the pairs to serve with: those of known, and former ones.
+	held []*pair
+	// settled is when clients know the certificate that had to be used at once; failure is the last error.
+	settled time.Time
+	failure error
 }
 
-// GetCertificate implements Source.
-func (r *rotation) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// GetCertificate implements Source. While hosts change, the former one is served with the former certificate.
+func (r *rotation) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	used := r.known.used(time.Now(), r.given)
+	now := time.Now()
+	if hello != nil && hello.ServerName != "" {
+		if used := r.known.used(now, r.given.Overlap, hello.ServerName, r.held); used != nil {
+			return used.pair, nil
+		}
+	}
+	used := r.known.used(now, r.given.Overlap, r.given.Hosts[0], r.held)
 	if used == nil {
-		return nil, errors.New("there is no certificate yet")
+		return nil, errors.New("there is no valid certificate yet")
 	}
 	return used.pair, nil
+}
+
+// Check implements Source.
+func (r *rotation) Check() error {
+	_, err := r.GetCertificate(nil)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case err != nil && r.failure != nil:
+		return fmt.Errorf("%w: %w", err, r.failure)
+	case err == nil && time.Now().Before(r.settled):
+		return errors.New("API servers learn about a new certificate that replaces a lost one")
+	default:
+		return err
+	}
 }
 
 // Run implements Source.
@@ -107,18 +145,22 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	var last []byte
 	for ctx.Err() == nil {
 		err := r.look(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case errors.Is(err, errForeign):
-			return err
-		case apierrors.IsForbidden(err) && last == nil:
-			return fmt.Errorf("the operator may not keep its certificate in a Secret: grant it get, create and update "+
-				"of Secrets in the namespace %q, or give it certificate files: %w", r.given.Namespace, err)
-		case err != nil:
+		}
+		if err != nil && last == nil {
+			if err := r.permanent(err); err != nil {
+				return err
+			}
+		}
+		if err != nil {
 			logf.FromContext(ctx).Error(err, "Cannot renew the certificate of webhooks; retrying")
 		}
-		if bundle := r.bundle(); !bytes.Equal(bundle, last) {
+		r.mu.Lock()
+		r.failure = err
+		bundle := r.known.bundle
+		r.mu.Unlock()
+		if !bytes.Equal(bundle, last) {
 			last = bundle
 			told(bundle)
 		}
@@ -130,24 +172,39 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-func (r *rotation) bundle() []byte {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.known.bundle
+// permanent returns the error of the first look if no retry can help. Later, the process has a certificate to serve
+// with, so it goes on.
+func (r *rotation) permanent(err error) error {
+	if errors.Is(err, errForeign) || apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
+}
+
+// explained says what to grant if the API server refuses access to the Secret.
+func (r *rotation) explained(doing string, err error) error {
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("the operator may not keep its certificate in a Secret: grant it get, create and update of "+
+			"Secrets in the namespace %q, or give it certificate files: %w", r.given.Namespace, err)
+	}
+	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.given.Namespace, r.given.Name, err)
 }
 
 // look takes over what the Secret has, and writes what it should have.
 func (r *rotation) look(ctx context.Context) error {
 	for {
-		secret, err := r.read(ctx)
+		secret, err := r.get(ctx)
 		if err != nil {
 			return err
 		}
-		known := readShared(secret.Data)
-		if known.current != nil && !known.current.isOurs() {
+		found := readShared(secret.Data)
+		if r.by.unknown && found.current != nil && !found.current.isOurs() {
 			return fmt.Errorf("the Secret %s/%s %w", r.given.Namespace, r.given.Name, errForeign)
 		}
-		wanted, err := known.advanced(time.Now(), r.given)
+		if err := r.readLedger(ctx, found); err != nil {
+			return err
+		}
+		wanted, held, err := r.decide(ctx, found, secret.ResourceVersion == "")
 		if err != nil {
 			return err
 		}
@@ -160,16 +217,117 @@ func (r *rotation) look(ctx context.Context) error {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 			continue // another replica was faster: its pair counts
 		case err != nil:
-			return fmt.Errorf("writing the Secret %s/%s: %w", r.given.Namespace, r.given.Name, err)
+			return r.explained("writing", err)
 		}
 		r.mu.Lock()
-		r.known = wanted
+		if r.isSudden(wanted.current) {
+			r.settled = time.Now().Add(min(settling, r.given.Overlap))
+		}
+		r.known, r.held = wanted, held
 		r.mu.Unlock()
 		return nil
 	}
 }
 
-func (r *rotation) read(ctx context.Context) (*corev1.Secret, error) {
+// isSudden reports whether a pair replaces others that are published, and that this process cannot serve with.
+func (r *rotation) isSudden(current *pair) bool {
+	now := time.Now()
+	return r.known.used(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
+		!current.isKnown(now, r.given.Overlap) && !slices.ContainsFunc(r.by.published, current.leaf.Equal)
+}
+
+// readLedger reads the ledger at first, and whenever the Secret has a certificate that is not known to be issued.
+func (r *rotation) readLedger(ctx context.Context, found shared) error {
+	isIssued := func(c *x509.Certificate) bool { return r.by.recorded[fingerprint(c)] }
+	all := found.certificates()
+	if r.by.unknown || r.read && !slices.ContainsFunc(all, func(c *x509.Certificate) bool { return !isIssued(c) }) {
+		return nil
+	}
+	fingerprints, published, err := r.given.Ledger.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("reading which certificates have been issued: %w", err)
+	}
+	for _, one := range fingerprints {
+		r.by.recorded[one] = true
+	}
+	former := r.by
+	r.by.published = certificatesIn(published)
+	for _, p := range r.held {
+		if former.isPublished(p.leaf) {
+			r.by.published = append(r.by.published, p.leaf)
+		}
+	}
+	r.read = true
+	return nil
+}
+
+// decide is the content that the Secret should have, and the pairs to serve with. New certificates are recorded before
+// any replica can read them.
+func (r *rotation) decide(ctx context.Context, found shared, missing bool) (shared, []*pair, error) {
+	now, by := time.Now(), &r.by
+	by.closed = false
+	accepted := found.accepted(now, *by)
+	r.warn(ctx, now, found)
+	former := accepted.restored(r.known.accepted(now, *by))
+	renew := former.current != nil && (missing || !by.isIssued(former.current.leaf))
+	wanted, err := former.advanced(now, r.given, renew)
+	if err != nil {
+		return wanted, nil, err
+	}
+	if err := r.record(ctx, wanted); err != nil {
+		return wanted, nil, err
+	}
+	by.closed = by.isIssued(wanted.current.leaf) && wanted.current.isKnown(now, 2*r.given.Overlap)
+	held := wanted.keep(now, *by, r.held)
+	bundle, dropped := wanted.trusted(now, *by, held)
+	for _, c := range dropped {
+		logging.Warn(logf.FromContext(ctx), "Dropped a CA from the Secret of webhooks: this operator has not issued it",
+			"secret", r.given.Namespace+"/"+r.given.Name, "fingerprint", fingerprint(c))
+	}
+	wanted.bundle = bundle
+	return wanted, held, nil
+}
+
+// record adds new certificates to the ledger, with those that are in use.
+func (r *rotation) record(ctx context.Context, wanted shared) error {
+	var fingerprints []string
+	isNew := false
+	for _, p := range append([]*pair{wanted.next, wanted.current}, r.held...) {
+		if p == nil || r.by.unknown || r.by.isPublished(p.leaf) && !r.by.isIssued(p.leaf) {
+			continue
+		}
+		isNew = isNew || !r.by.isIssued(p.leaf)
+		fingerprints = append(fingerprints, fingerprint(p.leaf))
+	}
+	if !isNew {
+		return nil
+	}
+	if err := r.given.Ledger.Record(ctx, fingerprints); err != nil {
+		return fmt.Errorf("recording an issued certificate: %w", err)
+	}
+	for _, one := range fingerprints {
+		r.by.recorded[one] = true
+	}
+	return nil
+}
+
+// warn logs pairs of the Secret that are not used.
+func (r *rotation) warn(ctx context.Context, now time.Time, found shared) {
+	log := logf.FromContext(ctx).WithValues("secret", r.given.Namespace+"/"+r.given.Name)
+	for _, p := range []*pair{found.current, found.next} {
+		switch {
+		case p == nil || !now.Before(p.leaf.NotAfter):
+		case !r.by.accepts(p.leaf):
+			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: this operator has not issued it",
+				"fingerprint", fingerprint(p.leaf))
+		case !p.isValid(now):
+			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: it is not valid yet, as the clock of "+
+				"the replica that made it was ahead", "begins", p.leaf.NotBefore)
+		}
+	}
+}
+
+func (r *rotation) get(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: r.given.Namespace, Name: r.given.Name}
 	err := r.given.Client.Get(ctx, key, secret)
@@ -179,7 +337,7 @@ func (r *rotation) read(ctx context.Context) (*corev1.Secret, error) {
 		}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the Secret %s: %w", key, err)
+		return nil, r.explained("reading", err)
 	}
 	return secret, nil
 }

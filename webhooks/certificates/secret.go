@@ -1,9 +1,8 @@
 package certificates
 
 import (
-	"bytes"
 	"crypto/x509"
-	"encoding/pem"
+	"maps"
 	"slices"
 	"time"
 )
@@ -14,17 +13,21 @@ const (
 	nextCertKey, nextPrivateKey    = "next.crt", "next.key"
 )
 
-// renewal is when a certificate gets its successor: when this share of its life is over.
-const renewal = 2.0 / 3
+const (
+	// renewal is the share of the lifetime after which a certificate gets its successor.
+	renewal = 2.0 / 3
+	// mostTrusted is how many certificates the bundle has at most. Rotation alone needs three.
+	mostTrusted = 8
+)
 
-// shared is what the replicas have in the Secret: the pair that is in use; the next one, if there is one already, which
-// clients get to know before it is used; and the certificates of both, with former ones that have not expired.
+// shared is the content of the Secret: the pair in use; the next one, if there is one, which is published before it is
+// used; and the certificates of both, with former ones that have not expired.
 type shared struct {
 	current, next *pair
 	bundle        []byte
 }
 
-// readShared reads the Secret. A pair that cannot be read is none.
+// readShared reads the Secret. A pair that cannot be read counts as missing.
 func readShared(data map[string][]byte) shared {
 	s := shared{bundle: data[bundleKey]}
 	if p, err := readPair(data[certKey], data[privateKey]); err == nil {
@@ -36,11 +39,11 @@ func readShared(data map[string][]byte) shared {
 	return s
 }
 
-// data is what goes into the Secret. What others have there stays.
+// data is the new content of the Secret. Other keys stay.
 func (s shared) data(former map[string][]byte) map[string][]byte {
-	data := map[string][]byte{}
-	for key, value := range former {
-		data[key] = value
+	data := maps.Clone(former)
+	if data == nil {
+		data = map[string][]byte{}
 	}
 	data[certKey], data[privateKey], data[bundleKey] = s.current.cert, s.current.key, s.bundle
 	delete(data, nextCertKey)
@@ -51,40 +54,70 @@ func (s shared) data(former map[string][]byte) map[string][]byte {
 	return data
 }
 
-// advanced is what the Secret should have by now. It is the same for all replicas, but for new pairs: the first one to
-// write its own wins.
-func (s shared) advanced(now time.Time, o Rotation) (shared, error) {
-	var err error
-	if s.next != nil && (s.current == nil || s.used(now, o) == s.next) {
-		s.current, s.next = s.next, nil
-	}
-	if s.current == nil || !now.Before(s.current.leaf.NotAfter) {
-		// Nobody can trust what was there before, so there is nothing to wait for.
-		if s.current, err = newPair(o.Hosts, o.Lifetime); err != nil {
-			return s, err
+// certificates are all certificates of the Secret.
+func (s shared) certificates() []*x509.Certificate {
+	all := certificatesIn(s.bundle)
+	for _, p := range []*pair{s.current, s.next} {
+		if p != nil {
+			all = append(all, p.leaf)
 		}
-		s.next = nil
 	}
-	life := s.current.leaf.NotAfter.Sub(s.current.issued())
-	old := now.Sub(s.current.issued()) >= time.Duration(renewal*float64(life))
-	hosts := o.Hosts
-	switch {
-	case s.next != nil && !s.next.covers(hosts):
-		hosts = union(hosts, s.next.hosts())
-	case s.next == nil && !s.current.covers(hosts):
-		hosts = union(hosts, s.current.hosts())
-	case s.next != nil || !old:
-		s.bundle = s.trusted(now)
-		return s, nil
-	}
-	if s.next, err = newPair(hosts, o.Lifetime); err != nil {
-		return s, err
-	}
-	s.bundle = s.trusted(now)
-	return s, nil
+	return all
 }
 
-// union is for replicas of two versions, which may have other hosts: none of them is content with less than its own.
+// accepted leaves only pairs that are valid now and that the operator has issued. A current pair that a version
+// without a ledger has published stays until its successor is in use.
+func (s shared) accepted(now time.Time, by provenance) shared {
+	if !s.current.isValid(now) || !by.accepts(s.current.leaf) {
+		s.current = nil
+	}
+	if !s.next.isValid(now) || !by.isIssued(s.next.leaf) {
+		s.next = nil
+	}
+	return s
+}
+
+// restored adds the pairs of this process that the Secret has lost: it was deleted, or damaged by others.
+func (s shared) restored(known shared) shared {
+	if s.current == nil {
+		s.current = known.current
+	}
+	lost := s.next == nil && known.next != nil && !known.next.equals(s.current)
+	if lost && (s.current == nil || known.next.issued().After(s.current.issued())) {
+		s.next = known.next
+	}
+	if s.next.equals(s.current) {
+		s.next = nil
+	}
+	return s
+}
+
+// advanced is the content that the Secret should have now. All replicas come to the same result, except for new pairs:
+// the first replica to write its own wins. If renew is set, the current pair gets a successor at once.
+func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) {
+	if s.next != nil && (s.current == nil || s.next.isKnown(now, o.Overlap)) {
+		s.current, s.next = s.next, nil
+	}
+	var err error
+	if s.current == nil {
+		// The Secret has no pair that clients accept, so waiting would not help.
+		s.current, err = newPair(o.Hosts, o.Lifetime)
+		return s, err
+	}
+	hosts := o.Hosts
+	switch {
+	case s.next != nil && !s.next.covers(hosts...):
+		hosts = union(hosts, s.next.hosts())
+	case s.next == nil && !s.current.covers(hosts...):
+		hosts = union(hosts, s.current.hosts())
+	case s.next != nil || !renew && !s.current.isOld(now):
+		return s, nil
+	}
+	s.next, err = newPair(hosts, o.Lifetime)
+	return s, err
+}
+
+// union is for replicas of two versions, which may have other hosts: each needs all of its own.
 func union(hosts, more []string) []string {
 	all := slices.Clone(hosts)
 	for _, host := range more {
@@ -95,34 +128,66 @@ func union(hosts, more []string) []string {
 	return all
 }
 
-// used is the pair to serve with: the next one when all clients have had the time to hear of it, and when the current
-// one has expired, in any case.
-func (s shared) used(now time.Time, o Rotation) *pair {
-	if s.next == nil {
-		return s.current
-	}
-	known := !now.Before(s.next.issued().Add(o.Overlap))
-	if s.current == nil || known || !now.Before(s.current.leaf.NotAfter) {
-		return s.next
-	}
-	return s.current
+// isKnown reports whether all clients have had the time to learn about the certificate.
+func (p *pair) isKnown(now time.Time, overlap time.Duration) bool {
+	return !now.Before(p.issued().Add(overlap))
 }
 
-// trusted are the certificates of both pairs, and those that were in the bundle, unless they have expired.
-func (s shared) trusted(now time.Time) []byte {
-	all := bytes.Clone(s.current.cert)
+// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the oldest one
+// that this process has. It is nil if no valid pair is for the host.
+func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) (oldest *pair) {
+	for _, p := range []*pair{s.next, s.current} {
+		if p.isValid(now) && p.covers(host) && p.isKnown(now, overlap) {
+			return p
+		}
+	}
+	for _, p := range held {
+		if p.isValid(now) && p.covers(host) && (oldest == nil || p.issued().Before(oldest.issued())) {
+			oldest = p
+		}
+	}
+	return oldest
+}
+
+// trusted is the bundle: the certificates of both pairs, of those that this process serves, and former ones, unless
+// they have expired. Dropped are those of the Secret that the operator has not issued.
+func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []byte, dropped []*x509.Certificate) {
+	listed := certificatesIn(s.bundle)
+	former := slices.Concat(listed, by.published)
+	all := []*x509.Certificate{s.current.leaf}
 	if s.next != nil {
-		all = append(all, s.next.cert...)
+		all = append(all, s.next.leaf)
 	}
-	for rest := s.bundle; ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return all
-		}
-		text := pem.EncodeToMemory(block)
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err == nil && now.Before(certificate.NotAfter) && !bytes.Contains(all, text) {
-			all = append(all, text...)
+	for _, p := range held {
+		former = append(former, p.leaf)
+	}
+	newestFirst(former)
+	for _, c := range slices.CompactFunc(former, (*x509.Certificate).Equal) {
+		switch {
+		case !now.Before(c.NotAfter) || slices.ContainsFunc(all, c.Equal):
+		case by.accepts(c) && len(all) < mostTrusted:
+			all = append(all, c)
+		case !by.accepts(c) && slices.ContainsFunc(listed, c.Equal):
+			dropped = append(dropped, c)
 		}
 	}
+	for _, c := range all {
+		bundle = append(bundle, inPEM("CERTIFICATE", c.Raw)...)
+	}
+	return bundle, dropped
+}
+
+// keep are the pairs that this process may serve with: those of the Secret, and former ones that it has served with.
+func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
+	kept := []*pair{s.current}
+	if s.next != nil {
+		kept = append(kept, s.next)
+	}
+	for _, p := range former {
+		isKept := slices.ContainsFunc(kept, p.equals)
+		if p.isValid(now) && by.accepts(p.leaf) && !isKept && len(kept) < mostTrusted/2 {
+			kept = append(kept, p)
+		}
+	}
+	return kept
 }

@@ -16,7 +16,15 @@ type Source interface {
 	Run(ctx context.Context, told func(bundle []byte)) error
 	// GetCertificate is for tls.Config.GetCertificate. It is an error if there is none yet.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Check is for readiness: it returns an error while clients would refuse the certificate.
+	Check() error
 }
+
+// ready is for sources whose certificate is there from the beginning.
+type ready struct{}
+
+// Check implements Source.
+func (ready) Check() error { return nil }
 
 // Dump writes a bundle to a file, for clients such as curl with --cacert. Who reads it meanwhile has the former one.
 // Kopf: cadump.

@@ -45,9 +45,13 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 		if !k.isDue(d, wanted, version) {
 			return nil
 		}
-		if len(wanted) == 0 && !d.isMarked() {
+		isWithdrawn := k.writer.isWithdrawn()
+		if len(wanted) == 0 && !d.isMarked() && !(isWithdrawn && len(d.records()) > 0) {
 			k.written, k.left = version, nil
 			return nil // there is nothing to say, and nothing was said
+		}
+		if isWithdrawn {
+			d.setRecords(nil)
 		}
 		if err = d.write(wanted, mark{Writer: k.options.Identity, Started: k.options.Started}); err != nil {
 			return err

@@ -171,6 +171,13 @@ func (w *Writer) foreignBundles() bool {
 	return w.server != nil && len(w.server.CABundle) == 0
 }
 
+// isWithdrawn reports whether the operator has no handlers of admission any more.
+func (w *Writer) isWithdrawn() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hooks != nil && len(w.hooks) == 0
+}
+
 // older tells whether another process started before this one. Of those that started at once, the identity decides.
 func (w *Writer) older(m mark) bool {
 	return cmp.Or(m.Started.Compare(w.options.Started), cmp.Compare(m.Writer, w.options.Identity)) < 0

@@ -1,0 +1,113 @@
+package configurations_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
+)
+
+const recordsKey = "ops.example.org/certificates"
+
+func records(t *testing.T, transport http.RoundTripper, mutating, asKopf bool) *configurations.Records {
+	t.Helper()
+	client, err := configurations.NewClient(memapi.Config(transport), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options("a", 1)
+	o.Client, o.Form.AsKopf = client, asKopf
+	return configurations.NewRecords(o, mutating)
+}
+
+func recordAll(t *testing.T, r *configurations.Records, fingerprints ...string) {
+	t.Helper()
+	if err := r.Record(t.Context(), fingerprints); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantRecords(t *testing.T, r *configurations.Records, want ...string) (published string) {
+	t.Helper()
+	got, bundle, err := r.Read(t.Context())
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("want the fingerprints %q, got %q and the error %v", want, got, err)
+	}
+	return string(bundle)
+}
+
+func TestRecords(t *testing.T) {
+	server := cluster()
+	r := records(t, server, false, false)
+	wantRecords(t, r)
+	recordAll(t, r, "a")
+	recordAll(t, r, "b", "a")
+	wantRecords(t, r, "b", "a")
+	recordAll(t, records(t, server, true, false), "c")
+	wantRecords(t, r, "b", "a", "c")
+	var many []string
+	for i := range 15 {
+		many = append(many, fmt.Sprint(i))
+	}
+	recordAll(t, r, many...)
+	wantRecords(t, r, append(many, "b", "c")...)
+}
+
+// The records stay when the operator exits, and go with the last handler of admission.
+func TestRecordsAndEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster()
+		r := records(t, server, false, false)
+		recordAll(t, r, "a")
+		p := start(t, server, options("a", 1), validate)
+		want(t, "entries join the records", server, "v.ops.example.org")
+		p.stop(t)
+		wantRecords(t, r, "a")
+		last := start(t, server, options("b", 2))
+		last.stop(t)
+		wantRecords(t, r)
+		if annotations := read(t, server.Object(validatingResource, "", "shared")).Annotations; len(annotations) > 0 {
+			t.Errorf("an operator without handlers leaves no annotation: got %v", annotations)
+		}
+	})
+}
+
+// Only the bundles of the operator's own entries say which certificates are trusted already.
+func TestPublishedBundles(t *testing.T) {
+	for asKopf, want := range map[bool]string{false: "ours", true: "ours" + "theirs"} {
+		synctest.Test(t, func(t *testing.T) {
+			server := cluster()
+			server.Put(validatingResource, shared(nil, map[string]any{
+				"name": "theirs.example.com", "clientConfig": map[string]any{"caBundle": "dGhlaXJz"},
+			}))
+			p := prepare(t, server, options("a", 1))
+			p.run(t, validate)
+			p.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"), CABundle: []byte("ours")})
+			synctest.Wait()
+			published := wantRecords(t, records(t, server, false, asKopf))
+			if len(published) != len(want) || !strings.Contains(published, "ours") {
+				t.Errorf("as Kopf %v: want the bundles %q, got %q", asKopf, want, published)
+			}
+			p.stop(t)
+		})
+	}
+}
+
+func TestRecordsForbidden(t *testing.T) {
+	connection := cluster().Connect()
+	connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(http.StatusForbidden) }
+	r := records(t, connection, false, false)
+	_, _, err := r.Read(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "grant it get, create, update") {
+		t.Errorf("the error names the permissions: got %v", err)
+	}
+}
