@@ -142,7 +142,7 @@ func theirs() map[string]any {
 // managed is an operator with handlers of all sorts, behind a Service.
 func managed() *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
-		Managed: "shared.example.org", Service: "team-a/webhook:8443",
+		Managed: "shared.example.org", Service: "team-a/webhook:8443", ExtraHosts: []string{"proxy.example.org"},
 	}})
 	widgets := kopf.For(op, &Widget{})
 	widgets.Validate("Quota", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
@@ -166,8 +166,15 @@ func TestManagedAdmission(t *testing.T) {
 			string(guard.ClientConfig.CABundle), string(secret.Data[corev1.TLSCertKey])) {
 			t.Errorf("the cluster is told the certificate of the Secret: got %+v", guard.ClientConfig)
 		}
-		if used, err := p.get(nil); err != nil || used.Leaf.VerifyHostname("webhook.team-a.svc") != nil {
-			t.Errorf("the server has it: got %+v, %v", used, err)
+		for _, host := range []string{"webhook.team-a.svc", "proxy.example.org"} {
+			if used, err := p.get(nil); err != nil || used.Leaf.VerifyHostname(host) != nil {
+				t.Errorf("the server has it, for %s: got %+v, %v", host, used, err)
+			}
+		}
+		marked := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
+			t, api, validating, "", "shared.example.org")
+		if len(marked.Annotations["test.example.org/certificates"]) != 64 {
+			t.Errorf("its fingerprint is recorded: got %v", marked.Annotations)
 		}
 		way := guard.ClientConfig.Service
 		if way == nil || fmt.Sprint(way.Namespace, way.Name, *way.Port, *way.Path) !=

@@ -153,6 +153,32 @@ func TestSelfSignedUnderMain(t *testing.T) {
 	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trusting(dump))
 }
 
+// The certificate is for the extra hosts as well, and the options of TLS count.
+func TestExtraHostsAndTLSOptsUnderMain(t *testing.T) {
+	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
+	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{
+		SelfSigned: true, Port: port, DumpCA: dump, ExtraHosts: []string{"proxy.example.org"},
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }},
+	})
+	url, newest := fmt.Sprintf("https://localhost:%d%s", port, quotaPath), uint16(tls.VersionTLS13)
+	byProxy := func() (*tls.Config, error) {
+		config, err := trusting(dump)()
+		if err == nil {
+			config.ServerName, config.MaxVersion = "proxy.example.org", newest
+		}
+		return config, err
+	}
+	wantDenial(t, url, byProxy)
+	newest = tls.VersionTLS12
+	config, err := byProxy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := askQuota(t, url, config); err == nil || !strings.Contains(err.Error(), "protocol version") {
+		t.Errorf("a client of TLS 1.2 is refused: got %v", err)
+	}
+}
+
 // Who ends TLS before the operator reaches it without. Configurations that were written for Kopf have the paths of
 // Kopf, which a program serves as well: D-webhook-paths.
 func TestInsecureUnderMain(t *testing.T) {

@@ -30,6 +30,7 @@ func (a *AdmissionSettings) programOnly() []programSetting {
 		{"Admission.Insecure", a.Insecure, "give a webhook.Server without TLS to the manager as its WebhookServer"},
 		{"Admission.Server", a.Server != nil, "give it to the manager as its WebhookServer"},
 		{"Admission.ClientCA", a.ClientCA != "", server + ", with ClientCAs in its TLSOpts"},
+		{"Admission.TLSOpts", len(a.TLSOpts) > 0, server + ", with these TLSOpts"},
 		{"Admission.DetectCluster", a.DetectCluster, way},
 		{"Admission.Tunnel", a.Tunnel != nil, way},
 	}
@@ -44,7 +45,7 @@ func (a *AdmissionSettings) webhookServer() webhook.Server {
 	case a.Insecure:
 		return plainhttp.New(net.JoinHostPort(host, strconv.Itoa(port)))
 	}
-	options := webhook.Options{Host: host, Port: port}
+	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
 	if a.ClientCA != "" {
 		options.TLSOpts = append(options.TLSOpts, a.clients().Apply)
 	}

@@ -1,8 +1,10 @@
 package facade
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +74,10 @@ type AdmissionSettings struct {
 	// Default, under [Main] with a Service: that of the Service, with "-certificate" behind its name, unless there is
 	// CertificateDir, Insecure or Server.
 	Secret string
+	// ExtraHosts are more names and addresses for the certificate that the operator makes, by Secret or SelfSigned, such
+	// as those of a proxy before the webhook server that passes TLS on. Default: the hosts of Service and URL, and
+	// those of DetectCluster. Kopf: extra_sans.
+	ExtraHosts []string
 	// SelfSigned makes a certificate in memory, for development: it ends with the process, and another process has
 	// another one. So it is refused with a Service. Under [Main] only. Default: false; true for DetectCluster and
 	// Tunnel, unless there is CertificateDir, Secret, Insecure or Server. Kopf: a server without certfile.
@@ -91,6 +97,9 @@ type AdmissionSettings struct {
 	ClientCA string
 	// RequireClientCertificate refuses clients without a certificate, too. Kopf: verify_mode=ssl.CERT_REQUIRED.
 	RequireClientCertificate bool
+	// TLSOpts change the tls.Config of the webhook server, such as its versions, ciphers and protocols. The certificate
+	// and the CAs of clients are those of the other settings. Under [Main] only. Kopf: context.
+	TLSOpts []func(*tls.Config)
 	// CABundle is a file with the CA, in PEM, by which the API server knows who it calls, for managed configurations:
 	// where the certificate is not of these settings but of a proxy, of a Server or of the project's manager. It is
 	// read again every minute. Default: what others have put into the configurations is kept. Kopf: cafile.
@@ -138,10 +147,10 @@ func object(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// hosts are those that the API server calls.
+// hosts are those that the API server calls, and more.
 func (a *AdmissionSettings) hosts() (hosts []string) {
 	if service, _, _ := a.service(); service.Name != "" { // it has been checked
-		return tunnels.ServiceHosts(service.Namespace, service.Name)
+		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)
 	}
 	if host, _ := a.host(); host != "" {
 		hosts = append(hosts, host)
@@ -149,5 +158,5 @@ func (a *AdmissionSettings) hosts() (hosts []string) {
 	if a.DetectCluster {
 		hosts = append(hosts, tunnels.DetectableHosts()...)
 	}
-	return hosts
+	return append(hosts, a.ExtraHosts...)
 }

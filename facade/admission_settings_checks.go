@@ -32,6 +32,12 @@ func (a *AdmissionSettings) check() (problems []error) {
 	if a.Address != "" && net.ParseIP(a.Address) == nil {
 		wrong("Address: %q is no address of IP: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
 	}
+	for _, host := range a.ExtraHosts {
+		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) == 0
+		if !isName && net.ParseIP(host) == nil {
+			wrong("ExtraHosts: %q is not a host: write a name or an address, without scheme and port", host)
+		}
+	}
 	problems = append(problems, a.checkWays()...)
 	problems = append(problems, a.checkCertificates()...)
 	return append(problems, a.checkPlain()...)
@@ -91,6 +97,12 @@ func (a *AdmissionSettings) checkCertificates() (problems []error) {
 		problems = append(problems, errors.New("Admission.Secret: it is not known which hosts the certificate is for: "+
 			"set Admission.Service or Admission.URL"))
 	}
+	for _, other := range fieldsGiven("CertificateDir", a.CertificateDir != "", "Insecure", a.Insecure) {
+		if len(a.ExtraHosts) > 0 {
+			problems = append(problems, fmt.Errorf("Admission.ExtraHosts: with %s, the operator makes no certificate: "+
+				"leave one of them out", other))
+		}
+	}
 	if a.RequireClientCertificate && a.ClientCA == "" {
 		problems = append(problems, errors.New("Admission.RequireClientCertificate: it is not known whose "+
 			"certificates are to be taken: set Admission.ClientCA"))
@@ -119,6 +131,11 @@ func (a *AdmissionSettings) checkPlain() (problems []error) {
 		wrong("ClientCA: Server decides on its clients by itself: give it ClientCAs in its tls.Config")
 	case a.ClientCA != "" && a.Insecure:
 		wrong("ClientCA: without TLS, clients show no certificates: leave Insecure out")
+	}
+	for _, other := range fieldsGiven("Server", a.Server != nil, "Insecure", a.Insecure) {
+		if len(a.TLSOpts) > 0 {
+			wrong("TLSOpts: with %s, they have no effect: leave one of them out", other)
+		}
 	}
 	if a.Address != "" && a.Server != nil {
 		wrong("Address: Server decides by itself where it listens: leave one of them out")

@@ -54,6 +54,21 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 				Managed: "shared", DetectCluster: true, Insecure: true,
 			}, "Admission.Insecure: the API server",
 		},
+		"extra URL": {
+			"a certificate is for hosts", kopf.AdmissionSettings{
+				URL: here, SelfSigned: true, ExtraHosts: []string{"*.example.org", "::1", "https://proxy:8443"},
+			}, `Admission.ExtraHosts: "https://proxy:8443" is not a host`,
+		},
+		"extra host of files": {
+			"the certificate is there already", kopf.AdmissionSettings{
+				URL: here, CertificateDir: "x", ExtraHosts: []string{"proxy"},
+			}, "Admission.ExtraHosts: with Admission.CertificateDir",
+		},
+		"TLS of another server": {
+			"the options would have no effect", kopf.AdmissionSettings{
+				URL: here, Insecure: true, TLSOpts: []func(*tls.Config){func(*tls.Config) {}},
+			}, "Admission.TLSOpts: with Admission.Insecure",
+		},
 		"insecure certificate": {
 			"nobody would see it", kopf.AdmissionSettings{Insecure: true, CertificateDir: "x"},
 			"Admission.Insecure: there is no TLS, so nobody sees the certificate of Admission.CertificateDir",

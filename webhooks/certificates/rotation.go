@@ -321,8 +321,8 @@ func (r *rotation) warn(ctx context.Context, now time.Time, found shared) {
 			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: this operator has not issued it",
 				"fingerprint", fingerprint(p.leaf))
 		case !p.isValid(now):
-			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: it is not valid yet, as the clock of "+
-				"the replica that made it was ahead", "begins", p.leaf.NotBefore)
+			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: it is not valid yet; the clock that "+
+				"made it was ahead", "begins", p.leaf.NotBefore)
 		}
 	}
 }

@@ -133,20 +133,20 @@ func (p *pair) isKnown(now time.Time, overlap time.Duration) bool {
 	return !now.Before(p.issued().Add(overlap))
 }
 
-// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the oldest one
-// that this process has. It is nil if no valid pair is for the host.
-func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) (oldest *pair) {
+// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the one that this
+// process has had for the longest time. It is nil if no valid pair is for the host.
+func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
 	for _, p := range []*pair{s.next, s.current} {
 		if p.isValid(now) && p.covers(host) && p.isKnown(now, overlap) {
 			return p
 		}
 	}
 	for _, p := range held {
-		if p.isValid(now) && p.covers(host) && (oldest == nil || p.issued().Before(oldest.issued())) {
-			oldest = p
+		if p.isValid(now) && p.covers(host) {
+			return p
 		}
 	}
-	return oldest
+	return nil
 }
 
 // trusted is the bundle: the certificates of both pairs, of those that this process serves, and former ones, unless
@@ -177,17 +177,18 @@ func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []by
 	return bundle, dropped
 }
 
-// keep are the pairs that this process may serve with: those of the Secret, and former ones that it has served with.
+// keep are the pairs that this process may serve with, in the order in which it got them: former ones, and those of the
+// Secret.
 func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
-	kept := []*pair{s.current}
-	if s.next != nil {
-		kept = append(kept, s.next)
-	}
-	for _, p := range former {
-		isKept := slices.ContainsFunc(kept, p.equals)
-		if p.isValid(now) && by.accepts(p.leaf) && !isKept && len(kept) < mostTrusted/2 {
+	kept := slices.DeleteFunc(slices.Clone(former), func(p *pair) bool { return !p.isValid(now) || !by.accepts(p.leaf) })
+	for _, p := range []*pair{s.current, s.next} {
+		if p != nil && !slices.ContainsFunc(kept, p.equals) {
 			kept = append(kept, p)
 		}
+	}
+	for len(kept) > mostTrusted/2 {
+		oldest := slices.IndexFunc(kept, func(p *pair) bool { return !p.equals(s.current) && !p.equals(s.next) })
+		kept = slices.Delete(kept, oldest, oldest+1)
 	}
 	return kept
 }
