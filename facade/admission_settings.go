@@ -74,9 +74,9 @@ type AdmissionSettings struct {
 	// Default, under [Main] with a Service: that of the Service, with "-certificate" behind its name, unless there is
 	// CertificateDir, Insecure or Server.
 	Secret string
-	// ExtraHosts are more names and addresses for the certificate that the operator makes, by Secret or SelfSigned, such
-	// as those of a proxy before the webhook server that passes TLS on. Default: the hosts of Service and URL, and
-	// those of DetectCluster. Kopf: extra_sans.
+	// ExtraHosts are more names and addresses for the certificate that the operator makes, by Secret or SelfSigned,
+	// beside those of Service, URL and DetectCluster: for a proxy before the webhook server that passes TLS on.
+	// Default: none. Kopf: extra_sans.
 	ExtraHosts []string
 	// SelfSigned makes a certificate in memory, for development: it ends with the process, and another process has
 	// another one. So it is refused with a Service. Under [Main] only. Default: false; true for DetectCluster and

@@ -264,7 +264,8 @@ func (r *replica) ask(host, path string, bundle []byte) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	transport := &http.Transport{
-		DisableKeepAlives: true, TLSHandshakeTimeout: time.Second, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host},
+		DisableKeepAlives: true, TLSHandshakeTimeout: time.Second,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host},
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			r.conns <- theirs

@@ -133,8 +133,8 @@ func (p *pair) isKnown(now time.Time, overlap time.Duration) bool {
 	return !now.Before(p.issued().Add(overlap))
 }
 
-// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the one that this
-// process has had for the longest time. It is nil if no valid pair is for the host.
+// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the one that
+// this process has had for the longest time. It is nil if no valid pair is for the host.
 func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
 	for _, p := range []*pair{s.next, s.current} {
 		if p.isValid(now) && p.covers(host) && p.isKnown(now, overlap) {
@@ -180,7 +180,8 @@ func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []by
 // keep are the pairs that this process may serve with, in the order in which it got them: former ones, and those of the
 // Secret.
 func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
-	kept := slices.DeleteFunc(slices.Clone(former), func(p *pair) bool { return !p.isValid(now) || !by.accepts(p.leaf) })
+	isUseless := func(p *pair) bool { return !p.isValid(now) || !by.accepts(p.leaf) }
+	kept := slices.DeleteFunc(slices.Clone(former), isUseless)
 	for _, p := range []*pair{s.current, s.next} {
 		if p != nil && !slices.ContainsFunc(kept, p.equals) {
 			kept = append(kept, p)
