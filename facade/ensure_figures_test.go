@@ -69,8 +69,12 @@ func TestEnsureFigures(t *testing.T) {
 		"a creation, with children watched": {
 			map[string]float64{"get configmaps": 3, "patch configmaps": 3, "patch houses": 2}, watched.created,
 		},
-		"a restart with children watched": {map[string]float64{"patch configmaps": 3}, watched.restarted},
-		"a restart with the handler":      {map[string]float64{"patch configmaps": 3}, resumed.restarted},
+		"a restart with children watched: each child is checked once": {
+			map[string]float64{"get configmaps": 3, "patch configmaps": 3}, watched.restarted,
+		},
+		"a restart with the handler: each child is checked once": {
+			map[string]float64{"get configmaps": 3, "patch configmaps": 3}, resumed.restarted,
+		},
 		"a restart without the handler":   {map[string]float64{}, idle.restarted},
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {

@@ -36,8 +36,11 @@ func newFamily(t *testing.T) *family {
 
 // The operator itself has made none of the children.
 
-func (*family) Wrote(types.UID, string) bool                                   { return false }
-func (*family) Outdated(types.UID, *unstructured.Unstructured) bool            { return false }
+func (*family) Wrote(types.UID, string) bool                        { return false }
+func (*family) Outdated(types.UID, *unstructured.Unstructured) bool { return false }
+func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unstructured) bool {
+	return func(*unstructured.Unstructured) bool { return true }
+}
 func (f *family) Gone(types.UID)                                               { f.change(func() { f.ended++ }) }
 func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _ bool) bool { return false }
 

@@ -22,6 +22,9 @@ type Author interface {
 	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state. The
 	// child has its kind, its namespace and name, its uid and version, and nothing else.
 	Outdated(owner types.UID, child *unstructured.Unstructured) bool
+	// Declared returns a function that is true for the children that the owner has declared: in this process, or by a
+	// record in the body of the owner. Of a child, its kind, namespace and name count.
+	Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
 	// Gone is told of the end of a child.
 	Gone(child types.UID)
 }
@@ -58,8 +61,9 @@ type owner struct {
 	children map[types.UID]*child
 }
 
-// child is one object that another one owns.
+// child is one object that says that another one owns it.
 type child struct {
+	claim  claim
 	source *Source
 	kind   schema.GroupVersionKind
 	object *compact.Object // as it is by now, or was at last
@@ -105,31 +109,21 @@ func (c *Children) tidy(uid types.UID, known *owner) {
 	}
 }
 
-// ownersOf are the uids of the owners of an object, each of them once.
-func (c *Children) ownersOf(object *unstructured.Unstructured) (all []types.UID) {
-	held := []types.UID{types.UID(object.GetLabels()[c.Label])}
-	for _, reference := range object.GetOwnerReferences() {
-		held = append(held, reference.UID)
-	}
-	for _, uid := range held {
-		if uid != "" && !slices.Contains(all, uid) {
-			all = append(all, uid)
-		}
-	}
-	return all
-}
-
 // Route is the way to the handlers of the owners of one kind, as long as its controller runs.
 type Route struct {
 	children *Children
+	kind     schema.GroupKind
 	tended   []*handlers.Handler
+	latest   func(key types.NamespacedName, uid types.UID) map[string]any
 	enqueue  func(key types.NamespacedName)
 }
 
-// Route begins a run of the controller of owners: enqueue has it make a pass over one of them if something has happened
-// that one of the handlers is for.
-func (c *Children) Route(tending []*handlers.Handler, enqueue func(key types.NamespacedName)) *Route {
-	r := &Route{children: c, enqueue: enqueue}
+// Route begins a run of the controller of owners of this kind, which the cache has: enqueue has it make a pass over one
+// of them if something has happened that one of the handlers is for.
+func (c *Children) Route(
+	kind schema.GroupKind, tending []*handlers.Handler, cache Cache, enqueue func(key types.NamespacedName),
+) *Route {
+	r := &Route{children: c, kind: kind, latest: cache.Latest, enqueue: enqueue}
 	for _, h := range tending {
 		if h.Call != nil {
 			r.tended = append(r.tended, h.Owned)

@@ -93,7 +93,7 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 // tellAll calls the handler for the children that are not as it knows them.
 func (h *Handling) tellAll(ctx context.Context, handler *adapters.Handler, result *Result) {
 	uid := types.UID(patching.UIDOf(result.Body))
-	for _, one := range h.Children.pending(uid, handler.Description) {
+	for _, one := range h.Children.pending(result.Body, handler.Description) {
 		if wait := one.account.Until.Sub(now()); wait > 0 {
 			result.postpone(wait)
 			continue

@@ -55,11 +55,13 @@ type world struct {
 	again   *time.Duration                    // when the repair is to be repeated
 	answers []func() (patching.Result, error) // to the next writes
 	closed  bool
+	strange map[string]bool // children that no owner has declared
 }
 
 // newWorld has a kind of owners with these handlers, and two kinds of children.
 func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
-	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{}}
+	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
+		strange: map[string]bool{}}
 	w.Children = &owned.Children{Label: label, Author: author{w}, Repairer: repairer{w}}
 	w.handling = owned.Handling{
 		Children: w.Children, Writer: w, WriteTimeout: time.Second, Backoff: 10 * time.Second,
@@ -79,7 +81,8 @@ func (w *world) begin() {
 	for _, h := range w.handling.Handlers {
 		descriptions = append(descriptions, h.Description)
 	}
-	w.route = w.Route(descriptions, func(key types.NamespacedName) { w.note("pass " + key.Name) })
+	w.route = w.Route(schema.GroupKind{Group: "example.org", Kind: "Owner"}, descriptions, w,
+		func(key types.NamespacedName) { w.note("pass " + key.Name) })
 }
 
 func (w *world) note(what string) { w.journal = append(w.journal, what) }
@@ -111,7 +114,9 @@ func child(name string, version int, owners ...string) *unstructured.Unstructure
 			o.SetLabels(map[string]string{label: held})
 			continue
 		}
-		references = append(references, metav1.OwnerReference{UID: types.UID(one), Name: one})
+		references = append(references, metav1.OwnerReference{
+			APIVersion: "example.org/v2", Kind: "Owner", UID: types.UID(one), Name: one,
+		})
 	}
 	o.SetOwnerReferences(references)
 	return o
@@ -187,6 +192,13 @@ func (w author) Outdated(_ types.UID, child *unstructured.Unstructured) bool {
 	return w.old[child.GetName()+"@"+child.GetResourceVersion()]
 }
 
+func (w author) Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
+	if patching.UIDOf(body) != string(owner) {
+		w.t.Errorf("the body is that of %q, want %q", patching.UIDOf(body), owner)
+	}
+	return func(child *unstructured.Unstructured) bool { return !w.strange[child.GetName()] }
+}
+
 func (w author) Gone(child types.UID) { w.note("gone " + string(child)) }
 
 // repairer is the operator as far as it repairs them.
@@ -217,6 +229,11 @@ func (w *world) ApplyRetrying(
 	object := &unstructured.Unstructured{Object: changed}
 	object.SetResourceVersion(object.GetResourceVersion() + "0")
 	return patching.Result{Body: changed}, err
+}
+
+// Latest is the cache of owners.
+func (w *world) Latest(key types.NamespacedName, _ types.UID) map[string]any {
+	return owner(key.Name).Object
 }
 
 // Get is not needed where nothing conflicts.

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // news is what a handler is to be told.
@@ -20,21 +22,37 @@ type news struct {
 	version string
 	object  *compact.Object
 	account execution.Account
+
+	identity *unstructured.Unstructured // if it is undecided whether the object is a child
 }
 
-// pending is what a handler does not know yet of the children of an owner, in the order of their names.
-func (c *Children) pending(of types.UID, h *handlers.Handler) (all []news) {
+// pending returns what a handler does not know yet of the children of an owner, in the order of their names.
+func (c *Children) pending(owner map[string]any, h *handlers.Handler) (all []news) {
+	var undecided []news
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	of := types.UID(patching.UIDOf(owner))
 	known := c.owners[of]
 	if known == nil {
+		c.mu.Unlock()
 		return nil
 	}
 	for uid, one := range known.children {
-		if item, unknown := c.unknown(uid, one, h); unknown {
+		owns, perhaps := known.owns(one)
+		switch item, unknown := c.unknown(uid, one, h); {
+		case !unknown:
+		case owns, one.gone: // the handler has known what is gone
 			all = append(all, item)
+		case perhaps:
+			item.identity = one.identity()
+			undecided = append(undecided, item)
 		}
 	}
+	c.mu.Unlock()
+	if len(undecided) > 0 {
+		isDeclared := c.Author.Declared(of, owner)
+		undecided = slices.DeleteFunc(undecided, func(item news) bool { return !isDeclared(item.identity) })
+	}
+	all = append(all, undecided...)
 	slices.SortFunc(all, func(a, b news) int {
 		return cmp.Or(strings.Compare(a.object.GetNamespace(), b.object.GetNamespace()),
 			strings.Compare(a.object.GetName(), b.object.GetName()))

@@ -200,7 +200,7 @@ func TestNobodysChildren(t *testing.T) {
 func TestOrderOfNews(t *testing.T) {
 	w := newWorld(t, telling("h"), telling("i"))
 	w.route.Seen(known("o"))
-	other := child("a", 1, "o")
+	other := child("a", 1, label+"=o")
 	other.SetNamespace("other")
 	w.seen(w.secrets, owned.Added, child("s", 1, "o"))
 	w.seen(w.pods, owned.Added, other)

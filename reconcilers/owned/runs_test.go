@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
@@ -46,7 +47,7 @@ func TestRuns(t *testing.T) {
 		},
 		"OtherOwners": {
 			"the controllers of other kinds go on",
-			func(w *world) { w.Route(nil, func(types.NamespacedName) {}).End() },
+			func(w *world) { w.Route(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).End() },
 			[]string{"repair o"},
 		},
 		"OwnerGone": {

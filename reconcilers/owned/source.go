@@ -51,19 +51,20 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	if kind := decoded.GroupVersionKind(); kind != s.kind {
 		s.kind = kind
 	}
-	before, now := c.of[uid], c.ownersOf(decoded)
+	before, now := c.of[uid], []types.UID(nil)
 	if eventType == Deleted {
-		now = nil
 		c.Author.Gone(uid)
-	}
-	for _, owner := range now {
-		if c.note(s, owner, state{object, decoded}, eventType == Listed) {
-			routes = append(routes, c.way(owner))
+	} else {
+		for _, one := range c.claimsOf(decoded) {
+			now = append(now, one.uid)
+			if c.note(s, one, state{object, decoded}, eventType == Listed) {
+				routes = append(routes, c.way(one.uid, decoded))
+			}
 		}
 	}
 	for _, owner := range before {
 		if !slices.Contains(now, owner) && c.lose(s, owner, state{object, decoded}) {
-			routes = append(routes, c.way(owner))
+			routes = append(routes, c.way(owner, nil))
 		}
 	}
 	if len(now) == 0 {
@@ -84,24 +85,34 @@ type state struct {
 	decoded *unstructured.Unstructured
 }
 
-// way is how a pass over the owner is asked for.
-func (c *Children) way(of types.UID) func() {
+// way returns how a pass over the owner is requested: if it is undecided whether the child is one, that is found out
+// first. Without a child, the pass is for one that was there.
+func (c *Children) way(of types.UID, seen *unstructured.Unstructured) func() {
 	known := c.owners[of]
-	route, key := known.route, known.key
-	return func() { route.enqueue(key) }
+	route, key, undecided := known.route, known.key, false
+	if seen != nil {
+		_, undecided = known.owns(known.children[seen.GetUID()])
+	}
+	return func() {
+		if !undecided || c.isDeclared(route, key, of, seen) {
+			route.enqueue(key)
+		}
+	}
 }
 
-// note takes up how the child is now, and tells whether the owner is to be looked at.
-func (c *Children) note(s *Source, uid types.UID, seen state, listed bool) bool {
+// note takes up how the child is now, and returns true if a pass over the owner may be due.
+func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool {
+	uid := claimed.uid
 	known := c.owner(uid)
 	one := known.children[seen.object.GetUID()]
 	if one == nil {
 		one = &child{listed: listed}
 		known.children[seen.object.GetUID()] = one
 	}
-	one.source, one.kind, one.object, one.gone = s, s.kind, seen.object, false
+	one.claim, one.source, one.kind, one.object, one.gone = claimed, s, s.kind, seen.object, false
 	drifted := c.Repairer.Drifted(uid, seen.decoded, false)
-	return known.route != nil && (drifted || known.route.tends(s) || c.awaits(uid, one))
+	owns, undecided := known.owns(one)
+	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
 }
 
 // lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at. It
@@ -112,11 +123,14 @@ func (c *Children) lose(s *Source, uid types.UID, seen state) bool {
 	one.object, one.gone = seen.object, true
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
 	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
+	owned, _ := known.owns(one)
 	if len(one.told) == 0 { // nobody has ever heard of it
 		delete(known.children, seen.object.GetUID())
 		c.tidy(uid, known)
+	} else {
+		owned = true
 	}
-	return known.route != nil && (drifted || known.route.tends(s))
+	return known.route != nil && (drifted || owned && known.route.tends(s))
 }
 
 // End ends the run: what is there is not known any more.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,8 +49,8 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
 	}
-	object := c.awaited(entry)
 	c.mu.Unlock()
+	object := c.awaited(entry)
 	if object == nil {
 		return false, false, nil
 	}
@@ -81,8 +82,8 @@ func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bo
 
 // wakes tells whether the wait is over, and notes that it has told so.
 func (c *Children) wakes(w *wait, change string) bool {
-	c.mu.Lock()
 	object := c.awaited(w)
+	c.mu.Lock()
 	judged, reached := w.judged, w.reached
 	c.mu.Unlock()
 	over := w.Change != change
@@ -127,16 +128,31 @@ func (c *Children) awaits(owner types.UID, one *child) bool {
 
 // awaited is the child as far as it is there: not one that is being deleted, nor as it was before it was applied.
 func (c *Children) awaited(w *wait) *compact.Object {
+	c.mu.Lock()
 	known := c.owners[w.Owner]
-	if known == nil {
+	if known == nil || known.route == nil {
+		c.mu.Unlock()
 		return nil
 	}
+	route, key := known.route, known.key
+	var found *compact.Object
+	var undecided *unstructured.Unstructured
 	for _, one := range known.children {
-		if !one.gone && w.isFor(one) && !one.object.Deleting() && !c.Author.Outdated(w.Owner, one.identity()) {
-			return one.object
+		if one.gone || !w.isFor(one) || one.object.Deleting() || c.Author.Outdated(w.Owner, one.identity()) {
+			continue
+		}
+		if owns, perhaps := known.owns(one); owns || perhaps {
+			found = one.object
+			if !owns {
+				undecided = one.identity()
+			}
 		}
 	}
-	return nil
+	c.mu.Unlock()
+	if undecided != nil && !c.isDeclared(route, key, w.Owner, undecided) {
+		return nil
+	}
+	return found
 }
 
 func (w *wait) isFor(one *child) bool {

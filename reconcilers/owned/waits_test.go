@@ -49,7 +49,7 @@ func TestAwait(t *testing.T) {
 	deleted := child("c", 3, "o")
 	now := metav1.Now()
 	deleted.SetDeletionTimestamp(&now)
-	clusterWide, elsewhere, otherKind := child("c", 3, "o"), child("c", 3, "o"), child("c", 3, "o")
+	clusterWide, elsewhere, otherKind := child("c", 3, label+"=o"), child("c", 3, label+"=o"), child("c", 3, "o")
 	clusterWide.SetNamespace("")
 	elsewhere.SetNamespace("elsewhere")
 	otherKind.SetKind("Secret")

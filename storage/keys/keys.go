@@ -27,6 +27,8 @@ const (
 	// ChildrenOfRun begins those of handlers in the background.
 	ChildrenOf    = "children-of."
 	ChildrenOfRun = "children-of-run."
+	// DeclaredIn is the key on a child that names the records of its parent that list it.
+	DeclaredIn = "declared-in"
 )
 
 const (

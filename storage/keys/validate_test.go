@@ -55,6 +55,10 @@ func TestValidateID(t *testing.T) {
 		"Children": {
 			reason: "the record would be taken for a list of children", id: "children-of.fn", want: "framework's own",
 		},
+		"DeclaredIn": {
+			reason: "a child that has handlers would lose what names its record", id: "declared-in",
+			want: "framework's own",
+		},
 		"RunChildren": {reason: "so would this one", id: "children-of-run.fn", want: "framework's own"},
 		"LastDigit":   {reason: "digits may be last", id: "step-9"},
 		"Remedy":      {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // application is a child of a watched kind as it was applied last in this process.
@@ -135,8 +137,25 @@ func (k *Keeper) Gone(child types.UID) {
 	delete(k.applied.versions, child)
 }
 
-// Forget is told of the end of a parent.
-func (k *Keeper) Forget(parent types.UID) { k.applied.forget(parent) }
+// Forget drops what is kept for a parent that is gone, or of which no handler is called any more.
+func (k *Keeper) Forget(parent types.UID) {
+	k.applied.forget(parent)
+	k.proofs.forget(parent)
+}
+
+// Declared returns a function that is true for the children that the parent has declared: this process has applied
+// them for the parent, or a record in the body of the parent lists them. A record that cannot be read lists nothing.
+func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
+	all, err := recordedAll(body, k.isRecord)
+	if err != nil {
+		all = nil
+	}
+	all = all.with(union(k.proofs.of(parent)))
+	return func(child *unstructured.Unstructured) bool {
+		_, ok := all[identityOf(child)]
+		return ok
+	}
+}
 
 // fingerprint is that of an object without what changes by itself: two states of one object that have the same are
 // nothing to be repaired.
@@ -154,6 +173,8 @@ func fingerprintOf(object map[string]any) fingerprint {
 		for key, value := range metadata {
 			switch key {
 			case "resourceVersion", "managedFields", "generation":
+			case "annotations":
+				own[key] = withoutRecords(value)
 			default:
 				own[key] = value
 			}
@@ -165,4 +186,13 @@ func fingerprintOf(object map[string]any) fingerprint {
 		return fingerprint{} // of no object that the API server has sent
 	}
 	return sha256.Sum256(text)
+}
+
+// withoutRecords leaves out the annotation with the records of the parent: a child that another handler declares as
+// well is named by one more record, and is no drift for the first one.
+func withoutRecords(annotations any) any {
+	all, _ := annotations.(map[string]any)
+	rest := maps.Clone(all)
+	maps.DeleteFunc(rest, func(key string, _ any) bool { return strings.HasSuffix(key, "/"+keys.DeclaredIn) })
+	return rest
 }

@@ -23,55 +23,58 @@ const uidField = "metadata.uid"
 
 var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
 
-// apply makes the child what was declared, and gives what it is then. That of the object as we know it is a condition
-// of the request, so that no other object of the name is touched; of one that we do not know, it is looked up first.
+// apply makes the child what was declared, and returns what it is then, with the records that the object named before
+// as far as it was read. The uid is that of the object that this process has applied before: a condition of the
+// request, so that no other object of the name is touched. If it is empty, the object is read and checked first.
 //
 // The API server compares: with nothing to change, it writes nothing.
 func (k *Keeper) apply(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
-) (*unstructured.Unstructured, error) {
+) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
-		var err error
 		if uid == "" {
-			if uid, err = k.find(ctx, parent, child); err != nil {
-				return nil, err
+			if uid, former, err = k.find(ctx, parent, child); err != nil {
+				return nil, "", err
 			}
 		}
 		applied := child.object.DeepCopy()
 		applied.SetUID(uid)
 		err = k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
 		if conflicts := conflictsOf(err); conflicts != nil {
-			err = k.settle(ctx, child, uid, applied, conflicts)
+			err = k.settle(ctx, parent, child, uid, applied, conflicts)
 		}
 		switch {
 		case isAnother(err) && attempt < tries:
 			uid = ""
 		case fixedIn(err) != nil:
-			return nil, fixedIn(err)
+			return nil, "", fixedIn(err)
 		case err != nil:
-			return nil, fmt.Errorf("applying it: %w", err)
+			return nil, "", fmt.Errorf("applying it: %w", err)
 		case applied.GetDeletionTimestamp() != nil:
-			return nil, &waitError{errTerminating}
+			return nil, "", &waitError{errTerminating}
 		default:
-			return applied, nil
+			return applied, former, nil
 		}
 	}
 }
 
-// find gives the uid of the object that is there, if it is a child of the parent; empty if there is none.
-func (k *Keeper) find(ctx context.Context, parent map[string]any, child declared) (types.UID, error) {
+// find returns the uid of the object on the server, if it is a child of the parent, and the records that it names; both
+// are empty if there is none.
+func (k *Keeper) find(
+	ctx context.Context, parent map[string]any, child declared,
+) (uid types.UID, former string, err error) {
 	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", nil
+		return "", "", nil
 	case err != nil:
-		return "", fmt.Errorf("looking for it: %w", err)
-	case !k.isOf(uidOf(parent), held):
-		return "", k.strangerError(parent, held)
+		return "", "", fmt.Errorf("looking for it: %w", err)
+	case !k.isOf(parent, held):
+		return "", "", k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
-		return "", &waitError{errTerminating}
+		return "", "", &waitError{errTerminating}
 	default:
-		return held.UID, nil
+		return held.UID, k.recordsIn(held), nil
 	}
 }
 
@@ -107,11 +110,15 @@ func isAnother(err error) bool {
 // settle goes on after a conflict over fields: what somebody has edited is set back; what somebody else declares as
 // well is an error, as both would go on for ever.
 func (k *Keeper) settle(
-	ctx context.Context, child declared, uid types.UID, applied *unstructured.Unstructured, found conflicts,
+	ctx context.Context, parent map[string]any, child declared, uid types.UID, applied *unstructured.Unstructured,
+	found conflicts,
 ) error {
 	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("looking who has changed it: %w", err)
+	case uid == "" && !k.isOf(parent, held): // it was created after find had found nothing
+		return k.strangerError(parent, held)
 	}
 	if rivals := found.declaredBy(held.ManagedFields); len(rivals) > 0 {
 		return rivals.err()
@@ -123,16 +130,17 @@ func (k *Keeper) settle(
 	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)
 }
 
-// remove deletes a child of the parent, if it is there and is one.
-func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, version string) error {
+// remove deletes a child of the parent that a record lists, if this operator has applied it. The entry has the uid that
+// is proven.
+func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, known entry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
-	held, err := k.get(ctx, child, version)
+	held, err := k.get(ctx, child, known.version)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for %s, to delete it: %w", child, err)
-	case !k.isOf(uidOf(parent), held):
+	case !k.isProven(parent, held, known.uid):
 		log.Info("Leaving an object that is no child of this one any more")
 		return nil
 	case held.DeletionTimestamp != nil:

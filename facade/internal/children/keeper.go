@@ -34,6 +34,7 @@ type Keeper struct {
 
 	turns   turns
 	applied applications
+	proofs  proofs
 }
 
 // Handler is who declares children: each has a set of its own for each parent.
@@ -106,18 +107,20 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	all, err := recordedAll(body, k.isRecord)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Leaving children of a deleted object, as they are not known")
-		return nil
 	}
-	held := all.held(namespaceOf(body))
+	held := all.proven(union(k.proofs.of(uidOf(body)))).held(namespaceOf(body))
 	var failed []error
 	for _, child := range held.sorted() {
-		failed = append(failed, k.remove(ctx, body, child, held[child].version))
+		failed = append(failed, k.remove(ctx, body, child, held[child]))
 	}
 	return errors.Join(failed...)
 }
 
 // Held tells whether the object has declared children that it cannot own.
 func (k *Keeper) Held(body map[string]any) bool {
+	if k.proofs.hasHeld(uidOf(body)) {
+		return true // whatever has become of the record
+	}
 	all, err := recordedAll(body, k.isRecord)
 	return err == nil && len(all.held(namespaceOf(body))) > 0
 }

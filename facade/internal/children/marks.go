@@ -3,13 +3,16 @@ package children
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
 var errNoNamespace = errors.New("it has no namespace, and neither has its parent: set one")
@@ -69,38 +72,53 @@ func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) erro
 	if err := hierarchies.Label(child.object, owner.GetLabels()); err != nil {
 		return err
 	}
-	uid := map[string]string{k.Prefix + "/" + labelName: string(owner.GetUID())}
+	uid := map[string]string{k.Label(): string(owner.GetUID())}
 	return hierarchies.Label(child.object, uid, hierarchies.Forced())
 }
 
-// isOf tells whether an object that is there carries the mark of the parent.
-func (k *Keeper) isOf(parent types.UID, object *metav1.PartialObjectMetadata) bool {
-	for _, reference := range object.OwnerReferences {
-		if reference.UID == parent {
-			return true
-		}
-	}
-	return object.Labels[k.Prefix+"/"+labelName] == string(parent)
+// isOf is true if an object on the server is a child of the parent: it has an owner reference that holds, or our label
+// while a record of this parent lists it. The caller has that record: it comes from one, or has written it before.
+func (k *Keeper) isOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
+	owner := &unstructured.Unstructured{Object: parent}
+	kind := owner.GroupVersionKind().GroupKind()
+	return k.isLabelled(uidOf(parent), object) ||
+		slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
+			return reference.UID == owner.GetUID() &&
+				owned.ReferenceOf(reference).Holds(kind, client.ObjectKeyFromObject(owner), object.Namespace)
+		})
+}
+
+// isLabelled is true if the object has our label of the parent, as all children have that were applied.
+func (k *Keeper) isLabelled(parent types.UID, object *metav1.PartialObjectMetadata) bool {
+	return parent != "" && object.Labels[k.Label()] == string(parent)
+}
+
+// isProven is true if the object is a child that a record lists and that this operator has applied. A record alone
+// proves nothing, and others give owner references to what they make, too: an object without the label must have been
+// applied by this process.
+func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMetadata, proven types.UID) bool {
+	return k.isLabelled(uidOf(parent), object) || object.UID == proven && k.isOf(parent, object)
 }
 
 // strangerError is about an object which has the name of a child and is none of the parent. It may go, such as the
 // child of a former parent, which the garbage collector deletes.
 func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObjectMetadata) error {
 	owner := &unstructured.Unstructured{Object: parent}
-	former := object.Labels[k.Prefix+"/"+labelName]
+	former := object.Labels[k.Label()]
 	for _, reference := range object.OwnerReferences {
-		if reference.Kind == owner.GetKind() && reference.Name == owner.GetName() && former == "" {
+		if reference.Kind == owner.GetKind() && reference.Name == owner.GetName() && former == "" &&
+			reference.UID != owner.GetUID() {
 			former = string(reference.UID)
 		}
 	}
 	if former != "" {
 		return &waitError{fmt.Errorf("it is a child of another object, of uid %s, which may be the former one of this "+
 			"name: it is left alone until it is gone; if it is to stay, give it the label %s with the uid %s", former,
-			k.Prefix+"/"+labelName, owner.GetUID())}
+			k.Label(), owner.GetUID())}
 	}
 	return fmt.Errorf("an object of this name is there, and is no child of this one: it has neither an owner "+
-		"reference with uid %s nor the label %s with it; it is left alone: delete it, or choose another name",
-		owner.GetUID(), k.Prefix+"/"+labelName)
+		"reference to it with uid %s nor the label %s with it; it is left alone: delete it, or choose another name",
+		owner.GetUID(), k.Label())
 }
 
 // Label is the name of the label with the uid of the parent.

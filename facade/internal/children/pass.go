@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -14,36 +15,45 @@ type pass struct {
 	parent  Parent
 	handler Handler
 	name    string // of the annotation
-	known   set    // what is remembered by now
+	stored  set    // what the annotation has by now
+	known   set    // the same and what this process has applied: the uids are those that it has proven
 	present set    // what was applied
 	shared  bool   // somebody else is to delete what we have dropped, and must know that
+
+	proofs    map[string]set        // what this process has applied before, for all handlers
+	declarers map[identity][]string // the records of the other handlers by their children, when needed
+	missing   []declared            // children that are there, and that the annotation should have listed
 }
 
 // run applies the children, which are wanted; then, if nothing has failed, those that the handler has declared before
 // and that are not in the whole set are deleted. Without a whole set, more is to be declared.
 func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err error) {
-	if p.known, err = recorded(p.parent.own(), p.name); err != nil {
+	if p.stored, err = recorded(p.parent.own(), p.name); err != nil {
 		return err
 	}
+	listed, uid := p.stored, uidOf(p.parent.own())
+	p.proofs = p.keeper.proofs.of(uid)
+	proven := p.proofs[p.name]
+	p.known = p.stored.proven(proven)
 	// A child of which nothing is remembered would be lost if this process died.
-	if !p.known.has(wanted) {
+	if !p.stored.has(wanted) {
 		if err := p.announce(ctx, wanted); err != nil {
 			return fmt.Errorf("remembering the children before they are applied: %w", err)
 		}
 	}
-	before := p.known
-	applied, failed := p.applyAll(ctx, all)
+	applied, failed := p.applyAll(ctx, all, listed)
 	p.present = applied
-	after := before.with(applied)
+	p.known = p.known.with(p.rebuild(ctx))
+	after, pruned := p.stored.with(p.known).with(applied), set(nil)
 	if whole != nil {
-		p.keeper.applied.keep(uidOf(p.parent.own()), p.name, whole)
+		p.keeper.applied.keep(uid, p.name, whole)
 		if failed == nil {
-			var pruned set
-			pruned, failed = p.prune(ctx, before.without(whole))
+			pruned, failed = p.prune(ctx, p.known.without(whole))
 			after = after.without(pruned)
 		}
 	}
-	return errors.Join(failed, p.conclude(ctx, before, after))
+	p.keeper.proofs.put(uid, namespaceOf(p.parent.own()), p.name, proven.with(applied).without(pruned))
+	return errors.Join(failed, p.conclude(ctx, after, pruned))
 }
 
 // announce writes the children that may be there from now on; a parent of such that it cannot own is held from now on.
@@ -65,22 +75,22 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 				return err
 			}
 		}
-		return store(body, p.keeper.Prefix, p.name, kept.with(wanted))
+		return store(body, p.keeper.Prefix, p.name, kept.with(p.known).with(wanted))
 	})
 	if err != nil {
 		return err
 	}
 	p.known = p.known.with(wanted)
+	p.stored = p.stored.with(p.known)
 	return p.parent.Writes.Flush(ctx)
 }
 
 // conclude remembers what there is after all. It is written with the outcome of the handler: until then, more is
 // remembered than there is, which does no harm. But a handler in the background may have no end.
-func (p *pass) conclude(ctx context.Context, before, after set) error {
-	if after.equal(before) {
+func (p *pass) conclude(ctx context.Context, after, gone set) error {
+	if after.equal(p.stored) {
 		return nil
 	}
-	gone := before.without(after)
 	err := p.parent.Writes.Remember(func(body map[string]any) error {
 		kept, err := recorded(body, p.name)
 		if err != nil {
@@ -97,16 +107,21 @@ func (p *pass) conclude(ctx context.Context, before, after set) error {
 	return nil
 }
 
-// applyAll gives what was applied, with the uids, and the errors of the rest.
-func (p *pass) applyAll(ctx context.Context, all []declared) (set, error) {
+// applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had at the
+// beginning.
+func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, error) {
 	applied := set{}
 	var failed []error
 	for _, child := range all {
 		p.keeper.applied.drop(uidOf(p.parent.own()), p.name, child.identity)
-		made, err := p.keeper.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+		p.nameRecords(child)
+		made, former, err := p.keeper.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
 			continue
+		}
+		if _, ok := listed[child.identity]; !ok && former == p.key(p.name) {
+			p.missing = append(p.missing, child)
 		}
 		applied[child.identity] = entry{child.object.GroupVersionKind().Version, made.GetUID()}
 		if p.keeper.Watched != nil && p.keeper.Watched(child.object.GroupVersionKind().GroupKind()) {
@@ -132,7 +147,7 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	for _, child := range dropped.sorted() {
 		if _, kept := elsewhere[child]; kept {
 			p.shared = true
-		} else if err := p.keeper.remove(ctx, p.parent.Newest(), child, dropped[child].version); err != nil {
+		} else if err := p.keeper.remove(ctx, p.parent.Newest(), child, dropped[child]); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -141,19 +156,36 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	return gone, errors.Join(failed...)
 }
 
-// elsewhere is what the other handlers have declared. What those of changes remember may not be written yet; what those
-// in the background do is, and may be newer than the object of the handler.
-func (p *pass) elsewhere() (set, error) {
+// elsewhere returns the records of the other handlers by their children. What those of changes remember may not be
+// written yet; what those in the background do is, and may be newer than the object of the handler. A record that was
+// removed from the object does not make the children of its handler ours.
+func (p *pass) elsewhere() (map[identity][]string, error) {
+	if p.declarers != nil {
+		return p.declarers, nil
+	}
 	others := func(inBackground bool) func(string) bool {
 		return func(name string) bool {
 			is, background := isRecord(p.keeper.Prefix, name)
-			return is && background == inBackground && name != p.name
+			return is && background == inBackground
 		}
 	}
-	changes, err := recordedAll(p.parent.own(), others(false))
+	changes, err := recordsOf(p.parent.own(), others(false))
 	if err != nil {
 		return nil, err
 	}
-	runs, err := recordedAll(p.parent.Newest(), others(true))
-	return changes.with(runs), err
+	runs, err := recordsOf(p.parent.Newest(), others(true))
+	if err != nil {
+		return nil, err
+	}
+	p.declarers = map[identity][]string{}
+	for _, records := range []map[string]set{changes, runs, p.proofs} {
+		for name, children := range records {
+			for child := range children {
+				if name != p.name && !slices.Contains(p.declarers[child], name) {
+					p.declarers[child] = append(p.declarers[child], name)
+				}
+			}
+		}
+	}
+	return p.declarers, nil
 }

@@ -16,7 +16,9 @@ import (
 //
 //	{"parent": "<uid>", "children": {"v1/ConfigMap/default/settings": "<uid>"}}
 //
-// One of another parent came along with a copy of that, and means nothing.
+// One of another parent came along with a copy of that, and means nothing. Everybody who may annotate the parent can
+// write a record. So it lists the children to look at, and proves nothing about them: the uids in it are for older
+// versions of the operator, and for people.
 type record struct {
 	Parent   types.UID            `json:"parent"`
 	Children map[string]types.UID `json:"children"`
@@ -38,25 +40,44 @@ func recorded(body map[string]any, name string) (set, error) {
 		return nil, err
 	}
 	text, _ := annotations[name].(string)
+	all, err := decodeRecord(text, uidOf(body))
+	if err != nil {
+		return nil, malformed(name, err)
+	}
+	return all, nil
+}
+
+// decodeRecord reads the text of a record of the parent.
+func decodeRecord(text string, parent types.UID) (set, error) {
 	if text == "" {
 		return set{}, nil
 	}
 	var kept record
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return nil, malformed(name, err)
+		return nil, err
 	}
 	all := make(set, len(kept.Children))
-	if kept.Parent != uidOf(body) {
+	if kept.Parent != parent {
 		return all, nil
 	}
 	for text, uid := range kept.Children {
 		child, version, err := parse(text)
 		if err != nil {
-			return nil, malformed(name, err)
+			return nil, err
 		}
 		all[child] = entry{version, uid}
 	}
 	return all, nil
+}
+
+// encodeRecord writes the text of a record. The keys are sorted.
+func encodeRecord(parent types.UID, children set) (string, error) {
+	kept := record{Parent: parent, Children: make(map[string]types.UID, len(children))}
+	for child, known := range children {
+		kept.Children[format(child, known.version)] = known.uid
+	}
+	text, err := json.Marshal(kept)
+	return string(text), err
 }
 
 // isRecord tells whether an annotation is the record of a handler, and whether that is one in the background.
@@ -73,22 +94,40 @@ func malformed(name string, err error) error {
 
 // recordedAll is what the handlers have declared whose annotations the function names.
 func recordedAll(body map[string]any, is func(name string) bool) (set, error) {
+	records, err := recordsOf(body, is)
+	return union(records), err
+}
+
+// recordsOf returns the records whose annotations the function selects, by the names of these.
+func recordsOf(body map[string]any, selects func(name string) bool) (map[string]set, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
 		return nil, err
 	}
-	all := set{}
+	var all map[string]set
 	for name := range annotations {
-		if !is(name) {
+		if !selects(name) {
 			continue
 		}
 		some, err := recorded(body, name)
 		if err != nil {
 			return nil, err
 		}
-		all = all.with(some)
+		if all == nil {
+			all = map[string]set{}
+		}
+		all[name] = some
 	}
 	return all, nil
+}
+
+// union returns the children of all records.
+func union(records map[string]set) set {
+	all := set{}
+	for _, some := range records {
+		all = all.with(some)
+	}
+	return all
 }
 
 // store writes the record into the body, with the marker that keeps it out of what users have said; an empty one is
@@ -107,15 +146,11 @@ func store(body map[string]any, prefix, name string, children set) error {
 		annotations = map[string]any{}
 		metadata["annotations"] = annotations
 	}
-	kept := record{Parent: uidOf(body), Children: make(map[string]types.UID, len(children))}
-	for child, known := range children {
-		kept.Children[format(child, known.version)] = known.uid
-	}
-	text, err := json.Marshal(kept) // which sorts the keys
+	text, err := encodeRecord(uidOf(body), children)
 	if err != nil {
 		return fmt.Errorf("encoding annotation %s: %w", name, err)
 	}
-	annotations[name] = string(text)
+	annotations[name] = text
 	if keys.NeedsMarker(prefix) {
 		annotations[keys.MarkerKey(prefix)] = keys.ManagedValue
 	}

@@ -97,7 +97,7 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 			return
 		}
 	}
-	made, err := k.apply(ctx, parent, one.child, uid)
+	made, _, err := k.apply(ctx, parent, one.child, uid)
 	if err != nil {
 		log.Error(err, "Cannot repair a child; retrying", "after", one.wait(time.Now()).String())
 		return

@@ -22,6 +22,16 @@ func (s set) with(others set) set {
 	return all
 }
 
+// proven returns the children with the uids that this process has proven, and with those alone; children that only this
+// process knows are added: their record was lost.
+func (s set) proven(proven set) set {
+	all := make(set, len(s))
+	for child, known := range s {
+		all[child] = entry{version: known.version}
+	}
+	return all.with(proven)
+}
+
 // without are the children that the others do not have.
 func (s set) without(others set) set {
 	rest := set{}

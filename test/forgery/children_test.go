@@ -1,0 +1,174 @@
+package forgery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+
+// foreign is an object of somebody else. The operator declares a child of its name, unless it is only listed.
+type foreign struct {
+	namespace, name string
+	owned           bool // another controller has made it for the parent
+}
+
+var foreigners = []foreign{
+	{"default", "foreign", false}, {"elsewhere", "foreign", false}, {"default", "backup", true},
+}
+
+// declares runs an operator whose handler declares what the spec names, beside a child of its own.
+func (w *world) declares(settings kopf.Settings) (stop func()) {
+	op := kopf.New(own, settings)
+	s := kopf.ForResource(op, gvk.GroupVersion().String(), "targets")
+	s.On("ensure", kopf.CreateUpdateResume(), func(ctx context.Context, c *change) error {
+		declared := []any{configMap("default", "honest")}
+		for _, name := range kopf.AtOr(c.Object, "spec.children", []string(nil)) {
+			namespace, name, _ := strings.Cut(name, "/")
+			declared = append(declared, configMap(namespace, name))
+		}
+		return c.Ensure(ctx, declared...)
+	}, kopf.Backoff(time.Minute))
+	kopf.Owns(s, configMap("", "")).OnChild("child", func(_ context.Context, e *kopf.ChildEvent[*unstructured.Unstructured,
+		*unstructured.Unstructured],
+	) error {
+		if e.Child.GetNamespace() != "default" || e.Child.GetName() == "foreign" {
+			w.t.Errorf("OnChild was called for %s/%s", e.Child.GetNamespace(), e.Child.GetName())
+		}
+		return nil
+	})
+	r := facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.server)))
+	return func() {
+		if err := r.Stop(); err != nil {
+			w.t.Errorf("the operator ended: %v", err)
+		}
+	}
+}
+
+func configMap(namespace, name string) *unstructured.Unstructured {
+	one := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"of": "the operator"},
+	}}
+	one.SetNamespace(namespace)
+	one.SetName(name)
+	return one
+}
+
+// settle creates the foreign objects.
+func (w *world) settle(parent types.UID) map[foreign]*unstructured.Unstructured {
+	all := map[foreign]*unstructured.Unstructured{}
+	for _, one := range foreigners {
+		object := configMap(one.namespace, one.name)
+		object.Object["data"] = map[string]any{"of": "somebody else"}
+		if one.owned {
+			object.SetOwnerReferences([]metav1.OwnerReference{{
+				APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: "mine", UID: parent,
+			}})
+		}
+		if err := w.client.Create(context.Background(), object); err != nil {
+			w.t.Fatalf("creating %s/%s: %v", one.namespace, one.name, err)
+		}
+		all[one] = object
+	}
+	return all
+}
+
+// annotate is all that the tenant may do: he writes records of children onto his object.
+func (w *world) annotate(prefix string, parent types.UID, listed map[foreign]*unstructured.Unstructured) {
+	children := map[string]any{}
+	for one, object := range listed {
+		children[fmt.Sprintf("v1/ConfigMap/%s/%s", one.namespace, one.name)] = object.GetUID()
+	}
+	record, err := json.Marshal(map[string]any{"parent": parent, "children": children})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !w.patch("mine", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		prefix + "/children-of.ensure": string(record), prefix + "/children-of.other": string(record),
+		prefix + "/children-of-run.tick": string(record),
+	}}}, false) {
+		w.t.Fatal("the tenant may annotate his object")
+	}
+}
+
+// declare changes what the handler declares.
+func (w *world) declare(children ...string) {
+	if !w.patch("mine", map[string]any{"spec": map[string]any{"children": children}}, false) {
+		w.t.Fatal("the spec was not changed")
+	}
+	time.Sleep(10 * time.Minute)
+}
+
+// requireUntouched compares the foreign objects with what they were, to the last byte.
+func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.Unstructured) {
+	w.t.Helper()
+	for one, before := range foreign {
+		now := w.server.Object(configMaps, one.namespace, one.name)
+		if now == nil {
+			w.t.Errorf("%s: the foreign object %s/%s was deleted", when, one.namespace, one.name)
+			continue
+		}
+		if got := (&unstructured.Unstructured{Object: now}).GetResourceVersion(); got != before.GetResourceVersion() {
+			w.t.Errorf("%s: the foreign object %s/%s was changed: %v", when, one.namespace, one.name, now)
+		}
+	}
+}
+
+// TestForgedChildrenRecord is a tenant who may only annotate his object. The operator may write the foreign objects that
+// he lists, in his namespace and in another one; it neither overwrites, adopts nor deletes them, nor calls a handler
+// for them.
+func TestForgedChildrenRecord(t *testing.T) {
+	for name, settings := range map[string]kopf.Settings{"Own": {}, "AsKopf": kopf.AsKopf()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, true)
+				prefix := own
+				if name == "AsKopf" {
+					prefix = "kopf.zalando.org"
+				}
+				w.create("mine")
+				parent := w.object("mine").GetUID()
+				listed := w.settle(parent)
+				w.annotate(prefix, parent, listed) // before any process has seen the object
+				stop := w.declares(settings)
+				time.Sleep(10 * time.Minute)
+				w.requireUntouched("pruning what was never declared", listed)
+				w.annotate(prefix, parent, listed)
+				w.declare("default/foreign", "elsewhere/foreign")
+				w.requireUntouched("applying in a process that knows the object", listed)
+				w.annotate(prefix, parent, listed)
+				stop()
+				stop = w.declares(settings)
+				time.Sleep(10 * time.Minute)
+				w.requireUntouched("applying in a process that begins", listed)
+				w.declare()
+				w.requireUntouched("pruning what was declared", listed)
+				if w.server.Object(configMaps, "default", "honest") == nil {
+					t.Error("the child of the operator is missing")
+				}
+				w.annotate(prefix, parent, listed)
+				delete(listed, foreigners[2]) // which the garbage collector deletes with its owner
+				w.remove("mine")
+				time.Sleep(10 * time.Minute)
+				if w.object("mine") != nil {
+					t.Error("the tenant's object is not deleted")
+				}
+				w.requireUntouched("releasing the children of the deleted object", listed)
+				stop()
+			})
+		})
+	}
+}
