@@ -32,9 +32,9 @@ func TestConditionsFigures(t *testing.T) {
 		register           func(s houseSel)
 		created, restarted map[string]float64
 	}{
-		"resumed": {"a restart has nothing new to tell", func(s houseSel) {
+		"resumed": {"a restart has nothing new to report, and checks each child once", func(s houseSel) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
-		}, created, map[string]float64{"patch configmaps": 3}},
+		}, created, map[string]float64{"get configmaps": 3, "patch configmaps": 3}},
 		"idle": {"nothing is called at a restart", func(s houseSel) {
 			s.On("ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, ensure)
 			s.OnDelete("leave", func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })

@@ -75,7 +75,7 @@ func TestEnsureFigures(t *testing.T) {
 		"a restart with the handler: each child is checked once": {
 			map[string]float64{"get configmaps": 3, "patch configmaps": 3}, resumed.restarted,
 		},
-		"a restart without the handler":   {map[string]float64{}, idle.restarted},
+		"a restart without the handler": {map[string]float64{}, idle.restarted},
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {
 			t.Errorf("requests for each parent at %s, -want, +got:\n%s", what, d)

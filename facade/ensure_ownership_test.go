@@ -83,7 +83,7 @@ func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		if h.api.Object(houses, "default", "home") != nil || h.room("yard", "d") != nil {
-			t.Errorf("the object and the child that it cannot own are deleted, got %v, %v", h.house(), h.room("yard", "d"))
+			t.Errorf("the object and its child are not deleted: %v, %v", h.house(), h.room("yard", "d"))
 		}
 	})
 }

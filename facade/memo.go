@@ -3,7 +3,6 @@ package facade
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -121,12 +120,9 @@ func (op *Operator) addMemo(forget func(types.UID)) {
 	op.memos = append(op.memos, forget)
 }
 
-// forgetting returns the function that has all memos and the children's keeper forget an object; nil if there are none.
-func (op *Operator) forgetting() func(types.UID) {
+// forgetMemos makes the function that has all memos forget an object; nil if there are none.
+func (op *Operator) forgetMemos() func(types.UID) {
 	memos := op.memos
-	if keeper := op.clients.children; keeper != nil {
-		memos = append(slices.Clip(memos), keeper.Forget)
-	}
 	if len(memos) == 0 {
 		return nil
 	}

@@ -50,8 +50,9 @@ func (option) childOption() {}
 // goes on, and without a call of the handler. A line in the log, a Kubernetes event about the object and the metric
 // kopf_children_repaired_total tell of it.
 //
-// Children are objects with an owner reference to the object, of whatever origin, and those that [Change.Ensure] has
-// declared, in any namespace that the operator serves, and outside of namespaces. They are kept in one cache for each
+// Children are objects with an owner reference that has the uid, kind and name of the object, of whatever origin, in
+// its namespace, or anywhere for a cluster-scoped object; and those that [Change.Ensure] has declared, in any namespace
+// that the operator serves, and outside of namespaces. The label that Ensure sets is not enough. They are kept in one cache for each
 // kind, that of the handlers of the kind, if there are any, and are not polled. The operator needs the verbs list and
 // watch for the kind; until it has them, or while the kind does not exist, a line in the log says so, and it waits. A
 // paused operator watches nothing.

@@ -202,7 +202,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetting(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
+		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),

@@ -138,7 +138,7 @@ func TestWaitForWhatWasDeleted(t *testing.T) {
 
 // What others have made is a child by its owner reference.
 func TestWaitForWhatOthersMake(t *testing.T) {
-	db := orders(func(db *Database) { db.UID = "1" })
+	db := orders(func(db *Database) { db.UID, db.APIVersion, db.Kind = "1", "shop.example.org/v1", "Database" })
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "password"}}
 	wait := func(_ context.Context, c *DatabaseChange) error {
 		return kopf.WaitFor(c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}},
@@ -151,7 +151,9 @@ func TestWaitForWhatOthersMake(t *testing.T) {
 	if got := call(); got.Awaited != "Secret password" {
 		t.Errorf("it is no child: got %+v", got)
 	}
-	secret.OwnerReferences = []metav1.OwnerReference{{Name: "orders", UID: "1"}}
+	secret.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "shop.example.org/v1", Kind: "Database", Name: "orders", UID: "1"},
+	}
 	if got := call(); got.Err != nil || !got.Final {
 		t.Errorf("it is a child: got %+v", got)
 	}

@@ -57,6 +57,8 @@ type Dependents interface {
 	Held(body map[string]any) bool
 	// Release lets go of them, as the object is being deleted. It may be called again.
 	Release(ctx context.Context, body map[string]any) error
+	// Forget drops what is kept for an object that is gone.
+	Forget(uid types.UID)
 }
 
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
@@ -29,6 +30,8 @@ type dependents struct {
 }
 
 func (d *dependents) Held(map[string]any) bool { return d.held }
+
+func (*dependents) Forget(types.UID) {}
 
 func (d *dependents) Release(context.Context, map[string]any) error {
 	d.let++

@@ -54,7 +54,8 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 		o.source = known.Watch(descriptionsOf(o.families.Owning))
 	}
 	if len(o.families.Tending) > 0 {
-		o.route = known.Route(o.handling.Resource.GroupKind(), descriptionsOf(o.families.Tending), o.handling.Cache, enqueue)
+		kind := o.handling.Resource.GroupKind()
+		o.route = known.Route(kind, descriptionsOf(o.families.Tending), o.handling.Cache, enqueue)
 	}
 	return func() {
 		if o.source != nil {

@@ -55,7 +55,7 @@ func (c *Controller) Deleted(obj source.Object) {
 	c.unhandled.Forget(obj.GetUID())
 }
 
-// notifyDeleted calls Settings.Forget for the deleted objects of a name, after their event handlers were called.
+// notifyDeleted calls forget for the deleted objects of a name, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	c.forget(c.objects.TakeDeletions(key))
 }
@@ -80,13 +80,15 @@ func (c *Controller) listedForIndices() {
 	}
 }
 
-// forget calls Settings.Forget for objects that are gone.
+// forget calls Settings.Forget and that of the dependents for objects that are gone.
 func (c *Controller) forget(gone []types.UID) {
-	if c.deps.Settings.Forget == nil {
-		return
-	}
 	for _, uid := range gone {
-		c.deps.Settings.Forget(uid)
+		if c.deps.Settings.Forget != nil {
+			c.deps.Settings.Forget(uid)
+		}
+		if c.deps.Settings.Dependents != nil {
+			c.deps.Settings.Dependents.Forget(uid)
+		}
 	}
 }
 

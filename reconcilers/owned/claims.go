@@ -64,10 +64,14 @@ func (o *owner) owns(one *child) (owns, undecided bool) {
 	if o.route == nil {
 		return false, false
 	}
-	owns = slices.ContainsFunc(one.claim.references, func(reference Reference) bool {
-		return reference.Holds(o.route.kind, o.key, one.object.GetNamespace())
+	return one.isOf(o.route.kind, o.key)
+}
+
+func (c *child) isOf(kind schema.GroupKind, owner types.NamespacedName) (owns, undecided bool) {
+	owns = slices.ContainsFunc(c.claim.references, func(reference Reference) bool {
+		return reference.Holds(kind, owner, c.object.GetNamespace())
 	})
-	return owns, !owns && one.claim.labelled
+	return owns, !owns && c.claim.labelled
 }
 
 // isDeclared is true if the owner has declared the child. It looks into the cache, so c.mu must not be held.

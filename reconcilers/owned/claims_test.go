@@ -21,7 +21,8 @@ func referring(namespace, apiVersion, kind, name string) *unstructured.Unstructu
 // An object becomes a child by an owner reference that names its owner, or by the label of an owner that has declared
 // it. Otherwise no handler is called for it, no pass is requested, and no wait sees it.
 func TestClaims(t *testing.T) {
-	labelled, elsewhere, strange := child("c", 3, label+"=o"), child("c", 3, label+"=o"), child("strange", 3, label+"=o")
+	labelled, elsewhere := child("c", 3, label+"=o"), child("c", 3, label+"=o")
+	strange := child("strange", 3, label+"=o")
 	elsewhere.SetNamespace("elsewhere")
 	both := referring("ns", "example.org/v1", "Other", "o")
 	both.SetLabels(map[string]string{label: "o"})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -16,8 +17,10 @@ import (
 
 // Wait is what a handler waits for: that a child of its object is as it should be.
 type Wait struct {
-	// Owner is the object, and Handler whose wait it is; Change is the change that it is called for.
+	// Owner is the object, and Handler whose wait it is; Change is the change that it is called for. Body is the object
+	// as the handler has it, which counts as long as no informer has seen it.
 	Owner   types.UID
+	Body    map[string]any
 	Handler *handlers.Handler
 	Change  string
 	// Kind, Namespace and Name are those of the child, of any version. A child of a kind without namespaces has none,
@@ -48,6 +51,7 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 			c.waits = map[types.UID][]*wait{}
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
+		entry.Body = nil // the cache has it
 	}
 	c.mu.Unlock()
 	object := c.awaited(entry)
@@ -130,18 +134,22 @@ func (c *Children) awaits(owner types.UID, one *child) bool {
 func (c *Children) awaited(w *wait) *compact.Object {
 	c.mu.Lock()
 	known := c.owners[w.Owner]
-	if known == nil || known.route == nil {
+	if known == nil || known.route == nil && w.Body == nil {
 		c.mu.Unlock()
 		return nil
 	}
-	route, key := known.route, known.key
+	route, key, body := known.route, known.key, &unstructured.Unstructured{Object: w.Body}
 	var found *compact.Object
 	var undecided *unstructured.Unstructured
 	for _, one := range known.children {
 		if one.gone || !w.isFor(one) || one.object.Deleting() || c.Author.Outdated(w.Owner, one.identity()) {
 			continue
 		}
-		if owns, perhaps := known.owns(one); owns || perhaps {
+		owns, perhaps := known.owns(one)
+		if route == nil {
+			owns, perhaps = one.isOf(body.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(body))
+		}
+		if owns || perhaps {
 			found = one.object
 			if !owns {
 				undecided = one.identity()
@@ -149,7 +157,11 @@ func (c *Children) awaited(w *wait) *compact.Object {
 		}
 	}
 	c.mu.Unlock()
-	if undecided != nil && !c.isDeclared(route, key, w.Owner, undecided) {
+	switch {
+	case undecided == nil:
+	case route == nil && !c.Author.Declared(w.Owner, w.Body)(undecided):
+		return nil
+	case route != nil && !c.isDeclared(route, key, w.Owner, undecided):
 		return nil
 	}
 	return found

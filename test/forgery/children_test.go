@@ -20,6 +20,8 @@ import (
 
 var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 
+type childEvent = kopf.ChildEvent[*unstructured.Unstructured, *unstructured.Unstructured]
+
 // foreign is an object of somebody else. The operator declares a child of its name, unless it is only listed.
 type foreign struct {
 	namespace, name string
@@ -42,9 +44,7 @@ func (w *world) declares(settings kopf.Settings) (stop func()) {
 		}
 		return c.Ensure(ctx, declared...)
 	}, kopf.Backoff(time.Minute))
-	kopf.Owns(s, configMap("", "")).OnChild("child", func(_ context.Context, e *kopf.ChildEvent[*unstructured.Unstructured,
-		*unstructured.Unstructured],
-	) error {
+	kopf.Owns(s, configMap("", "")).OnChild("child", func(_ context.Context, e *childEvent) error {
 		if e.Child.GetNamespace() != "default" || e.Child.GetName() == "foreign" {
 			w.t.Errorf("OnChild was called for %s/%s", e.Child.GetNamespace(), e.Child.GetName())
 		}
@@ -127,9 +127,9 @@ func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.
 	}
 }
 
-// TestForgedChildrenRecord is a tenant who may only annotate his object. The operator may write the foreign objects that
-// he lists, in his namespace and in another one; it neither overwrites, adopts nor deletes them, nor calls a handler
-// for them.
+// TestForgedChildrenRecord is a tenant who may only annotate his object. The operator may write the foreign objects
+// that he lists, in his namespace and in another one; it neither overwrites, adopts nor deletes them, nor calls a
+// handler for them.
 func TestForgedChildrenRecord(t *testing.T) {
 	for name, settings := range map[string]kopf.Settings{"Own": {}, "AsKopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {

@@ -107,15 +107,16 @@ func (p *pass) conclude(ctx context.Context, after, gone set) error {
 	return nil
 }
 
-// applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had at the
-// beginning.
+// applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had
+// before.
 func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, error) {
 	applied := set{}
 	var failed []error
 	for _, child := range all {
 		p.keeper.applied.drop(uidOf(p.parent.own()), p.name, child.identity)
 		p.nameRecords(child)
-		made, former, err := p.keeper.apply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+		proven := p.known[child.identity].uid
+		made, former, err := p.keeper.apply(ctx, p.parent.Newest(), child, proven)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
 			continue

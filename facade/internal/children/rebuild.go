@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -44,35 +43,42 @@ func (k *Keeper) recordsIn(object *metav1.PartialObjectMetadata) string {
 // namespace that name this record alone are listed again. That is for pruning only: before a child is applied, the
 // child itself is checked.
 func (p *pass) rebuild(ctx context.Context) set {
-	type place struct {
-		kind      schema.GroupVersionKind
-		namespace string
-	}
-	found, searched := set{}, map[place]bool{}
+	found, searched := set{}, map[identity]bool{}
 	for _, child := range p.missing {
-		where := place{child.object.GroupVersionKind(), child.namespace}
-		if searched[where] {
+		where := child.identity
+		if where.name = ""; searched[where] {
 			continue
 		}
 		searched[where] = true
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(where.kind.GroupVersion().WithKind(where.kind.Kind + "List"))
-		labels := client.MatchingLabels{p.keeper.Label(): string(uidOf(p.parent.own()))}
-		if err := p.keeper.Live.List(ctx, list, labels, client.InNamespace(where.namespace)); err != nil {
-			logf.FromContext(ctx).Error(err, "Cannot list the children that a lost record may have listed; leaving them",
-				"kind", where.kind.Kind, "namespace", where.namespace)
-			continue
+		some, err := p.search(ctx, where, child.object.GroupVersionKind().Version)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "Cannot list the children of a lost record; leaving them",
+				"kind", where.kind, "namespace", where.namespace)
 		}
-		for i := range list.Items {
-			one := &list.Items[i]
-			if p.keeper.recordsIn(one) == p.key(p.name) {
-				found[identity{where.kind.Group, where.kind.Kind, one.Namespace, one.Name}] = entry{version: where.kind.Version}
-			}
-		}
+		found = found.with(some)
 	}
 	if lost := found.without(p.known); len(lost) > 0 {
 		logf.FromContext(ctx).Info("Restored a record of children that somebody has removed", "annotation", p.name,
 			"children", len(lost))
 	}
 	return found
+}
+
+// search lists the labelled objects of a kind and a namespace that name this record alone.
+func (p *pass) search(ctx context.Context, where identity, version string) (set, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(where.in(version))
+	list.Kind += "List"
+	labels := client.MatchingLabels{p.keeper.Label(): string(uidOf(p.parent.own()))}
+	if err := p.keeper.Live.List(ctx, list, labels, client.InNamespace(where.namespace)); err != nil {
+		return nil, err
+	}
+	found := set{}
+	for i := range list.Items {
+		if p.keeper.recordsIn(&list.Items[i]) == p.key(p.name) {
+			where.name = list.Items[i].Name
+			found[where] = entry{version: version}
+		}
+	}
+	return found, nil
 }
