@@ -164,7 +164,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	a := execution.New(handler.Description, c, body)
 	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
 	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache
-	a.Call.Child = child
+	a.Call.Child, a.Deferred = child, true
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)
@@ -174,9 +174,11 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	}
 	if err := h.write(ctx, a, result); err != nil {
 		a.Outcome = a.Limits.Judge(err)
+		h.Journal.Of(body).Attempt(a)
 		logf.FromContext(ctx).Error(err, "Failed to write the changes of a handler that was told of a child",
 			"handler", handler.Description.ID)
 	}
+	a.Decide()
 	if !a.Outcome.Final && !a.Outcome.Blocked {
 		again := h.Children.retry(handler.Description, one, a.Outcome)
 		result.postpone(max(0, again.Until.Sub(now())))

@@ -32,6 +32,7 @@ func TestJournalOfOwners(t *testing.T) {
 		want := []string{
 			"call h for child, attempt 1: failed; retrying: bad, again after 10s",
 			"write status.picky by picky: bad",
+			"call picky for child, attempt 1: failed; retrying: bad, again after 10s",
 			"call h for child, attempt 2: succeeded", "write status.h by h",
 			"call picky for child, attempt 2: succeeded (2 times)", "write status.picky by picky",
 		}

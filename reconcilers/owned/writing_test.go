@@ -2,6 +2,7 @@ package owned_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,37 @@ func TestWrites(t *testing.T) {
 					t.Errorf("a write that fails is spoken of: %q", w.said)
 				}
 			})
+		})
+	}
+}
+
+// What is reported of a call is the outcome that its write has led to.
+func TestWritesDecide(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused error
+		want    []string
+	}{
+		"Refused": {errBad, []string{"success", "retry"}},
+		"Written": {nil, []string{"success"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			w := newWorld(t, func(w *world) *handlers.Handler {
+				h := telling("h", set("done"))(w)
+				h.Observe = func(ctx context.Context, _ *handlers.Call) (context.Context, func(string, error)) {
+					return ctx, func(outcome string, _ error) { told = append(told, outcome) }
+				}
+				return h
+			})
+			w.answers = append(w.answers, func() (patching.Result, error) {
+				return patching.Result{Body: object("Owner", "o", 7).Object, StatusRefused: tc.refused}, nil
+			})
+			w.route.Seen(known("o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.tend("o")
+			if !slices.Equal(told, tc.want) {
+				t.Errorf("got %v, want %v", told, tc.want)
+			}
 		})
 	}
 }
