@@ -11,6 +11,38 @@ import (
 )
 
 // TestFingerprint holds fingerprints against differences: what the one tells apart, the other does.
+// A hash is the same for essences without a difference, and another one for others; it allocates nothing.
+func TestHash(t *testing.T) {
+	base := func() map[string]any {
+		return map[string]any{"spec": map[string]any{"a": int64(1), "b": []any{"x", true}, "c": 1.5, "d": map[string]any{}}}
+	}
+	edited := func(value any, key string) map[string]any {
+		e := base()
+		e["spec"].(map[string]any)[key] = value
+		return e
+	}
+	for reason, same := range map[string]map[string]any{
+		"equal": base(), "a whole number": edited(float64(1), "a"), "a null": edited(nil, "z"),
+	} {
+		if cause.Hash(same) != cause.Hash(base()) {
+			t.Errorf("%s: the hash differs", reason)
+		}
+	}
+	for reason, other := range map[string]map[string]any{
+		"another number": edited(int64(2), "a"), "a text": edited("1", "a"), "another order": edited([]any{true, "x"}, "b"),
+		"another key": edited(int64(1), "z"), "an absent mapping": edited(nil, "d"), "a boolean": edited(true, "a"),
+		"a fraction": edited(1.25, "c"), "nothing": {},
+	} {
+		if cause.Hash(other) == cause.Hash(base()) {
+			t.Errorf("%s: the hash is the same", reason)
+		}
+	}
+	essence := base()
+	if n := testing.AllocsPerRun(100, func() { cause.Hash(essence) }); n > 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
 func TestFingerprint(t *testing.T) {
 	base := diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}}
 	cases := map[string]struct {

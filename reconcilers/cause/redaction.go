@@ -207,11 +207,8 @@ func (r *Redaction) Recall(
 	d := r.digests(body)
 	if whole, same := d.isWhole(stored, present); same {
 		return present, r.Paths
-	} else if whole && len(diff.Compute(diffbase.Essence{}, present)) > 0 {
-		return diffbase.Essence{}, r.Paths
 	} else if whole {
-		// The object has nothing in it any more: there would be no difference.
-		return diffbase.Essence{wholeKey: Hidden{}}, append([]diff.Path{{wholeKey}}, r.Paths...)
+		return r.Unknown(present)
 	}
 	sealed := sealedPaths(stored)
 	if len(sealed) == 0 && len(r.Paths) == 0 {
@@ -227,6 +224,15 @@ func (r *Redaction) Recall(
 		}
 	}
 	return essence, append(sealed, r.Paths...)
+}
+
+// Unknown stands for a last-handled essence of which only is known that it differs from the present one: an empty one.
+func (r *Redaction) Unknown(present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
+	if len(diff.Compute(diffbase.Essence{}, present)) > 0 {
+		return diffbase.Essence{}, r.Paths
+	}
+	// The object has nothing in it any more: there would be no difference.
+	return diffbase.Essence{wholeKey: Hidden{}}, append([]diff.Path{{wholeKey}}, r.Paths...)
 }
 
 // isWhole tells whether the stored form is a single digest, and whether it is that of the present essence.

@@ -142,6 +142,8 @@ type Next struct {
 	Waiting []Waiting
 	// Closed is the reason of a change whose handlers are all finished now; empty if there is none.
 	Closed cause.Reason
+	// Lost is true if another client has removed or replaced our memory on the object, and that is logged.
+	Lost bool
 	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
 	// over that state would find the same as this one.
 	Settled bool
@@ -158,6 +160,9 @@ type Waiting struct {
 type Memory struct {
 	// Initial is true if the object was in the first listing and was not handled to the end since.
 	Initial bool
+	// Handled is what this process knows of our memory on the object, should another client remove it. It is kept for
+	// every handled object, so it is small, and does not count as something that is kept.
+	Handled Handled
 
 	unwritten *outcomes // what handlers did and the API server did not take; nil if there is nothing
 	uncertain bool      // whether the last write was done is not known
@@ -168,7 +173,18 @@ type Memory struct {
 
 	records map[string]progress.Record // what could not be stored of such an object
 
+	open   openRecords // the records that the object has by our last write, while a cause is open
+	losses *losses     // of our memory on the object; nil without any
+
 	told int64 // of which generation conditions were written without news of handlers, plus one; zero is none
+}
+
+// Handled is what is remembered of a handled object. The zero value is nothing.
+type Handled struct {
+	// Hash is that of the last-handled essence, by [cause.Hash]; zero if the object was never handled to the end.
+	Hash uint64
+	// Held is true if the object had our finalizer.
+	Held bool
 }
 
 // mostLogged bounds these texts: users who can edit the object can cause any number of them.

@@ -203,13 +203,13 @@ func TestIdleMemory(t *testing.T) {
 			_, _ = p.pass()
 			w.want("idle", false, p.memory.Idle())
 		}},
-		"Deleted": {"the records of a deletion are on the object, as all others are", func(w *world) {
+		"Deleted": {"the records of an open cause are kept in case another client removes them", func(w *world) {
 			p := w.start(onDelete("d", runs(sub("s", fails(1, temporaryError{delay: time.Hour})))))
 			p.settle()
 			w.delete()
 			_, _ = p.pass()
 			w.want("attempts", int64(1), w.record("d.s", "retries"))
-			w.want("idle", true, p.memory.Idle())
+			w.want("idle", false, p.memory.Idle())
 		}},
 		"LongDelays": {"and what was told is not to be told again", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{delay: 48 * time.Hour})))

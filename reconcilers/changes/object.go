@@ -40,6 +40,8 @@ type object struct {
 	released bool  // our write let the object go for good
 	refusal  error // of the status, by the last write
 	misread  bool  // a record could not be read
+
+	recordsLost bool // no record is on the object, though our last write has left some there
 }
 
 // refreshIfUncertain gets the object live if the answer to our last write was lost: what we have may be older than what
@@ -207,7 +209,30 @@ func (o *object) record(ctx context.Context, id string) (*progress.Record, error
 	if err := o.tolerate(ctx, err); err != nil {
 		return nil, err
 	}
+	if kept, ok := o.memory.open.byID[id]; ok && record == nil && o.recordsLost {
+		return &kept, nil
+	}
 	return record, nil
+}
+
+// isBound reports whether the object still has our memory's binding to it. Whoever removes annotations but for that one
+// does so deliberately, such as to have the object handled again; whoever replaces the metadata removes them all.
+func (o *object) isBound() bool {
+	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.boundTo(o.body)] == patching.UIDOf(o.body)
+}
+
+// hasLostRecords reports whether none of the records is there that our last write has left.
+func (o *object) hasLostRecords() bool {
+	open := o.memory.open
+	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
+		return false
+	}
+	for id := range open.byID {
+		if record, err := o.handling.Progress.Fetch(o.own, id); err != nil || record != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // recordReader reads records within the context.

@@ -25,6 +25,7 @@ type observation struct {
 	cause        *cause.Cause
 	stored       diffbase.Essence // what was handled last, as it stands on the object
 	interim      diffbase.Essence // what the first successful handler of the cause saw; nil if none has succeeded
+	lost         bool             // the object was handled, and another client has removed what it remembers of that
 	staleInterim bool             // the object has interim memory, of another cause
 	former       *execution.State // all records of our handlers
 }
@@ -45,8 +46,12 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 		return nil, &BlockedError{Err: err}
 	}
 	seen := &observation{stored: stored}
+	o.recordsLost = o.hasLostRecords()
 	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.now()); err != nil {
 		return nil, &BlockedError{Err: err}
+	}
+	if len(seen.former.Handlers()) == 0 {
+		p.memory.open = openRecords{}
 	}
 	seen.interim, _ = h.Lens.Redaction.Recall(o.body, interim, now)
 	if err := o.dropStaleInterim(ctx, seen); err != nil {
@@ -54,6 +59,16 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	}
 	p.logMissingFields(ctx)
 	then, veiled := h.Lens.Redaction.Recall(o.body, stored, now)
+	switch handled := &p.memory.Handled; {
+	case stored != nil:
+		handled.Hash = cause.Hash(then)
+	case handled.Hash == 0 || o.isBound(): // never handled, or to be handled again
+	case handled.Hash == cause.Hash(now):
+		seen.lost, then = true, now
+	default:
+		seen.lost = true
+		then, veiled = h.Lens.Redaction.Unknown(now)
+	}
 	seen.cause = cause.Detect(cause.Observation{
 		Body: o.body, Object: o.opened, Finalizer: h.Finalizer, Old: then, New: now, Veiled: veiled,
 		Initial: p.memory.Initial,

@@ -34,6 +34,7 @@ type outcomes struct {
 	ended   bool             // all that can be done now is done
 	tells   bool             // the object is to tell of the handlers
 	agreed  bool             // what ends the cause is the essence that all of its handlers have seen
+	last    diffbase.Essence // what is stored as handled last when the cause ends
 	working map[string]any   // what the handlers made of the object that they saw; nil if they changed nothing
 
 	attempts []*execution.Attempt // those with something that is not written yet

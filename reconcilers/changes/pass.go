@@ -31,6 +31,8 @@ type pass struct {
 	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
 	closed   cause.Reason   // of a change that a former pass could not write the end of
 	exiting  bool           // the operator is exiting, or paused: nothing is begun any more
+	lost     bool           // another client has removed our memory, and that was logged
+	rewrite  time.Duration  // after which our memory is to be written again; zero is not at all
 	settled  bool           // nothing is to be done for the object as the pass leaves it
 	look     *journal.Draft // of this round; nil if nobody is told
 }
@@ -47,7 +49,7 @@ const (
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.records == nil && m.told == 0
+		m.logged == nil && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0
 }
 
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
@@ -108,7 +110,7 @@ func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
 // round takes the steps of a pass once, on the object as it is known now. A step that changes the object for those
 // after it asks for another round; one that finds the object gone ends the pass.
 func (p *pass) round(ctx context.Context) (verdict, error) {
-	p.outcomes = nil
+	p.outcomes, p.rewrite = nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return stop, err
 	}
@@ -126,6 +128,9 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		return next, err
 	}
 	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
+		return next, err
+	}
+	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
 	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
@@ -156,7 +161,10 @@ func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.bo
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
-	next.Closed, next.Settled = p.closed, p.settled
+	next.Closed, next.Settled, next.Lost = p.closed, p.settled, p.lost
+	if p.rewrite > 0 && !p.object.gone {
+		next.After = &p.rewrite
+	}
 	if p.object.gone || p.outcomes == nil {
 		return next
 	}

@@ -79,6 +79,7 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
+	p.memory.open = openRecords{}
 	p.handling.Interim.Purge(&patch, p.object.body)
 	if seen.stored == nil {
 		p.object.unbind(&patch)
@@ -90,6 +91,24 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.handling.Finalizer))
 	}
 	return p.object.send(ctx, patch)
+}
+
+// restoreLost sees to what another client has removed of our memory on the object, or replaced by a copy of another
+// object's: see [pass.writeAgainLater].
+func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	memory := p.memory
+	held := patching.HasFinalizer(p.object.body, p.handling.Finalizer)
+	finalizerLost := wanted.finalizer && memory.Handled.Held && !held
+	memory.Handled.Held = memory.Handled.Held || held
+	switch {
+	case seen.cause.Deleting:
+		return goOn, nil
+	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
+		return p.writeAgainLater(ctx, seen, finalizerLost)
+	case memory.losses != nil && memory.losses.areOver(p.handling.now()):
+		memory.losses = nil
+	}
+	return goOn, nil
 }
 
 // syncStorages brings what only some of several storages have to all of them, also on objects where nothing happens:
@@ -209,6 +228,7 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	case !wanted.finalizer && held && deleting:
 		return stop, p.release(ctx, seen, wanted.busy)
 	case !wanted.finalizer && held:
+		p.memory.Handled.Held = false
 		return startOver, p.object.transform(ctx, patching.AllowDeletion(name))
 	default:
 		return goOn, nil
@@ -266,6 +286,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
+	p.memory.open = openRecords{}
 	if !handled || seen.cause.Old == nil {
 		p.handling.Interim.Purge(&patch, p.object.body)
 		return p.object.send(ctx, patch)
@@ -276,5 +297,6 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 	if err := p.object.storeInterimBeside(&patch, seen.cause.Old); err != nil {
 		return err
 	}
+	p.memory.Handled.Hash = cause.Hash(seen.interim)
 	return p.object.send(ctx, patch)
 }

@@ -10,6 +10,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
@@ -126,7 +127,20 @@ func (p *pass) saveOnce(
 		return err
 	}
 	handled.written()
+	p.noteRemembered(handled)
 	return nil
+}
+
+// noteRemembered keeps what the object remembers now, in case another client removes it.
+func (p *pass) noteRemembered(handled *outcomes) {
+	switch {
+	case !handled.done():
+		p.memory.open = openRecords{p.handling, handled.state.StoredRecords()}
+	case handled.last != nil:
+		p.memory.open, p.memory.Handled.Hash = openRecords{}, cause.Hash(handled.last)
+	default:
+		p.memory.open = openRecords{}
+	}
 }
 
 // include adds the changes and the result of the attempt to the patch, and returns the number of the changes.
@@ -165,6 +179,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
+	handled.last = last
 	// There is no essence at all if the deleted object has one that cannot be read.
 	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // nothing is written for that alone
@@ -234,7 +249,7 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 func (p *pass) settles() bool {
 	o := &p.object
 	switch {
-	case p.exiting || o.gone || o.released || patching.BeingDeleted(o.body) || p.handling.Conditions != nil:
+	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) || p.handling.Conditions != nil:
 		return false // conditions may be tried again
 	case p.outcomes != nil && !p.endsAll(p.outcomes):
 		return false

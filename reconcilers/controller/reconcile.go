@@ -175,6 +175,9 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
 	c.tellProgress(uid, next, err)
+	if next.Lost {
+		c.deps.Metrics.Lost(c.resource.Kind)
+	}
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {

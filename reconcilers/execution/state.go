@@ -214,6 +214,17 @@ func (s *State) Records() map[string]progress.Record {
 	return records
 }
 
+// StoredRecords are those of the selected handlers that are stored, by their ids, after [State.Written].
+func (s *State) StoredRecords() map[string]progress.Record {
+	records := make(map[string]progress.Record, len(s.handlers))
+	for _, e := range s.handlers {
+		if e.Active && e.loaded != nil {
+			records[e.ID] = *e.loaded
+		}
+	}
+	return records
+}
+
 // Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not
 // needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {

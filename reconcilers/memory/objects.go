@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
@@ -17,6 +18,7 @@ type Objects struct {
 	resuming  bool // some handlers resume objects that existed before the operator
 	listed    bool // the first listing is over: of those that are listed from now on, only unknown objects are resumed
 	byUID     map[types.UID]*Object
+	handled   map[types.UID]changes.Handled        // of all handled objects: the others need not have an Object
 	passing   map[types.UID]News                   // what has come for those that a pass is at work on
 	left      map[types.UID]bool                   // objects that existed when a controller ended
 	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
@@ -31,7 +33,9 @@ type News struct {
 
 // NewObjects makes an empty memory.
 func NewObjects() *Objects {
-	return &Objects{byUID: map[types.UID]*Object{}, passing: map[types.UID]News{}}
+	return &Objects{
+		byUID: map[types.UID]*Object{}, handled: map[types.UID]changes.Handled{}, passing: map[types.UID]News{},
+	}
 }
 
 // Begin starts the run of a controller of the scope. The first one with handlers that resume objects makes MarkInitial
@@ -76,7 +80,7 @@ func (s *Objects) MarkInitial(uid types.UID) {
 func (s *Objects) Delete(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byUID, obj.GetUID())
+	s.forget(obj.GetUID())
 	if s.deletions == nil {
 		s.deletions = map[types.NamespacedName][]types.UID{}
 	}
@@ -127,15 +131,20 @@ func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	now := uidsOf(cached)
 	for uid := range s.left {
 		if !now[uid] {
-			delete(s.byUID, uid)
+			s.forget(uid)
 			gone = append(gone, uid)
 		}
 	}
 	s.left = nil
 	for uid := range s.byUID {
 		if !now[uid] {
-			delete(s.byUID, uid)
+			s.forget(uid)
 			gone = append(gone, uid)
+		}
+	}
+	for uid := range s.handled {
+		if !now[uid] {
+			delete(s.handled, uid)
 		}
 	}
 	return gone
@@ -176,10 +185,12 @@ func (s *Objects) Take(uid types.UID) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passing[uid] = News{}
-	if o := s.byUID[uid]; o != nil {
-		return o
+	o := s.byUID[uid]
+	if o == nil {
+		o = &Object{}
 	}
-	return &Object{}
+	o.Changes.Handled = s.handled[uid]
+	return o
 }
 
 // Seen forgets our own write if that is what the informer has brought, or older: the object may wait for its next pass
@@ -233,6 +244,11 @@ func (s *Objects) Put(uid types.UID, o *Object) (news News) {
 	if news.Object != nil && o.Echoes(news.Object) {
 		news = News{}
 	}
+	if o.Changes.Handled == (changes.Handled{}) {
+		delete(s.handled, uid)
+	} else {
+		s.handled[uid] = o.Changes.Handled
+	}
 	if o.Unknown() {
 		delete(s.byUID, uid)
 		return news
@@ -254,7 +270,12 @@ func (s *Objects) Hasten(uid types.UID) {
 func (s *Objects) Forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forget(uid)
+}
+
+func (s *Objects) forget(uid types.UID) {
 	delete(s.byUID, uid)
+	delete(s.handled, uid)
 }
 
 // Len is how many objects something is kept of.

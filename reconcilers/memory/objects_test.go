@@ -116,6 +116,40 @@ func version(uid types.UID, version string) *compact.Object {
 }
 
 // What has gone while nobody was there is given once, and forgotten.
+// What is known of a handled object outlives its entry, and goes with the object.
+func TestHandledObjects(t *testing.T) {
+	known := changes.Handled{Hash: 7, Held: true}
+	for name, end := range map[string]func(*memory.Objects){
+		"Deleted":   func(s *memory.Objects) { s.Delete(object("u1")) },
+		"Forgotten": func(s *memory.Objects) { s.Forget("u1") },
+		"Missed":    func(s *memory.Objects) { s.Missed(nil) },
+		"Nothing": func(s *memory.Objects) {
+			o := s.Take("u1")
+			o.Changes.Handled = changes.Handled{}
+			s.Put("u1", o)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.NewObjects()
+			o := s.Take("u1")
+			o.Changes.Handled = known
+			s.Put("u1", o)
+			if s.Len() != 0 {
+				t.Error("a handled object has no entry")
+			}
+			o = s.Take("u1")
+			s.Put("u1", o)
+			if o.Changes.Handled != known {
+				t.Errorf("the object is known as %+v, want %+v", o.Changes.Handled, known)
+			}
+			end(s)
+			if got := s.Take("u1").Changes.Handled; got != (changes.Handled{}) {
+				t.Errorf("the object is still known as %+v", got)
+			}
+		})
+	}
+}
+
 func TestMissed(t *testing.T) {
 	s := memory.NewObjects()
 	for _, uid := range []types.UID{"stays", "goes"} {

@@ -12,10 +12,10 @@ type Operator struct {
 	name  string
 	ended atomic.Bool
 
-	attempts, dropped, posted, repaired, requests *prometheus.CounterVec
-	durations, latencies                          *prometheus.HistogramVec
-	occupied, queued                              *prometheus.GaugeVec
-	states                                        *states
+	attempts, dropped, lost, posted, repaired, requests *prometheus.CounterVec
+	durations, latencies                                *prometheus.HistogramVec
+	occupied, queued                                    *prometheus.GaugeVec
+	states                                              *states
 }
 
 // latencyBuckets are in seconds. Changes that handlers have to repeat take minutes and hours.
@@ -34,6 +34,8 @@ func New(name string, registry prometheus.Registerer) (*Operator, error) {
 		"From a change to the end of all its handlers, retries included.", latencyBuckets, "kind", "reason")
 	o.dropped = r.counter("kopf_events_dropped_total",
 		"Raw events that no handler has seen, because too many were waiting.", "kind")
+	o.lost = r.counter("kopf_memory_losses_total",
+		"Times that another client was found to have removed the annotations or the finalizer of an object.", "kind")
 	o.posted = r.counter("kopf_posted_events_total",
 		"Kubernetes events that handlers have posted, by what came of them.", "outcome")
 	o.repaired = r.counter("kopf_children_repaired_total",
@@ -66,6 +68,13 @@ func (o *Operator) Attempted(kind, handler, reason, outcome string, took time.Du
 func (o *Operator) Handled(kind, reason string, took time.Duration) {
 	if !o.off() {
 		o.latencies.WithLabelValues(o.name, kind, reason).Observe(took.Seconds())
+	}
+}
+
+// Lost counts that another client has removed what is remembered on an object of the kind.
+func (o *Operator) Lost(kind string) {
+	if !o.off() {
+		o.lost.WithLabelValues(o.name, kind).Inc()
 	}
 }
 

@@ -27,7 +27,7 @@ func TestNewFails(t *testing.T) {
 	}
 	for _, name := range []string{
 		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_change_latency_seconds",
-		"kopf_events_dropped_total", "kopf_posted_events_total", "kopf_children_repaired_total",
+		"kopf_events_dropped_total", "kopf_memory_losses_total", "kopf_posted_events_total", "kopf_children_repaired_total",
 		"kopf_api_requests_total", "kopf_active_workers", "kopf_workqueue_depth", "kopf_paused",
 		"kopf_watch_age_seconds",
 	} {
@@ -74,6 +74,7 @@ func fill(o *metrics.Operator) {
 	o.Attempted("Pod", "fn", "create", "retry", time.Second)
 	o.Handled("Pod", "create", time.Minute)
 	o.Dropped("Pod")()
+	o.Lost("Pod")
 	o.Posted("posted")
 	o.Repaired("Pod", "Secret")
 	if occupied, waiting := o.Occupied("Pod"), o.Waiting("Pod"); occupied != nil {
@@ -94,6 +95,7 @@ var counted = map[string]float64{
 	"handler_attempts_total handler=fn kind=Pod operator=op outcome=retry reason=create": 1,
 	"handler_duration_seconds handler=fn kind=Pod operator=op reason=create":             1,
 	"change_latency_seconds kind=Pod operator=op reason=create":                          60,
+	"memory_losses_total kind=Pod operator=op":                                           1,
 	"events_dropped_total kind=Pod operator=op":                                          1,
 	"posted_events_total operator=op outcome=posted":                                     1,
 	"children_repaired_total child=Secret kind=Pod operator=op":                          1,
@@ -178,7 +180,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(families) != 18 {
+	if len(families) != 19 {
 		t.Errorf("%d families are looked at, want all that have no request", len(families))
 	}
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
