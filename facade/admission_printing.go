@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
@@ -50,10 +51,14 @@ func (op *Operator) printable(way commandline.Way) (o admission.Options, own Adm
 	}
 	own = op.settings.values.Admission
 	if way.Service != "" || way.URL != "" {
-		own = AdmissionSettings{Managed: own.Managed, Service: way.Service, URL: way.URL}
+		own = AdmissionSettings{
+			Managed: own.Managed, Service: way.Service, URL: way.URL, ExcludedNamespaces: own.ExcludedNamespaces,
+		}
 	}
 	o = op.admissionOptions(plan)
 	o.Managed = cmp.Or(own.Managed, op.name)
+	scope := *op.settings.values.judged(&own) // of the printed way
+	o.Scope = func() namespaces.Scope { return scope }
 	switch {
 	case len(o.Registrations) == 0:
 		return o, own, fmt.Errorf("operator %q has no handlers of admission, so there is nothing to print", op.name)

@@ -42,6 +42,11 @@ type AdmissionSettings struct {
 	// itself checks annotations, comparisons of labels, and the fields of [InField] and [Value], so that requests for
 	// other objects do not even come. Default: false; with [AsKopf], there are none in any case.
 	WithoutMatchConditions bool
+	// ExcludedNamespaces are namespaces whose objects no handler of admission is asked about, by names or by patterns,
+	// as [Settings].Namespaces has them, such as "kube-*". Without matchConditions, only names keep the requests from
+	// being sent. Default, for nil: the operator's own namespace, which is that of the Service or of its pod, unless
+	// Namespaces name it; with [AsKopf], none. An empty list is none.
+	ExcludedNamespaces []string
 	// URL is where the API server finds the webhook server if that is not in the cluster, such as
 	// "https://192.168.1.5:9443". With DetectCluster, it is for all other clusters. Kopf: server, with its arguments
 	// host, port and path.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // check tells what is wrong, wherever the operator runs.
@@ -36,6 +38,11 @@ func (a *AdmissionSettings) check() (problems []error) {
 		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) == 0
 		if !isName && net.ParseIP(host) == nil {
 			wrong("ExtraHosts: %q is not a host: write a name or an address, without scheme and port", host)
+		}
+	}
+	for _, text := range a.ExcludedNamespaces {
+		if err := namespaces.Check(text); err != nil {
+			wrong("ExcludedNamespaces: %w", err)
 		}
 	}
 	problems = append(problems, a.checkWays()...)

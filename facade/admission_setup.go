@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
@@ -82,6 +83,7 @@ func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.
 		Operator: op.name, AsKopf: op.settings.values.Persistence.KopfFormats, Path: "/" + op.name,
 		Conditions: !op.settings.values.Admission.WithoutMatchConditions,
 		Own:        func() review.OwnWrites { return *op.ownWrites.Load() },
+		Scope:      func() namespaces.Scope { return *op.judged.Load() },
 	}
 	if options.AsKopf {
 		options.Path = ""

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
@@ -48,6 +49,7 @@ type Operator struct {
 	indexed       gate
 	indexes       map[indexKey]*indexes.Index
 	creations     creations
+	judged        atomic.Pointer[namespaces.Scope] // the namespaces of admission, as of the last plan
 	ownWrites     atomic.Pointer[review.OwnWrites] // as of the last plan
 	errs          setupErrors
 	stage         stage

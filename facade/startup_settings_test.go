@@ -70,7 +70,7 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		s.Admission = kopf.AdmissionSettings{ClientCA: "clients.crt", RequireClientCertificate: true}
 	case "Posting.EventNamePrefix":
 		field.SetString("other-")
-	case "Namespaces":
+	case "Namespaces", "Admission.ExcludedNamespaces":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
 	case "NamespacePatterns":
 		field.Set(reflect.ValueOf([]*regexp.Regexp{regexp.MustCompile("a.+")}))

@@ -2,11 +2,11 @@ package reconcilers
 
 import (
 	"context"
-	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -46,15 +46,5 @@ func (c *Creations) Hold(
 
 // serves tells whether objects in the namespace are served, or will be as soon as it is seen.
 func (o Options) serves(namespace string) bool {
-	names, plain := o.Namespaces.Plain()
-	switch {
-	case len(o.Namespaces) == 0:
-		return true
-	case plain:
-		return slices.Contains(names, namespace)
-	case o.ScanOnce:
-		return slices.Contains(o.Namespaces.Named(), namespace)
-	default:
-		return o.Namespaces.Matches(namespace)
-	}
+	return namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}.Has(namespace)
 }

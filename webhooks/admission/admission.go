@@ -33,6 +33,8 @@ type Admission struct {
 	crds     *discovery.CRDWatcher // nil if none are watched
 	identity identity
 	served   atomic.Pointer[[]review.Served]
+	hooking  sync.Mutex // while hooks are made and handed over
+	known    resources  // that the hooks were made for
 	first    sync.Once
 	scanned  chan struct{} // closed by the first scan, when the resources are known
 	open     chan struct{} // closed when reviews can be answered
@@ -82,6 +84,9 @@ func (a *Admission) connect() error {
 // serve makes the server.
 func (a *Admission) serve() (err error) {
 	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }, Own: a.ownWrites}
+	if a.options.Scope != nil {
+		reviewer.Serves = func(namespace string) bool { return a.options.Scope().Has(namespace) }
+	}
 	o := server.Options{
 		Operator: a.options.Operator, Path: a.options.Path, AtRoot: a.options.AtRoot, Reviewer: reviewer,
 		Open: a.open, Log: a.options.Log, Endpoints: a.options.endpoints(),

@@ -98,7 +98,6 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			ID: r.Handler.ID, Mutating: r.Handler.Mutating, Operations: r.Handler.Operations,
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
 			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
-			Conditions: o.conditions(r.Handler),
 		}
 		if !o.AsKopf {
 			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
@@ -110,6 +109,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			hook.Timeout = sparingTimeout
 		}
 		hook.Resources = known.of(r)
+		o.restrict(&hook, r.Handler)
 		if first := firstTwin(r, o.Registrations); first < i {
 			all[places[first]].Add(hook)
 			continue
@@ -120,18 +120,35 @@ func (o Options) hooks(known resources) []configurations.Hook {
 	return all
 }
 
-// conditions are what a request must meet for the handler to be called, as far as CEL can say it.
-func (o Options) conditions(h *handlers.Handler) []admissionregistrationv1.MatchCondition {
-	all := conditions.Of(h)
-	if o.Own == nil {
-		return all
+// restrict says which requests for its resources are sent to a hook, as far as selectors and CEL can say it.
+func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
+	hook.Conditions = conditions.Of(h)
+	if o.Own != nil {
+		own := o.Own()
+		if one, ok := conditions.NotOwnWrite(h, own.Prefixes, own.Finalizer); ok {
+			hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
+		}
 	}
-	own := o.Own()
-	if one, ok := conditions.NotOwnWrite(h, own.Prefixes, own.Finalizer); ok {
-		all = append([]admissionregistrationv1.MatchCondition{one}, all...)
+	if o.Scope == nil {
+		return
 	}
-	return all
+	scope := o.Scope()
+	if o.AsKopf {
+		scope.Served = nil // Kopf's entries are for the whole cluster
+	}
+	in, notIn, rest, hasRest := scope.In()
+	if slices.ContainsFunc(hook.Resources, isNamespace) {
+		// A selector would be about the labels of these objects themselves.
+		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
+	} else {
+		hook.Namespaces = configurations.Namespaces(in, notIn)
+	}
+	if one, ok := conditions.InNamespaces(rest); ok && hasRest {
+		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
+	}
 }
+
+func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }
 
 // form is how the entries look. Those of an operator have its name: others may share the objects.
 func (o Options) form() configurations.Form {

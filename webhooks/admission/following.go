@@ -91,8 +91,19 @@ func (a *Admission) serves(known resources) {
 		served = append(served, one)
 	}
 	a.served.Store(&served)
+	a.announce(&known)
+}
+
+// announce hands the hooks over to the writer, for the resources, or those of the last call: the startup of the
+// operator may have changed its namespaces since then.
+func (a *Admission) announce(now *resources) {
+	a.hooking.Lock()
+	defer a.hooking.Unlock()
+	if now != nil {
+		a.known = *now
+	}
 	if a.writer != nil {
-		a.writer.Serve(a.options.hooks(known))
+		a.writer.Serve(a.options.hooks(a.known))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
@@ -36,6 +37,8 @@ type Options struct {
 	// Own returns the prefix and the finalizer of what the operator itself writes, without the user: handlers are not
 	// asked about that. Nil is nothing but the status.
 	Own func() review.OwnWrites
+	// Scope returns the namespaces whose objects the handlers are asked about; nil is all.
+	Scope func() namespaces.Scope
 	// Config and HTTPClient are for the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client

@@ -67,6 +67,7 @@ func (a *Admission) reach(ctx context.Context) error {
 		case <-time.After(startedInterval):
 		}
 	}
+	a.announce(nil)
 	a.tell()
 	close(a.reached)
 	return nil

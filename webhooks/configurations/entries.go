@@ -45,7 +45,8 @@ func Mutating(
 		all = append(all, admissionregistrationv1.MutatingWebhook{
 			Name: e.Name, ClientConfig: e.ClientConfig, Rules: e.Rules, FailurePolicy: e.FailurePolicy,
 			MatchPolicy: e.MatchPolicy, ObjectSelector: e.ObjectSelector, SideEffects: e.SideEffects,
-			TimeoutSeconds: e.TimeoutSeconds, AdmissionReviewVersions: e.AdmissionReviewVersions,
+			NamespaceSelector: e.NamespaceSelector,
+			TimeoutSeconds:    e.TimeoutSeconds, AdmissionReviewVersions: e.AdmissionReviewVersions,
 			MatchConditions: e.MatchConditions,
 		})
 	}
@@ -92,6 +93,9 @@ func (f Form) entry(
 	}
 	if len(h.Labels) > 0 {
 		entry.ObjectSelector = &metav1.LabelSelector{MatchExpressions: h.Labels}
+	}
+	if len(h.Namespaces) > 0 {
+		entry.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: h.Namespaces}
 	}
 	if f.Conditions && !f.AsKopf {
 		entry.MatchConditions = h.Conditions

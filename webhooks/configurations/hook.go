@@ -29,6 +29,8 @@ type Hook struct {
 	Subresource string
 	// Labels are what the objects must have, as far as it can be said so. See [Requirements].
 	Labels []metav1.LabelSelectorRequirement
+	// Namespaces are what the namespaces of the objects must have, as far as it can be said so.
+	Namespaces []metav1.LabelSelectorRequirement
 	// Conditions are what else can be said of the requests, in CEL. Kopf has none.
 	Conditions []admissionregistrationv1.MatchCondition
 	// SideEffects tells that the handler changes something elsewhere, though not for requests of a dry run. Kopf:

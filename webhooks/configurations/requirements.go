@@ -1,6 +1,7 @@
 package configurations
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -28,6 +29,21 @@ func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 			requirement.Values = one.Values().List()
 		}
 		all = append(all, requirement)
+	}
+	return all
+}
+
+// Namespaces are the requirements of [Hook.Namespaces] for namespaces of these names, nil being any, and not of those.
+func Namespaces(in, notIn []string) (all []metav1.LabelSelectorRequirement) {
+	if len(in) > 0 {
+		all = append(all, metav1.LabelSelectorRequirement{
+			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: in,
+		})
+	}
+	if len(notIn) > 0 {
+		all = append(all, metav1.LabelSelectorRequirement{
+			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: notIn,
+		})
 	}
 	return all
 }

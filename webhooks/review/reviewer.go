@@ -22,6 +22,9 @@ type Served struct {
 type Reviewer struct {
 	// Served gives what is served now. It is called for each review, and what it gives is not modified.
 	Served func() []Served
+	// Serves reports whether handlers are asked about objects in a namespace; nil is about all of them. Objects outside
+	// of any namespace, Namespaces included, are always reviewed.
+	Serves func(namespace string) bool
 	// Own returns what the operator itself writes, which no handler is asked about; nil is nothing. It is called for
 	// each review.
 	Own func() OwnWrites
@@ -40,7 +43,7 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	}
 	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
 	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
-	if own.admit(ctx, asked.admission) {
+	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
 		return one.response() // no handler was called, so all is allowed
 	}
 	if err := one.decode(served.Handlers); err != nil {
@@ -55,6 +58,11 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	}
 	own.logRefusals(ctx, one)
 	return response, nil
+}
+
+// serves reports whether handlers are asked about an object.
+func (r *Reviewer) serves(of discovery.Resource, namespace string) bool {
+	return r.Serves == nil || !of.Namespaced || namespace == "" || r.Serves(namespace)
 }
 
 // own is what the operator writes.

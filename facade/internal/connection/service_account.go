@@ -20,6 +20,9 @@ type pod struct {
 
 var around = pod{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceaccount/namespace"}
 
+// PodNamespace is that of the pod around the process; empty outside of a cluster.
+func PodNamespace() string { return around.namespace() }
+
 // ServiceAccount gives the credentials of the pod around the process; nil if there are none. Client-go reads the token
 // again from time to time.
 func ServiceAccount() (*credentials.Info, error) { return around.serviceAccount() }

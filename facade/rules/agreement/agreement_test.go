@@ -2,6 +2,7 @@ package agreement_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -18,23 +19,45 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // The marks are D-match-conditions and D-own-writes.
 func TestAgreement(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { agree(t, filters(), requests()) })
+	synctest.Test(t, func(t *testing.T) { agree(t, kopf.Settings{}, filters(), requests()) })
 }
 
 // An API server refuses requests whose conditions cost too much: nothing that a tenant writes may come to that.
 func TestAgreementOnWideObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agree(t, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
+		agree(t, kopf.Settings{}, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
 	})
 }
 
-func agree(t *testing.T, all []filter, asked []request) {
+// Requests for objects in other namespaces are not sent: the mark is D-webhook-namespaces.
+func TestAgreementOnNamespaces(t *testing.T) {
+	for name, settings := range map[string]kopf.Settings{
+		"patterns": {Namespaces: []string{"team-*,!*-test,team-1-test", "[!k-z]*", "s?op"}},
+		"expressions": {
+			NamespacePatterns: []*regexp.Regexp{regexp.MustCompile(`pr-\d+|SHOP`), regexp.MustCompile("(?i)Team-[ab]")},
+		},
+		"excluded": {Admission: kopf.AdmissionSettings{ExcludedNamespaces: []string{"kube-*", "team-?"}}},
+		"both": {
+			Namespaces: []string{"!*-test"}, Admission: kopf.AdmissionSettings{ExcludedNamespaces: []string{"!team-*"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				agree(t, settings, []filter{{name: name, narrow: whole, conditions: 1}}, elsewhere())
+			})
+		})
+	}
+}
+
+func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) {
 	t.Helper()
-	at := operate(t, all)
+	at := operate(t, all, settings)
 	if len(at.entries) != len(all) {
 		t.Fatalf("%d entries for %d filters", len(at.entries), len(all))
 	}
@@ -111,7 +134,7 @@ func attributes(r request) *admission.VersionedAttributes {
 		made.VersionedOldObject = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.old)}
 	}
 	made.Attributes = admission.NewAttributesRecord(
-		made.VersionedObject, made.VersionedOldObject, kind, "ns", "w", kind.GroupVersion().WithResource("widgets"),
+		made.VersionedObject, made.VersionedOldObject, kind, r.in(), "w", kind.GroupVersion().WithResource("widgets"),
 		r.subresource, admission.Operation(r.operation), nil, false, &user.DefaultInfo{Name: "ann"},
 	)
 	return made

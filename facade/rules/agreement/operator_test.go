@@ -50,11 +50,10 @@ type operating struct {
 }
 
 // operate runs an operator with a handler for each filter, in a bubble, as long as the test.
-func operate(t *testing.T, all []filter) operating {
+func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	t.Helper()
-	op := kopf.New("test.example.org", kopf.Settings{
-		Admission: kopf.AdmissionSettings{Managed: managed, URL: "https://here"},
-	})
+	settings.Admission.Managed, settings.Admission.URL = managed, "https://here"
+	op := kopf.New("test.example.org", settings)
 	for i, one := range all {
 		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
 			func(context.Context, *kopf.Admission[kopf.Dynamic]) error { return kopf.Deny(418, "called") },
@@ -106,7 +105,7 @@ func (o operating) calls(t *testing.T, entry admissionregistrationv1.ValidatingW
 	text, err := json.Marshal(map[string]any{"request": map[string]any{
 		"uid": "1", "operation": r.operation, "subResource": r.subresource, "object": r.object, "oldObject": r.old,
 		"resource": map[string]any{"group": "example.org", "version": "v1", "resource": "widgets"},
-		"userInfo": map[string]any{}, "name": "w", "namespace": "ns",
+		"userInfo": map[string]any{}, "name": "w", "namespace": r.in(),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package agreement_test
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -10,6 +11,20 @@ import (
 type request struct {
 	operation, subresource string
 	object, old            map[string]any
+	namespace              string // empty is "ns"
+}
+
+func (r request) in() string { return cmp.Or(r.namespace, "ns") }
+
+// elsewhere are creations in namespaces.
+func elsewhere() (all []request) {
+	for _, namespace := range []string{
+		"ns", "shop", "team-a", "team-b", "team-x", "team-a-test", "team-1-test", "kube-system",
+		"pr-12", "pr-x", "xpr-12",
+	} {
+		all = append(all, request{operation: "CREATE", object: object(nil, nil), namespace: namespace})
+	}
+	return all
 }
 
 func object(metadata, more map[string]any) map[string]any {

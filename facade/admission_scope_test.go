@@ -1,0 +1,162 @@
+package facade_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+func selecting(operator metav1.LabelSelectorOperator, names ...string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: operator, Values: names}
+}
+
+// Handlers of admission are for the namespaces of the operator: it answers for no others, and the entries do not even
+// send them. The mark is D-webhook-namespaces.
+func TestNamespacesOfAdmission(t *testing.T) {
+	const in, notIn = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn
+	type requirements = []metav1.LabelSelectorRequirement
+	asKopf := kopf.AsKopf()
+	asKopf.Namespaces = []string{"shop"}
+	excluding := func(names ...string) kopf.AdmissionSettings {
+		return kopf.AdmissionSettings{ExcludedNamespaces: append([]string{}, names...)}
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		selector requirements
+		matched  bool // by a condition, too
+		judged   string
+	}{
+		"everywhere": {
+			"the operator's own namespace is excluded", kopf.Settings{},
+			requirements{selecting(notIn, "team-a")}, false, "kube-system shop team-b"},
+		"names": {
+			"others are not sent", kopf.Settings{Namespaces: []string{"team-b", "shop"}},
+			requirements{selecting(in, "shop", "team-b"), selecting(notIn, "team-a")}, false, "shop team-b"},
+		"own name": {
+			"a named namespace is served", kopf.Settings{Namespaces: []string{"team-a"}},
+			requirements{selecting(in, "team-a")}, false, "team-a"},
+		"patterns": {
+			"a condition says what selectors cannot", kopf.Settings{Namespaces: []string{"team-*"}},
+			requirements{selecting(notIn, "team-a")}, true, "team-b"},
+		"none excluded": {
+			"an empty list takes the default away", kopf.Settings{Admission: excluding()}, nil, false,
+			"kube-system shop team-a team-b"},
+		"excluded": {
+			"the list takes the place of the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
+			requirements{selecting(notIn, "shop")}, true, "team-a team-b"},
+		"AsKopf": {"the entries are Kopf's, and the operator answers for its namespaces", asKopf, nil, false, "shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
+				op, api := kopf.New("test.example.org", tc.settings), cluster()
+				api.Install(served)
+				api.Install(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
+				kopf.For(op, &Widget{}).Validate("v", func(context.Context, *Admission) error {
+					return kopf.Deny(http.StatusForbidden, "judged")
+				})
+				p := startProgram(t, api, op)
+				time.Sleep(5 * time.Second)
+				for _, entry := range p.entries(t, validating) {
+					var got requirements
+					if entry.NamespaceSelector != nil {
+						got = entry.NamespaceSelector.MatchExpressions
+					}
+					if d := cmp.Diff(tc.selector, got); d != "" {
+						t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+					}
+					matched := false
+					for _, one := range entry.MatchConditions {
+						matched = matched || one.Name == "in-namespaces"
+					}
+					if matched != tc.matched {
+						t.Errorf("%s: conditions %v", tc.reason, entry.MatchConditions)
+					}
+				}
+				path, judged := "/test.example.org/validate/v", []string{}
+				if name == "AsKopf" {
+					path = "/v"
+				}
+				for _, namespace := range []string{"kube-system", "shop", "team-a", "team-b"} {
+					status, verdict := p.post(t, path, request(map[string]any{"namespace": namespace}))
+					if status != http.StatusOK {
+						t.Errorf("%s: status %d", namespace, status)
+					}
+					if !verdict.Allowed {
+						judged = append(judged, namespace)
+					}
+				}
+				if got := strings.Join(judged, " "); got != tc.judged {
+					t.Errorf("%s: judged: got %q, want %q", tc.reason, got, tc.judged)
+				}
+				if err := p.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Objects of the kind Namespace are outside of namespaces, and handled wherever the operator is restricted to: a
+// selector would be about their own labels.
+func TestNamespacesThemselvesAreReviewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op, api := kopf.New("test.example.org", kopf.Settings{
+			Namespaces: []string{"shop"}, AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme},
+			Admission: kopf.AdmissionSettings{Managed: "shared.example.org", Service: "team-a/webhook"},
+		}), cluster()
+		api.Install(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
+		kopf.For(op, &corev1.Namespace{}).Validate("v",
+			func(context.Context, *kopf.Admission[*corev1.Namespace]) error {
+				return kopf.Deny(http.StatusForbidden, "judged")
+			})
+		p := startProgram(t, api, op)
+		time.Sleep(5 * time.Second)
+		for _, entry := range p.entries(t, validating) {
+			conditions := []string{}
+			for _, one := range entry.MatchConditions {
+				conditions = append(conditions, one.Name)
+			}
+			selected := entry.NamespaceSelector != nil && len(entry.NamespaceSelector.MatchExpressions) > 0
+			if selected || !slices.Contains(conditions, "in-namespaces") {
+				t.Errorf("got %v, %q", entry.NamespaceSelector, conditions)
+			}
+		}
+		asked := request(map[string]any{
+			"name": "other", "namespace": "other",
+			"resource": map[string]any{"group": "", "version": "v1", "resource": "namespaces"},
+			"object": map[string]any{
+				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "other"},
+			},
+		})
+		if status, verdict := p.post(t, "/test.example.org/validate/v", asked); status != 200 || verdict.Allowed {
+			t.Errorf("it is reviewed: got %d, %+v", status, verdict)
+		}
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestExcludedNamespacesMistake(t *testing.T) {
+	op := kopf.New("test.example.org", kopf.Settings{
+		Admission: kopf.AdmissionSettings{ExcludedNamespaces: []string{"Team_A"}},
+	})
+	const want = "Admission.ExcludedNamespaces: "
+	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
