@@ -71,7 +71,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	if op.hasPeers() {
 		_, err = op.minding(m, &options)
 	} else {
-		op.newGate(&options)
+		op.newLeaseGate(&options)
 	}
 	return options, err
 }

@@ -57,6 +57,12 @@ func (op *Operator) newGate(options *reconcilers.Options) *peering.Seats {
 	return seats
 }
 
+// newLeaseGate gives the options a gate that only the lease of a leader closes.
+func (op *Operator) newLeaseGate(options *reconcilers.Options) {
+	op.newGate(options)
+	options.NeedsGate = electsLeader
+}
+
 // electsLeader reports whether a manager of this process leads by an election. Managers do not say that, but their
 // electors have a metric.
 func electsLeader() bool {

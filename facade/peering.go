@@ -92,7 +92,7 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", op.name)
 		}
 		if !op.program {
-			op.newGate(options)
+			op.newLeaseGate(options)
 		}
 		return nil
 	}
@@ -135,6 +135,9 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 		default:
 			return nil, errors.New("PeeringLock: which namespaces match is known to the leader only, so their " +
 				"peering objects cannot decide who leads: set Peering.Clusterwide, or name the namespaces in full")
+		}
+		if gate := options.Gate; op.lock == nil && !own.Peering.KopfRules {
+			present.Part(func(namespace string) attendance.Gate { return gate.In(namespace) })
 		}
 	}
 	if op.lock != nil {

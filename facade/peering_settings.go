@@ -38,8 +38,9 @@ type PeeringSettings struct {
 	// by chance. Kopf: the argument identity of kopf.operator.
 	Identity string
 	// KopfRules follows Kopf where the rules here are other ones: operators of one priority pause, all of them, instead
-	// of electing the smallest identity; and the record is renewed 5 to 10 seconds before its end, instead of three
-	// times as often as it has to be. [AsKopf] sets it.
+	// of electing the smallest identity; a peer in the KopfPeering of one namespace pauses the operator in all of them,
+	// instead of in this one; a record without a time, or of an object that was removed, never ends; and the record is
+	// renewed 5 to 10 seconds before its end, instead of three times as often as it has to be. [AsKopf] sets it.
 	KopfRules bool
 	// ClockSkew is how far the clocks of operators may differ. Of an operator of this framework, only a record that has
 	// ended for longer is taken for dead at sight; otherwise, one that has not changed for its lifetime. [Immediately]
@@ -92,7 +93,7 @@ func (p *PeeringSettings) member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
 		Lifetime: p.Lifetime, Runtime: peeringRuntime, Mandatory: p.Mandatory, Stealth: p.Stealth,
-		Skew: atLeastNothing(p.ClockSkew), Wait: atLeastNothing(p.TakeOverWait),
+		Skew: atLeastNothing(p.ClockSkew), Wait: atLeastNothing(p.TakeOverWait), KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
 		m.Jitter = peering.KopfJitter

@@ -78,7 +78,11 @@ func (m *Membership) fail(err error) {
 	case m.member.Mandatory:
 		logging.Warn(m.log, "Waiting for a peering that can be used, as it is mandatory", "reason", err.Error())
 	case m.verdict.Paused():
-		logging.Warn(m.log, "Peering cannot be used any more; the operator stays paused until it is back",
+		until := "it is back"
+		if !m.member.KopfRules {
+			until = "it is back, or the records of its peers have ended"
+		}
+		logging.Warn(m.log, "Peering cannot be used any more; the operator stays paused", "until", until,
 			"reason", err.Error())
 	case apierrors.IsNotFound(err):
 		m.log.Info("There is no peering object; the operator acts without regard to others until there is one")

@@ -16,7 +16,7 @@ func (m *Membership) decide(now time.Time) {
 	if m.left {
 		return
 	}
-	if m.standing != alone { // where there is no place for records, time alone says nothing about the peers
+	if m.standing != alone || !m.member.KopfRules { // Kopf's rules never end the records of an object that is gone
 		m.judge(now)
 	}
 	if m.member.ours() && m.standing == known {
@@ -64,12 +64,19 @@ func (m *Membership) pause() {
 	m.opening = false
 	if m.shut(); !m.repeated("paused", "for peers") {
 		m.log.Info("Pausing operations in favour of peers", "peers", m.verdict.Blockers)
+		m.notify(m.verdict.Blockers)
 	}
 	if equals := m.verdict.Equals; len(equals) > 0 && !m.repeated("equals", "of "+equals[0]) {
 		m.warnEquals()
 	}
 	if m.told > 0 {
 		m.nudge()
+	}
+}
+
+func (m *Membership) notify(peers []string) {
+	if m.member.Notify != nil {
+		m.member.Notify(peers)
 	}
 }
 
@@ -108,6 +115,9 @@ func (m *Membership) begin(now time.Time) {
 			}
 			return
 		}
+	}
+	if m.said["paused"] != "" {
+		m.notify(nil)
 	}
 	if m.said["paused"] != "" || m.said["awaited"] != "" {
 		m.log.Info("Resuming operations after the pause")

@@ -129,3 +129,42 @@ func TestExpiredRecords(t *testing.T) {
 		})
 	}
 }
+
+// A record without a time counts from when it was first seen, unless something else in it changes; by Kopf's rules, it
+// is of now whenever it is read: D-peering-lastseen.
+func TestRecordsWithoutTime(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ rules, edited, ends bool }{
+		"Ours": {false, false, true}, "Edited": {false, true, true}, "Kopfs": {true, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				him := map[string]any{"priority": int64(9), "lifetime": int64(60)}
+				object, gate := &registry{others: map[string]any{"him": him}}, &barrier{}
+				member := peering.Member{
+					Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "x", KopfRules: tc.rules,
+				}.Join(object, gate)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { defer close(done); member.Run(ctx) }()
+				defer func() { cancel(); <-done }()
+				time.Sleep(30 * time.Second)
+				if tc.edited {
+					him["priority"] = int64(10)
+					if err := member.Touch(ctx); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(30 * time.Second)
+				}
+				time.Sleep(28 * time.Second)
+				if !gate.closed.Load() {
+					t.Error("the operator acts before the record has ended")
+				}
+				if time.Sleep(time.Hour); gate.closed.Load() == tc.ends {
+					t.Errorf("an hour later, the gate is closed: %t", gate.closed.Load())
+				}
+			})
+		})
+	}
+}

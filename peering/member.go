@@ -51,8 +51,15 @@ type Member struct {
 	// Mandatory pauses the operator where its record cannot be written: there is no such object, or it is not allowed.
 	// Otherwise it acts alone there.
 	Mandatory bool
+	// KopfRules believes records as Kopf does: one without a time is of now, whenever it is read, and records of an
+	// object that was removed never end. Otherwise, a time that is missing is when the record was seen first, and all
+	// records end with their lifetimes, whether the object is there or not.
+	KopfRules bool
 	// Acting says that the operator acts already, without a record: it pauses only if it must.
 	Acting bool
+	// Notify is called when the operator pauses, with the identities of the peers that it pauses for, and when it
+	// resumes, with none. It is quick. Nil is not called.
+	Notify func(peers []string)
 	// Stealth does not log that the record is kept alive.
 	Stealth bool
 }
@@ -103,8 +110,9 @@ func (m Member) Join(object Object, gate Gate) *Membership {
 	waits := m.ours() && !m.Acting
 	joined := &Membership{
 		member: m, object: object, gate: gate, writing: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		news: make(chan struct{}, 1), sightings: sightings{own: m.Self.Identity, skew: m.Skew},
-		said: map[string]string{}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
+		news:      make(chan struct{}, 1),
+		sightings: sightings{own: m.Self.Identity, skew: m.Skew, dated: !m.KopfRules},
+		said:      map[string]string{}, log: logr.Discard(), closed: waits, opening: waits, acting: m.Acting,
 		answered: make(chan struct{}),
 	}
 	if waits {

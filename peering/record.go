@@ -33,7 +33,8 @@ type Record struct {
 	// never do.
 	Busy *int
 
-	dies time.Time // zero is as the record says
+	dies    time.Time // zero is as the record says
+	undated bool      // it does not say when it was written
 }
 
 // Expires is when the record is good no more.
@@ -54,6 +55,12 @@ func (r Record) acts() bool { return r.Runtime != "" && r.Busy != nil && *r.Busy
 func (r Record) same(other Record) bool {
 	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&
 		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
+}
+
+// sameUndated reports whether it is the same record without a time, seen again.
+func (r Record) sameUndated(other Record) bool {
+	other.LastSeen = r.LastSeen
+	return r.undated && other.undated && r.same(other)
 }
 
 // encode gives the record as it is stored; nil, which removes it, if it is good for no time at all.
@@ -105,7 +112,8 @@ func decodeRecord(value any, now time.Time) (r Record, err error) {
 		return r, fmt.Errorf("it is a %T, not a mapping", value)
 	}
 	priority, lifetime := int64(0), int64(DefaultLifetime/time.Second)
-	r.LastSeen = now
+	_, dated := fields["lastseen"]
+	r.LastSeen, r.undated = now, !dated
 	if value, given := fields["priority"]; given {
 		if priority, err = integer(value); err != nil {
 			return r, fmt.Errorf("field priority: %w", err)

@@ -13,7 +13,9 @@ const DefaultSkew = 2 * time.Minute
 type sightings struct {
 	own  string // the identity whose record never is gone
 	skew time.Duration
-	all  map[string]sighting
+	// dated gives records without a time that of their first sighting.
+	dated bool
+	all   map[string]sighting
 }
 
 type sighting struct {
@@ -30,7 +32,7 @@ func (s *sightings) note(records map[string]Record, version string, now time.Tim
 	kept := make(map[string]sighting, len(records))
 	for identity, record := range records {
 		before, known := s.all[identity]
-		if !known || !before.record.same(record) {
+		if !known || !before.record.same(record) && !(s.dated && before.record.sameUndated(record)) {
 			before = sighting{record: record, at: now}
 		}
 		before.version, before.gone = version, false

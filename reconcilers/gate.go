@@ -2,6 +2,7 @@ package reconcilers
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 // runs when it closes may finish within Options.PauseTimeout, and what came of it is written; background handlers are
 // told to stop at once. Without the permission to write, all of it ends at once.
 type Gate struct {
+	whole *Gate // of the operator, if the gate is that of a namespace
+
 	mu     sync.Mutex
+	parts  map[string]*Gate // of namespaces
 	closed bool
 	until  time.Time // end of the permission to write; zero is no end
 	lapsed bool      // that is over, or something runs that has begun before it was over once
@@ -27,6 +31,41 @@ type Gate struct {
 	number     int           // counts that
 	busy       int
 	idle       chan struct{} // is closed while busy is zero; nil while nobody waits for that
+}
+
+// In returns the gate of one namespace. It pauses what the operator does there, and nothing else; the gate of the
+// operator pauses all namespaces. What is outside of namespaces has no gate of its own: nil.
+func (g *Gate) In(namespace string) *Gate {
+	if g == nil || namespace == "" {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	part := g.parts[namespace]
+	if part == nil {
+		if g.parts == nil {
+			g.parts = map[string]*Gate{}
+		}
+		part = &Gate{whole: g}
+		g.parts[namespace] = part
+	}
+	return part
+}
+
+// pausedNamespaces are those whose own gates are closed, sorted.
+func (g *Gate) pausedNamespaces() (names []string) {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, part := range g.parts {
+		if !part.Open() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Set closes the gate, or opens it again. When it returns, nothing begins that the gate forbids.
@@ -87,10 +126,14 @@ func (g *Gate) tell() {
 
 // Permission ends with the permission to write, as it is now.
 func (g *Gate) Permission() context.Context {
+	from := context.Background()
+	if g.whole != nil {
+		from = g.whole.Permission()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.permission == nil {
-		g.permission, g.withdraw = context.WithCancelCause(context.Background())
+	if g.permission == nil || g.permission.Err() != nil {
+		g.permission, g.withdraw = context.WithCancelCause(from)
 		if g.lapsed || over(g.until) {
 			g.withdraw(execution.ErrPaused)
 			defer func() { g.permission, g.withdraw = nil, nil }()
@@ -106,14 +149,30 @@ func over(t time.Time) bool {
 	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
 }
 
-// mayWrite tells whether writes may be sent.
-func (g *Gate) mayWrite() bool {
+// permissionIn is that of a namespace; the empty one is what is outside of all.
+func (g *Gate) permissionIn(namespace string) context.Context {
+	if part := g.In(namespace); part != nil {
+		return part.Permission()
+	}
+	return g.Permission()
+}
+
+// hasPermission reports whether writes may be sent, as far as this gate alone is concerned.
+func (g *Gate) hasPermission() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.lapsed && !over(g.until)
+}
+
+// mayWrite reports whether writes to a namespace may be sent; the empty one is what is outside of all.
+func (g *Gate) mayWrite(namespace string) bool {
 	if g == nil {
 		return true
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.lapsed && !over(g.until)
+	part := g.parts[namespace]
+	g.mu.Unlock()
+	return g.hasPermission() && (part == nil || part.hasPermission())
 }
 
 // Open tells whether anything may begin.
@@ -139,30 +198,30 @@ func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
-	return opening{g, g.number}, !g.closed && !g.lapsed, g.changed
+	return opening{gate: g, number: g.number}, !g.closed && !g.lapsed, g.changed
 }
 
-// pass runs the function once at each opening of the gate, until the context ends. The function's context ends with
-// ErrPaused when the gate is closed, and the next opening waits for its return.
-func (g *Gate) pass(ctx context.Context, run func(context.Context, opening)) {
+// pass runs the function once at each opening of the gate, and the other one at each closing, until the context ends.
+// The functions' contexts end with ErrPaused when that changes, and the next one waits for their return.
+func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), paused func(context.Context)) {
 	for ctx.Err() == nil {
 		now, open, changed := g.state()
-		if !open {
-			select {
-			case <-ctx.Done():
-			case <-changed:
-			}
-			continue
-		}
-		running, pause := context.WithCancelCause(ctx)
+		running, end := context.WithCancelCause(ctx)
 		go func() {
 			select {
 			case <-running.Done():
 			case <-changed:
-				pause(execution.ErrPaused)
+				end(execution.ErrPaused)
 			}
 		}()
-		run(running, now)
+		if open {
+			run(running, now)
+		} else {
+			paused(running)
+		}
 		<-running.Done()
 	}
 }
+
+// waiting does nothing while the gate is closed.
+func waiting(context.Context) {}

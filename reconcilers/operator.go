@@ -128,6 +128,10 @@ func (o *operator) begin(ctx context.Context) (*operator, error) {
 
 // run runs the controllers until the context ends.
 func (o *operator) run(ctx context.Context) {
+	if o.options.NeedsGate != nil && o.options.NeedsGate() {
+		o.scopes.gated = true
+		o.fence.Limit(o.options.Gate.mayWrite)
+	}
 	// Handlers that finish during the exit may still have something to say.
 	posting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
@@ -151,7 +155,7 @@ func (o *operator) run(ctx context.Context) {
 			readiness := o.turn(now).Readiness
 			readiness.Remind(ctx)
 			o.fill(ctx, readiness)
-		})
+		}, waiting)
 	})
 	o.orchestrator.Run(ctx)
 }
@@ -180,7 +184,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 	namespaces := o.namespacesOf(a.Resource)
 	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)
-	})
+	}, waiting)
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		controller.Forget(o.controllers, a.Resource, a.Handlers) // controllers that a pause has ended have not
 		o.removed(a.Resource)

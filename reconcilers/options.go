@@ -143,6 +143,9 @@ type Options struct {
 	Beside func(ctx context.Context) (rest func())
 	// Gate pauses the operator; nil never does.
 	Gate *Gate
+	// NeedsGate reports whether the Gate may ever be closed. It is asked once, when the controllers start, so that
+	// objects do not pass through a gate that is always open. Nil is true.
+	NeedsGate func() bool
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)

@@ -26,6 +26,7 @@ type scopes struct {
 	client   dynamic.Interface
 
 	mu         sync.Mutex         // held while the namespaces change, so that nothing runs unannounced
+	gated      bool               // objects pass through the gate
 	opening    int                // the number of the last one of the gate
 	readiness  *indexes.Readiness // of that; nil before the first
 	announced  bool
@@ -38,7 +39,7 @@ type scopes struct {
 func newScopes(o Options, client dynamic.Interface) *scopes {
 	return &scopes{
 		matching: cmp.Or(o.Matching, namespaces.NewLive()), live: namespaces.NewLive(), client: client,
-		refused: map[schema.GroupResource]bool{},
+		refused: map[schema.GroupResource]bool{}, gated: o.Gate != nil && o.NeedsGate == nil,
 	}
 }
 
@@ -156,8 +157,8 @@ func (o *operator) turn(now opening) controller.Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := controller.Turn{Readiness: indexes.NewReadiness()}
-	if o.options.Gate != nil {
-		turn.Gate = now
+	if s.gated {
+		turn.Gate, turn.In = now, now.in
 	}
 	switch {
 	case s.readiness == nil || now.number > s.opening:

@@ -98,8 +98,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}
 	if o.Gate != nil {
-		own.controllers.Permission = o.Gate.Permission
-		f.Limit(o.Gate.mayWrite)
+		own.controllers.Permission = o.Gate.permissionIn
+		if o.NeedsGate == nil {
+			f.Limit(o.Gate.mayWrite)
+		}
 	}
 	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {
 		own.indexing = newIndexing(own, lister.RESTClient())

@@ -16,7 +16,7 @@ var _ journal.Live = (*operator)(nil)
 func (o *operator) Standing() journal.Standing {
 	s := journal.Standing{
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
-		Waiting: o.scopes.waiting(),
+		PausedNamespaces: o.options.Gate.pausedNamespaces(), Waiting: o.scopes.waiting(),
 	}
 	assigned, known := o.scopes.served()
 	if !known {

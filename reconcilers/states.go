@@ -23,6 +23,7 @@ func (o *operator) states(emit metrics.Emit) {
 		paused = 1
 	}
 	emit(metrics.Paused, paused)
+	emit(metrics.PausedNamespaces, float64(len(o.options.Gate.pausedNamespaces())))
 	for scope, kept := range o.controllers.Memory.All() {
 		found, _ := o.assigned.Load(scope.Resource)
 		if a, known := found.(orchestration.Assignment); known {

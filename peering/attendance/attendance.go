@@ -32,6 +32,7 @@ const (
 type Attendance struct {
 	member   peering.Member
 	seats    *peering.Seats
+	parts    *parts // nil unless each namespace has a gate of its own
 	scope    Scope
 	identify func(context.Context) string
 	api      rest.Interface

@@ -176,17 +176,18 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// An object that is removed leaves all as it is, unless it is mandatory; nobody asks for it all the time:
-// D-peering-absent.
+// An object that is removed leaves all as it is, unless it is mandatory, until the records of its peers end; by Kopf's
+// rules, they never do. Nobody asks for it all the time: D-peering-absent.
 func TestRemovedObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		mandatory, pausing, acts bool
-		message                  string
+		mandatory, pausing, rules, acts, later bool
+		message                                string
 	}{
-		"acting":    {false, false, true, "acts without regard to others"},
-		"paused":    {false, true, false, "stays paused until it is back"},
-		"mandatory": {true, false, false, "Waiting for a peering that can be used"},
+		"acting":    {false, false, false, true, true, "acts without regard to others"},
+		"paused":    {false, true, false, false, true, "or the records of its peers have ended"},
+		"rules":     {false, true, true, false, false, "the operator stays paused"},
+		"mandatory": {true, false, false, false, false, "Waiting for a peering that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +199,7 @@ func TestRemovedObject(t *testing.T) {
 					status = him(int64(9))
 				}
 				peerings(server, clustered, "", status)
-				o := attend(t, server, peering.Member{Mandatory: c.mandatory})
+				o := attend(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
 				defer o.stop()
 				time.Sleep(time.Minute)
 				o.want(t, "before", !c.pausing)
@@ -209,6 +210,8 @@ func TestRemovedObject(t *testing.T) {
 				if n := len(o.connection.Requests()); n > 100 {
 					t.Errorf("%d requests in ten minutes", n)
 				}
+				time.Sleep(time.Hour)
+				o.want(t, "the records have ended", c.later)
 				peerings(server, clustered, "", nil)
 				time.Sleep(time.Minute)
 				o.want(t, "it is back", true)

@@ -51,8 +51,16 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
 	}
-	member, seat := a.member, a.seats.Take()
+	member, seats := a.member, a.seats
+	if a.parts != nil {
+		part := a.parts.of(at.namespace)
+		seats, member.Busy, member.Idle = part.seats, part.gate.Busy, part.gate.Idle
+	}
+	seat, notices := seats.Take(), make(chan []string, 1)
 	member.Acting = a.opened
+	if !member.KopfRules {
+		member.Notify = func(peers []string) { replace(notices, peers) }
+	}
 	object := peering.Stored{
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
 		Subresource: at.kind.subresource,
@@ -63,6 +71,7 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 	var running sync.WaitGroup
 	running.Go(func() { membership.Run(ctx) })
 	running.Go(func() { a.follow(ctx, at, membership) })
+	running.Go(func() { a.post(ctx, at, notices) })
 	running.Go(func() {
 		select {
 		case <-ctx.Done():
@@ -76,6 +85,7 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 	a.present.Go(func() {
 		running.Wait()
 		seat.Leave()
+		a.parts.leave(at.namespace)
 	})
 	return presence{cancel, membership.Answered()}
 }

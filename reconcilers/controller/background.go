@@ -27,7 +27,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		Journal: c.journal,
 		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
 		PauseTimeout: settings.PauseTimeout, Gate: c.turn.Gate, LeaveFinalizers: settings.LeaveFinalizers,
-		Permission: c.deps.permission(), Forgotten: settings.Forget, Log: c.log,
+		Permission: c.deps.permission(c.scope.Namespace), Forgotten: settings.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.
 	ended, stopped := make(chan struct{}), make(chan struct{})

@@ -58,8 +58,8 @@ type Dependencies struct {
 	// Memory outlives the controllers.
 	Memory *memory.Registry
 	// Permission gives what ends when nothing may be written any more, as others may handle the objects: the contexts
-	// of handlers end at once then. Nil is never.
-	Permission func() context.Context
+	// of handlers end at once then. It is that of one namespace. Nil is never.
+	Permission func(namespace string) context.Context
 	// Health is told how the controllers are; nil is not.
 	Health *health.Health
 	// Server has the schemas of the kinds whose objects tell of their handlers; nil has none.
@@ -131,11 +131,11 @@ type Settings struct {
 }
 
 // permission ends with that to write.
-func (d *Dependencies) permission() context.Context {
+func (d *Dependencies) permission(namespace string) context.Context {
 	if d.Permission == nil {
 		return context.Background()
 	}
-	return d.Permission()
+	return d.Permission(namespace)
 }
 
 // writerFor is the operator's writer, with an eye on what the API server drops without a word. Kinds of the server's

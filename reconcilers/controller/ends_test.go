@@ -52,7 +52,7 @@ func TestEnds(t *testing.T) {
 				exiting, abandoned := make(chan struct{}), make(chan struct{})
 				s.deps.Exiting, s.deps.Abandoned = exiting, abandoned
 				if name == "NoPermission" {
-					s.deps.Permission = func() context.Context { return ended }
+					s.deps.Permission = func(string) context.Context { return ended }
 				}
 				var lasted time.Duration
 				began := make(chan time.Time, 1)

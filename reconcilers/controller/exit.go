@@ -15,7 +15,7 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.passing = passing
 	ended := make(chan struct{})
-	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.permission().Done()}
+	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.permission(c.scope.Namespace).Done()}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), exiting(ctx)
 		if errors.Is(cause, execution.ErrPaused) && last.wait(c.deps.Settings.PauseTimeout, c.deps.Exiting) {

@@ -29,6 +29,12 @@ type Turn struct {
 	Gate background.Gate
 	// Readiness holds the handlers back until the indices are filled; nil does not.
 	Readiness *indexes.Readiness
+	// In serves one namespace whenever it may be served within the turn, with the gate of that, and calls the other
+	// function while it may not, until the context ends. Nil serves it.
+	In func(
+		ctx context.Context, namespace string, serve func(context.Context, background.Gate),
+		paused func(context.Context),
+	)
 }
 
 // open tells whether anything may begin; nil is always.
@@ -130,26 +136,49 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		if before != nil {
 			<-before
 		}
-		c := s.controller(name)
-		if s.indexing {
-			c.index(ctx)
+		switch {
+		case s.indexing:
+			s.controller(name, s.turn).index(ctx)
 			return
+		case s.turn.In == nil:
+			s.serve(ctx, name, s.turn)
+		default:
+			s.turn.In(ctx, name, func(ctx context.Context, gate background.Gate) {
+				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
+			}, func(ctx context.Context) { s.pause(ctx, name) })
 		}
-		c.beginMemory()
-		c.run(ctx)
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
-			s.deps.Memory.Drop(c.scope)
+			s.abandon(name) // what a pause has kept; all else is forgotten
 		}
 	})
 }
 
-func (s *scopes) controller(name string) *Controller {
-	return newController(s.deps, s.turn, s.resource, name, s.handlers, s.workers)
+// serve handles the objects of a namespace until the context ends.
+func (s *scopes) serve(ctx context.Context, name string, turn Turn) {
+	c := s.controller(name, turn)
+	c.beginMemory()
+	c.run(ctx)
+}
+
+// pause keeps the indices of a paused namespace filled until the context ends, as handlers of other namespaces use
+// them. Nothing else is watched there.
+func (s *scopes) pause(ctx context.Context, name string) {
+	indexing := adapters.ByFamily(s.handlers).Indexing
+	turn := Turn{Readiness: s.turn.Readiness}
+	c := newController(s.deps, turn, s.resource, name, slices.Clone(indexing), s.workers)
+	c.health.Pause()
+	if len(indexing) > 0 {
+		c.index(ctx)
+	}
+}
+
+func (s *scopes) controller(name string, turn Turn) *Controller {
+	return newController(s.deps, turn, s.resource, name, s.handlers, s.workers)
 }
 
 // abandon forgets all that is known of a namespace.
 func (s *scopes) abandon(name string) {
-	c := s.controller(name)
+	c := s.controller(name, s.turn)
 	c.beginMemory()
 	c.forgetAll()
 	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})

@@ -14,6 +14,7 @@ type Scope struct {
 
 	mu      sync.Mutex
 	refused bool
+	paused  bool
 	synced  bool
 	open    int       // watches
 	lost    time.Time // when the last of them ended
@@ -25,7 +26,7 @@ type Scope struct {
 // Begin notes that its controller starts, and lists it anew.
 func (s *Scope) Begin() {
 	s.change(func() {
-		s.refused, s.synced, s.problem, s.lost = false, false, nil, time.Now()
+		s.refused, s.paused, s.synced, s.problem, s.lost = false, false, false, nil, time.Now()
 		s.running, s.heard = true, s.lost
 	})
 }
@@ -35,6 +36,9 @@ func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false
 
 // Refuse notes that it is not served, though it was announced: the log says why.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
+
+// Pause notes that it is not served before the next Begin, as its namespace is paused.
+func (s *Scope) Pause() { s.change(func() { s.paused = true }) }
 
 // Synced notes that it is listed.
 func (s *Scope) Synced() { s.change(func() { s.synced, s.problem, s.heard = true, nil, time.Now() }) }
@@ -67,7 +71,7 @@ func (s *Scope) unsynced() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.refused || s.synced:
+	case s.refused || s.paused || s.synced:
 		return nil
 	case s.problem != nil:
 		return fmt.Errorf("%s: not listed yet: %w", s.name, s.problem)
@@ -82,7 +86,7 @@ func (s *Scope) unwatched(limit time.Duration) error {
 	defer s.mu.Unlock()
 	silent := time.Since(s.lost).Round(time.Second)
 	switch {
-	case s.refused || !s.synced || s.open > 0 || silent < limit:
+	case s.refused || s.paused || !s.synced || s.open > 0 || silent < limit:
 		return nil
 	case s.problem != nil:
 		return fmt.Errorf("%s: not watched for %s: %w", s.name, silent, s.problem)

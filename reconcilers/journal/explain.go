@@ -81,7 +81,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
 		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
-	e.Now = append(standing.sentences(), j.sentences(served, e)...)
+	e.Now = append(standing.sentences(object.Namespace), j.sentences(served, e)...)
 	for _, h := range served.Handlers {
 		e.Handlers = append(e.Handlers, answer(h, history))
 	}
@@ -99,8 +99,8 @@ func (j *Journal) history(of Key) (types.UID, []Entry) {
 	return p.uid, slices.Clone(p.entries)
 }
 
-// sentences say what holds for all objects.
-func (s Standing) sentences() (all []string) {
+// sentences say what holds for all objects of a namespace.
+func (s Standing) sentences(namespace string) (all []string) {
 	switch {
 	case !s.Running:
 		all = append(all, "The operator is not at work: it starts, or it exits, or another replica leads. "+
@@ -108,6 +108,9 @@ func (s Standing) sentences() (all []string) {
 	case s.Paused:
 		all = append(all, "The operator is paused, as another one is at work. It watches nothing, "+
 			"and no handler is called.")
+	case slices.Contains(s.PausedNamespaces, namespace):
+		all = append(all, fmt.Sprintf("The operator is paused in namespace %q, as another one is at work there. No "+
+			"handler is called for its objects.", namespace))
 	case len(s.Waiting) > 0:
 		all = append(all, "All handlers wait until the indices are filled: these are not listed yet: "+
 			strings.Join(s.Waiting, ", ")+".")

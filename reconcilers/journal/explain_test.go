@@ -164,6 +164,12 @@ func TestWhatHoldsNow(t *testing.T) {
 			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.Object){event},
 			[]string{"The operator is paused, as another one is at work. It watches nothing, " +
 				"and no handler is called."}},
+		"paused here": {"other namespaces are served",
+			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.Object){event},
+			[]string{`The operator is paused in namespace "ns", as another one is at work there. No handler is ` +
+				"called for its objects."}},
+		"paused elsewhere": {"this namespace is served",
+			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.Object){event}, nil},
 		"waiting": {"they are named", func(l *live) { l.Waiting = []string{"pods", "nodes"} },
 			[]func(journal.Object){event},
 			[]string{"All handlers wait until the indices are filled: these are not listed yet: pods, nodes."}},

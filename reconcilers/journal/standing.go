@@ -23,6 +23,8 @@ type Standing struct {
 	Running bool `json:"running"`
 	// Paused is true while others act in its place.
 	Paused bool `json:"paused,omitempty"`
+	// PausedNamespaces are those where others act in its place.
+	PausedNamespaces []string `json:"pausedNamespaces,omitempty"`
 	// Waiting are the resources that are not listed yet, and that all handlers wait for, as there are indices of them.
 	Waiting []string `json:"waiting,omitempty"`
 	// Kinds are those that it serves.

@@ -171,6 +171,7 @@ func TestNames(t *testing.T) {
 			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
 			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},
 			metrics.IndexedObjects: {"a"}, metrics.Remembered: {"a"}, metrics.WatchAge: {"a"},
+			metrics.PausedNamespaces: {},
 		}
 		for state, values := range labels {
 			emit(state, 1, values...)

@@ -14,6 +14,8 @@ type State int
 const (
 	// Paused is 1 in a pause, and 0 otherwise.
 	Paused State = iota
+	// PausedNamespaces are the namespaces that are paused while the operator is not.
+	PausedNamespaces
 	// Retries are the handlers that wait for their next attempt: kind, handler.
 	Retries
 	// Unhandled are the objects with a change that is not handled yet: kind.
@@ -47,7 +49,8 @@ type shown struct {
 }
 
 var byState = [...]shown{
-	Paused: {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
+	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
+	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},
 	Retries: {name: "kopf_retries_waiting", help: "Handlers that wait for the time of their next attempt.",
 		labels: []string{"kind", "handler"}},
 	Unhandled: {name: "kopf_unhandled_changes", help: "Objects with a change that is not handled yet.",

@@ -5,5 +5,8 @@
 // and does it still go when it is deleted? The forgeries are random, by seed; each run has an honest twin of the same
 // sizes, which says what may be spent. It never sleeps for real.
 //
+// The peering object of a tenant is the other attack: it may pause the operator in the namespace of the tenant, for as
+// long as the record says, and in no other one.
+//
 // Neighbours: facade/facadetest/memapi is the API server; test/explorer is about deaths and failures instead of malice.
 package forgery

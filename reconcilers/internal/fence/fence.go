@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 type Fence struct {
 	manager  manager.Manager
 	down     chan struct{}
-	mayWrite atomic.Pointer[func() bool] // nil is always
+	mayWrite atomic.Pointer[func(namespace string) bool] // nil is always
 }
 
 var _ manager.Runnable = (*Fence)(nil)
@@ -64,8 +65,9 @@ func (f *Fence) Holds() bool {
 // Down is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// Limit has writes refused whenever it is false, even though the fence stands.
-func (f *Fence) Limit(mayWrite func() bool) { f.mayWrite.Store(&mayWrite) }
+// Limit has writes refused whenever it is false for the namespace that they are for, even though the fence stands. The
+// empty namespace is what is outside of all.
+func (f *Fence) Limit(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
 
 // Around refuses requests when the fence is down, and writes while there is no permission.
 func (f *Fence) Around(next http.RoundTripper) http.RoundTripper {
@@ -79,7 +81,8 @@ type fenced struct {
 
 // RoundTrip sends the request if the fence stands.
 func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := t.fence.refusal(request.Method != http.MethodGet && request.Method != http.MethodHead); err != nil {
+	write := request.Method != http.MethodGet && request.Method != http.MethodHead
+	if err := t.fence.refusal(write, namespaceIn(request.URL.Path)); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
@@ -88,14 +91,24 @@ func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request)
 }
 
+// namespaceIn is that of the object that a path leads to; empty if it is outside of any.
+func namespaceIn(path string) string {
+	_, below, _ := strings.Cut(path, "/namespaces/")
+	namespace, _, inside := strings.Cut(below, "/")
+	if !inside {
+		return "" // it is the namespace itself
+	}
+	return namespace
+}
+
 // refusal is why a request is not sent; nil if it is.
-func (f *Fence) refusal(write bool) error {
+func (f *Fence) refusal(write bool, namespace string) error {
 	select {
 	case <-f.down:
 		return errFenced
 	default:
 	}
-	if mayWrite := f.mayWrite.Load(); write && mayWrite != nil && !(*mayWrite)() {
+	if mayWrite := f.mayWrite.Load(); write && mayWrite != nil && !(*mayWrite)(namespace) {
 		return errLapsed
 	}
 	return nil

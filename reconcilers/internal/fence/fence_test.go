@@ -202,7 +202,7 @@ func TestPermission(t *testing.T) {
 	f, down := started(t)
 	defer down()
 	allowed := true
-	f.Limit(func() bool { return allowed })
+	f.Limit(func(string) bool { return allowed })
 	c := f.Client(fake.NewClientBuilder().Build())
 	for _, allowed = range []bool{true, false, true} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
@@ -225,6 +225,46 @@ func TestPermission(t *testing.T) {
 		}
 		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
 			t.Errorf("permission %t, reads do no harm: %v", allowed, err)
+		}
+	}
+}
+
+// Permission is asked for by the namespace of what is written.
+func TestPermissionByNamespace(t *testing.T) {
+	f, down := started(t)
+	defer down()
+	f.Limit(func(namespace string) bool { return namespace != "shut" })
+	for path, want := range map[string]bool{
+		"/apis/apps/v1/namespaces/shut/deployments/d":        true,
+		"/apis/apps/v1/namespaces/shut/deployments/d/status": true,
+		"/apis/apps/v1/namespaces/open/deployments/shut":     false,
+		"/api/v1/namespaces/shut":                            false, // which is outside of any
+		"/api/v1/nodes/n":                                    false,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://localhost"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := f.Around(&transport{}).RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if refused(err) != want {
+			t.Errorf("%s: refused %t, want %t", path, refused(err), want)
+		}
+	}
+	c, pod := f.Client(fake.NewClientBuilder().Build()), &corev1.Pod{}
+	for namespace, want := range map[string]bool{"shut": true, "open": false} {
+		pod.Namespace, pod.Name = namespace, "p"
+		for name, err := range map[string]error{
+			"Delete":      c.Delete(t.Context(), pod),
+			"Status":      c.Status().Update(t.Context(), pod),
+			"DeleteAllOf": c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)),
+			"Apply":       c.Apply(t.Context(), corev1apply.Pod("p", namespace)),
+		} {
+			if refused(err) != want {
+				t.Errorf("%s in %s: refused %t, want %t", name, namespace, refused(err), want)
+			}
 		}
 	}
 }

@@ -1,0 +1,92 @@
+package attendance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// calm is how long after an event the next one about the same object follows at the earliest: records may change often.
+const calm = time.Minute
+
+// replace puts a notice in the place of the one that waits.
+func replace(notices chan []string, peers []string) {
+	select {
+	case <-notices:
+	default:
+	}
+	notices <- peers // the membership is the only one that puts notices
+}
+
+// post posts an event on the peering object for each pause and each end of one, until the context ends.
+func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case peers := <-notices:
+			if err := a.postOne(ctx, at, peers); err != nil && ctx.Err() == nil {
+				logf.FromContext(ctx).V(1).Info("Cannot post an event on the peering object",
+					"peering", a.member.Name, "reason", err.Error())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(calm):
+		}
+	}
+}
+
+// postOne posts that the operator pauses for these peers, or that it resumes, if there are none.
+func (a *Attendance) postOne(ctx context.Context, at place, peers []string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	objects := a.objects(at)
+	if err := a.client.List(ctx, objects, a.only(at, metav1.ListOptions{})...); err != nil {
+		return fmt.Errorf("listing the peering object: %w", err)
+	}
+	if len(objects.Items) == 0 {
+		return nil // it is gone
+	}
+	reason, message := "Resumed", "Operator "+a.member.Self.Identity+" resumes operations"
+	if len(peers) > 0 {
+		reason = "Paused"
+		message = "Operator " + a.member.Self.Identity + " pauses in favour of " + strings.Join(peers, ", ")
+	}
+	if at.namespace != "" {
+		message += " in namespace " + at.namespace
+	}
+	now := metav1.Now()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: a.member.Name + "-", Namespace: cmp.Or(at.namespace, metav1.NamespaceDefault),
+		},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: at.kind.GroupVersion().String(), Kind: at.kind.Kind, Namespace: at.namespace,
+			Name: a.member.Name, UID: objects.Items[0].GetUID(),
+		},
+		Reason: reason, Message: message[:min(len(message), longest)], Type: corev1.EventTypeNormal,
+		Source: corev1.EventSource{Component: a.member.Runtime}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the event: %w", err)
+	}
+	event := &unstructured.Unstructured{Object: content}
+	event.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Event"))
+	if err := a.client.Create(ctx, event); err != nil {
+		return fmt.Errorf("posting the event: %w", err)
+	}
+	return nil
+}
+
+// longest is how long the message of an event may be.
+const longest = 1024

@@ -1,0 +1,133 @@
+package attendance_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// room is the gate of one namespace, behind which nothing runs.
+type room struct{ one }
+
+func (*room) Busy() int { return 0 }
+
+func (*room) Idle() <-chan struct{} {
+	idle := make(chan struct{})
+	close(idle)
+	return idle
+}
+
+// house is an operator with a gate in each namespace.
+type house struct {
+	t     *testing.T
+	whole one
+
+	mu    sync.Mutex
+	rooms map[string]*room
+}
+
+func (h *house) room(namespace string) attendance.Gate {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rooms[namespace] == nil {
+		h.rooms[namespace] = &room{}
+	}
+	return h.rooms[namespace]
+}
+
+// attendAll has the operator attend in namespaces.
+func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
+	t.Helper()
+	h = &house{t: t, rooms: map[string]*room{}}
+	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Follow(scope)
+	a.Part(h.room)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); a.Run(ctx) }()
+	return h, func() { cancel(); <-done }
+}
+
+// want says whether the operator acts at all, and in which namespaces.
+func (h *house) want(when string, acts bool, in map[string]bool) {
+	h.t.Helper()
+	h.whole.want(h.t, when, acts)
+	for namespace, acts := range in {
+		h.rooms[namespace].want(h.t, when+": "+namespace, acts)
+	}
+}
+
+// A peer in one namespace pauses the operator there. One that has peers in all of them pauses as a whole, as what is
+// outside of namespaces belongs to the peers, too: D-peering-namespace.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, scope := memapi.New(), namespaces.NewLive("a", "b")
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", him(int64(9)))
+		peerings(server, namespaced, "b", nil)
+		h, stop := attendAll(t, server.Connect(), scope)
+		time.Sleep(time.Minute)
+		h.want("a peer in one", true, map[string]bool{"a": false, "b": true})
+		peerings(server, namespaced, "b", him(int64(9)))
+		time.Sleep(time.Minute)
+		h.want("a peer in both", false, map[string]bool{"a": false, "b": false})
+		peerings(server, namespaced, "a", nil)
+		time.Sleep(time.Minute)
+		h.want("no peer in one", true, map[string]bool{"a": true, "b": false})
+		scope.Set([]string{"b"})
+		time.Sleep(2 * time.Minute)
+		h.want("a namespace less", false, map[string]bool{"b": false})
+		scope.Set([]string{"b", "c"})
+		time.Sleep(2 * time.Minute)
+		h.want("one without a peering object", true, map[string]bool{"b": false, "c": true})
+		stop()
+	})
+}
+
+// Without an answer, the permission to write ends in each namespace, and as a whole with the last of them.
+func TestPermissionOfParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", nil)
+		peerings(server, namespaced, "b", nil)
+		connection, refused := server.Connect(), ""
+		connection.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" && (refused == "all" || r.Namespace == refused) {
+				return memapi.Refusal(http.StatusInternalServerError)
+			}
+			return nil
+		}
+		h, stop := attendAll(t, connection, fixed{"a", "b"})
+		defer stop()
+		time.Sleep(time.Minute)
+		refused = "a"
+		time.Sleep(2 * time.Minute)
+		now := time.Now()
+		if !h.rooms["a"].end.Before(now) || !h.rooms["b"].end.After(now) || !h.whole.end.After(now) {
+			t.Errorf("writes are allowed for %s, %s, and %s as a whole", h.rooms["a"].end.Sub(now),
+				h.rooms["b"].end.Sub(now), h.whole.end.Sub(now))
+		}
+		h.want("one lapsed", true, map[string]bool{"a": false, "b": true})
+		refused = "all"
+		time.Sleep(2 * time.Minute)
+		if now := time.Now(); !h.whole.end.Before(now) {
+			t.Errorf("as a whole, writes are allowed for %s", h.whole.end.Sub(now))
+		}
+		h.want("all lapsed", false, map[string]bool{"a": false, "b": false})
+	})
+}

@@ -1,0 +1,201 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	decisions "github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+// lodgers are objects in the namespaces "a" and "b", and outside of any, with an operator that notes its calls.
+type lodgers struct {
+	landlords
+
+	gate  *reconcilers.Gate
+	kept  *decisions.Journal
+	state *health.Health
+
+	mu    sync.Mutex
+	calls []string
+	ended []error       // the causes of the ends of handlers' contexts
+	takes time.Duration // a call
+	gone  int
+}
+
+func (l *lodgers) call(ctx context.Context, call *handlers.Call) error {
+	object := l.object("", "")
+	object.Object = call.Cause.Body()
+	l.mu.Lock()
+	l.calls = append(l.calls, object.GetNamespace()+"/"+object.GetName())
+	takes := l.takes
+	l.mu.Unlock()
+	select {
+	case <-time.After(takes):
+		return nil
+	case <-ctx.Done():
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ended = append(l.ended, context.Cause(ctx))
+		return ctx.Err()
+	}
+}
+
+func (l *lodgers) want(when string, calls ...string) {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Sort(l.calls); !slices.Equal(l.calls, calls) {
+		l.t.Errorf("%s: the calls are %q, want %q", when, l.calls, calls)
+	}
+}
+
+// wantReady asks all checks of readiness.
+func (l *lodgers) wantReady(when string) {
+	l.t.Helper()
+	for _, check := range l.state.Ready() {
+		if err := check.Run(); err != nil {
+			l.t.Errorf("%s: %s: %v", when, check.Name, err)
+		}
+	}
+}
+
+// operate runs the operator until it is stopped.
+func (l *lodgers) operate(server *memapi.Server) (stop func()) {
+	o := reconcilers.Options{
+		Gate: l.gate, Journal: l.kept, Health: l.state, Namespaces: named("a*", "b*"), PauseTimeout: time.Minute,
+		Forget: func(types.UID) { l.mu.Lock(); defer l.mu.Unlock(); l.gone++ },
+	}
+	return operateAll(l.t, server, o,
+		to(l.t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: l.call}),
+		to(l.t, "nodes", &handlers.Handler{ID: "n", Reason: cause.Create, Call: l.call}))
+}
+
+func newLodgers(t *testing.T, server *memapi.Server) *lodgers {
+	t.Helper()
+	l := &lodgers{
+		landlords: landlords{newPeople(t, server)}, gate: &reconcilers.Gate{}, state: health.New(),
+		kept: decisions.New(decisions.Limits{}),
+	}
+	l.open("a")
+	l.open("b")
+	node := l.object("Node", "n1")
+	node.SetNamespace("")
+	if err := l.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A closed gate of one namespace pauses the operator there, and leaves all else as it is; what runs there ends as in a
+// pause of the operator.
+func TestPauseOfOneNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := newLodgers(t, server)
+		l.gate.In("a").Set(true)
+		stop := l.operate(server)
+		defer stop()
+		time.Sleep(2 * time.Minute)
+		l.want("one namespace is paused from the start", "/n1", "b/in-b")
+		l.wantReady("one namespace is paused")
+		if s := l.kept.Standing(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
+			t.Errorf("paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
+		}
+		l.gate.In("a").Set(false)
+		time.Sleep(time.Minute)
+		l.want("the pause is over", "/n1", "a/in-a", "b/in-b")
+		l.takes = 10 * time.Second
+		l.create("ConfigMap", "elsewhere") // in a namespace that does not match
+		l.open("a2")
+		time.Sleep(5 * time.Second)
+		l.gate.In("a2").Set(true)
+		if busy := l.gate.In("a2").Busy(); busy != 1 || l.gate.Busy() != 1 {
+			t.Errorf("%d are busy in the namespace, %d at all", busy, l.gate.Busy())
+		}
+		<-l.gate.In("a2").Idle()
+		l.mu.Lock()
+		ended := slices.Clone(l.ended)
+		l.takes = time.Hour
+		l.mu.Unlock()
+		if len(ended) > 0 {
+			t.Errorf("what runs may finish; it was ended by %v", ended)
+		}
+		l.open("a3")
+		l.open("b3")
+		time.Sleep(5 * time.Second)
+		l.gate.In("a3").Set(true)
+		time.Sleep(2 * time.Minute)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.ended) != 1 || !errors.Is(l.ended[0], execution.ErrPaused) || l.gate.Busy() != 1 {
+			t.Errorf("after the timeout, calls of the paused namespace alone end: %v; busy: %d", l.ended, l.gate.Busy())
+		}
+	})
+}
+
+// The end of the permission to write in one namespace ends the calls there at once, and no others.
+func TestPermissionOfOneNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := newLodgers(t, server)
+		l.takes = 10 * time.Second
+		l.gate.In("a").AllowWritesUntil(time.Now().Add(5 * time.Second))
+		stop := l.operate(server)
+		defer stop()
+		time.Sleep(6 * time.Second)
+		l.mu.Lock()
+		if len(l.ended) != 1 || !errors.Is(l.ended[0], execution.ErrPaused) {
+			t.Errorf("the ends are %v, want one", l.ended)
+		}
+		l.mu.Unlock()
+		time.Sleep(time.Minute)
+		for namespace, want := range map[string]bool{"a": false, "b": true} {
+			content := l.object("ConfigMap", "in-"+namespace)
+			if err := l.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: content.GetName()},
+				content); err != nil || len(content.GetAnnotations()) > 0 != want {
+				t.Errorf("in %s: error %v, annotations %v", namespace, err, content.GetAnnotations())
+			}
+		}
+		l.gate.In("a").AllowWritesUntil(time.Time{})
+		time.Sleep(time.Minute)
+		l.want("there is permission again", "/n1", "a/in-a", "a/in-a", "b/in-b")
+	})
+}
+
+// A namespace that vanishes while it is paused is forgotten as any other.
+func TestPausedNamespaceVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := newLodgers(t, server)
+		stop := l.operate(server)
+		defer stop()
+		time.Sleep(time.Minute)
+		l.gate.In("a").Set(true)
+		time.Sleep(time.Minute)
+		l.raze("a")
+		time.Sleep(time.Minute)
+		l.mu.Lock()
+		gone := l.gone
+		l.mu.Unlock()
+		if gone == 0 {
+			t.Error("nothing is forgotten of its objects")
+		}
+		l.open("a")
+		l.gate.In("a").Set(false)
+		time.Sleep(time.Minute)
+		l.want("another namespace of the name has objects of its own", "/n1", "a/in-a", "a/in-a", "b/in-b")
+	})
+}
