@@ -64,8 +64,16 @@ func TestFinalizerOnCreate(t *testing.T) {
 		"failing filter": {"the object waits for its handlers then, but it can be created", func(
 			w kopf.Selection[*Widget],
 		) {
-			w.When(func(context.Context, *Widget) bool { panic(errors.New("no")) }).OnDelete("gone", succeed)
+			w.WhenChange(func(_ context.Context, c *Change) bool {
+				c.Patch(func(*Widget) {}) // filters may only read
+				return true
+			}).OnDelete("gone", succeed)
 		}, nil, free},
+		"panicking filter": {"its handler fails until the filter answers, as for the engine", func(
+			w kopf.Selection[*Widget],
+		) {
+			w.When(func(context.Context, *Widget) bool { panic(errors.New("no")) }).OnDelete("gone", succeed)
+		}, nil, held},
 		"deletion": {"the handler needs it", deletes, nil, held},
 		"daemon": {"it has to be stopped before the object goes", func(w kopf.Selection[*Widget]) {
 			w.Daemon("run", func(context.Context, *kopf.Run[*Widget]) error { return nil })

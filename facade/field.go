@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// InField restricts a handler to objects that have the field, before or after the change; with [Value], to certain
-// values of it. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a part of the id:
-// "id/spec.field". Kopf: field=.
+// InField restricts a handler to objects that have the field; with [Value], to certain values of it. For updates, it is
+// enough that they had it before. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a
+// part of the id: "id/spec.field". Kopf: field=.
 func InField(path string) FilterOption {
 	parsed, err := codec.ParsePath(path)
 	return optionOf[FilterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
@@ -23,9 +23,12 @@ func InField(path string) FilterOption {
 	})
 }
 
-// Value demands that the field of the handler has a value by the pattern, before or after the change: [Present],
-// [Absent], a function func(value any, present bool) bool, or a value that encodes to the same JSON. Values are as in
-// JSON: int64, float64, string, bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
+// Value demands that the field of the handler has a value by the pattern: [Present], [Absent], a function func(value
+// any, present bool) bool, or a value that encodes to the same JSON. Values are as in JSON: int64, float64, string,
+// bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
+//
+// Creations, deletions and resumes look at the present object alone. For updates, it is enough that the value was so
+// before the change. A function that panics fails this handler, and no other one.
 func Value(pattern any) FilterOption {
 	return patternOption[FilterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
 		h.Value, h.Words.Value = p, text

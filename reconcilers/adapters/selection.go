@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // Interest is what the handlers of one kind want of an object.
@@ -50,12 +52,12 @@ func choose(
 		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
 			continue
 		}
-		ok, err := h.Ask(ctx, question, execution.Selection)
+		selected, err := h.selected(ctx, question)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			chosen = append(chosen, h)
+		if selected != nil {
+			chosen = append(chosen, selected)
 		}
 		if tell != nil {
 			tell(h.Description, question.Stopped)
@@ -63,6 +65,36 @@ func choose(
 	}
 	return chosen, nil
 }
+
+// Selected is the handler if it matches, and nil if it does not. If a filter panics, a changing handler is selected
+// nevertheless, with the error in the place of its function: it fails and is retried by its own limits, and no other
+// handler is affected. Handlers of other families do not match then.
+func (h *Handler) Selected(ctx context.Context, c *cause.Cause) (*Handler, error) {
+	question := about(c)
+	defer answered(question)
+	return h.selected(ctx, question)
+}
+
+func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*Handler, error) {
+	ok, err := h.Ask(ctx, question, execution.Selection)
+	switch {
+	case err == nil && ok:
+		return h, nil
+	case !panicked(err):
+		return nil, err
+	case h.Description.Family == handlers.Changing:
+		failing := *h.Description
+		failing.Call = func(context.Context, *handlers.Call) error { return err }
+		return New(&failing, h.metrics), nil
+	default:
+		logf.FromContext(ctx).Error(err, "Filter of a handler panicked; the object does not match it",
+			append(panics.Stack(err), "handler", h.Description.ID)...)
+		return nil, nil
+	}
+}
+
+// panicked tells whether the error is a panic of a user's function.
+func panicked(err error) bool { return panics.Stack(err) != nil }
 
 // isAmong reports whether the same function under the same id was chosen already, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
@@ -104,7 +136,7 @@ func (h *Handler) answer(
 
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
 // one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
-// is asked twice. It tells of those that do not want it.
+// is asked twice. It tells of those that do not want it. A handler whose filter panics wants it, as it will be selected.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
 	var found Interest
 	question := about(c)
@@ -114,16 +146,17 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller
 			continue
 		}
 		holds, err := h.Ask(ctx, question, execution.Deletion)
-		if err != nil {
+		if err != nil && !panicked(err) {
 			return Interest{}, err
 		}
-		if holds {
+		if holds || err != nil {
 			return Interest{Changing: true, Finalizer: true}, nil
 		}
 		if !found.Changing && question.Stopped.Why == execution.NotHeld { // its filters have not said no
-			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil {
+			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !panicked(err) {
 				return Interest{}, err
 			}
+			found.Changing = found.Changing || err != nil
 		}
 		if tell != nil && !found.Changing { // otherwise, nothing more is to be known
 			tell(h.Description, question.Stopped)
@@ -141,7 +174,9 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 		}
 		withoutField := *h.Description
 		withoutField.Field = nil
-		if _, ok, err := withoutField.Prematch(ctx, c); ok || err != nil {
+		if _, ok, err := withoutField.Prematch(ctx, c); panicked(err) {
+			return true, nil
+		} else if ok || err != nil {
 			return ok, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -45,76 +46,106 @@ func updated() *cause.Cause {
 func with(c *cause.Cause, change func(c *cause.Cause)) *cause.Cause { change(c); return c }
 
 func TestFiltersThatFail(t *testing.T) {
-	tests := map[string]struct {
-		reason  string
-		handler handlers.Handler
-		is      error
-		says    []string
-		stack   string // what must be in that of the panic
-
-		changeOnly bool // it is asked about changes alone
+	for name, tc := range map[string]struct {
+		reason string
+		filter handlers.Filter
+		is     error
+		says   string
 	}{
 		"Error": {
-			reason: "the object waits until the filter can be asked", handler: handlers.Handler{
-				ID: "fn", Filters: []handlers.Filter{failing},
-			},
-			is: errFilter, says: []string{`filter of handler "fn": `},
-		},
-		"Panic": {
-			reason:  "one bad object must not end the process; the place is told, for it is the user's code",
-			handler: handlers.Handler{ID: "fn", Filters: []handlers.Filter{panicking}},
-			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
-		},
-		"NilFilter": {
-			reason: "so it is with a filter that is none", handler: handlers.Handler{
-				ID: "fn", Filters: []handlers.Filter{nil},
-			},
-			says: []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
+			reason: "the object waits until the filter can be asked", filter: failing, is: errFilter,
+			says: `filter of handler "fn": `,
 		},
 		"EvilError": {
-			reason: "nor may its error", handler: handlers.Handler{
-				ID: "fn", Filters: []handlers.Filter{failingWith((*nilError)(nil))},
-			},
-			says: []string{`filter of handler "fn": a nil *adapters_test.nilError`},
+			reason: "an error whose methods panic is an error", filter: failingWith((*nilError)(nil)),
+			says: `filter of handler "fn": a nil *adapters_test.nilError`,
 		},
-		"Value": {
-			reason: "a pattern is the user's code, too", handler: handlers.Handler{
-				ID: "fn", Field: diff.Path{"spec", "a"}, Value: boom,
-			},
-			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
-		},
-		"From": {
-			reason: "one of the old value, too", handler: handlers.Handler{
-				ID: "fn", Field: diff.Path{"spec", "a"}, From: boom,
-			},
-			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go", changeOnly: true,
-		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			all := []*handlers.Handler{{ID: "other", Filters: []handlers.Filter{verdict(false)}}, &tc.handler}
-			interest, one := adapters.InterestIn(t.Context(), made(all...), updated(), nil)
-			selected, other := adapters.Select(t.Context(), made(all...), updated(), nil)
+			all := made(&handlers.Handler{ID: "other", Filters: []handlers.Filter{verdict(false)}},
+				&handlers.Handler{ID: "fn", Filters: []handlers.Filter{tc.filter}})
+			interest, one := adapters.InterestIn(t.Context(), all, updated(), nil)
+			selected, other := adapters.Select(t.Context(), all, updated(), nil)
 			for _, err := range []error{one, other} {
-				if tc.changeOnly && err == one { //nolint:errorlint // it is this one or that
-					continue
-				}
-				if stack := fmt.Sprint(panics.Stack(err)); !strings.Contains(stack, tc.stack) {
-					t.Errorf("%s: the place is not told: %s", tc.reason, stack)
-				}
-				if err == nil || (tc.is != nil && !errors.Is(err, tc.is)) {
-					t.Fatalf("%s: got error %v", tc.reason, err)
-				}
-				for _, text := range tc.says {
-					if !strings.Contains(err.Error(), text) {
-						t.Errorf("%s: the error does not say %q: %v", tc.reason, text, err)
-					}
+				if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.says)
 				}
 			}
-			if (interest != adapters.Interest{}) && !tc.changeOnly || selected != nil {
+			if (interest != adapters.Interest{}) || selected != nil {
 				t.Errorf("%s: nothing is decided: %v, %v", tc.reason, interest, selected)
 			}
 		})
+	}
+}
+
+func TestFiltersThatPanic(t *testing.T) {
+	field := diff.Path{"spec", "a"}
+	for name, tc := range map[string]struct {
+		reason  string
+		handler handlers.Handler
+		says    []string
+		stack   string // what must be in that of the panic
+	}{
+		"Filter": {
+			reason:  "the place is named, as it is the user's code",
+			handler: handlers.Handler{Filters: []handlers.Filter{panicking}},
+			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
+		},
+		"NilFilter": {
+			reason: "a filter that is nil panics", handler: handlers.Handler{Filters: []handlers.Filter{nil}},
+			says: []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
+		},
+		"Value": {
+			reason: "a pattern is the user's code, too", handler: handlers.Handler{Field: field, Value: boom},
+			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
+		},
+		"From": {
+			reason:  "a pattern of the old value is the user's code, too",
+			handler: handlers.Handler{Field: field, From: boom},
+			says:    []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
+		},
+		"Delete": {
+			reason:  "the object is held for it, as it will fail",
+			handler: handlers.Handler{Reason: cause.Delete, Filters: []handlers.Filter{panicking}},
+			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.handler.ID = "fn"
+			tc.handler.Call = func(context.Context, *handlers.Call) error { t.Error("the function is called"); return nil }
+			c := updated()
+			if tc.handler.Reason == cause.Delete {
+				c = stating(c, cause.Delete)
+			}
+			all := made(&tc.handler, &handlers.Handler{ID: "other", Filters: []handlers.Filter{verdict(true)}})
+			interest, err := adapters.InterestIn(t.Context(), all, c, nil)
+			want := adapters.Interest{Changing: true, Finalizer: tc.handler.Reason == cause.Delete}
+			if err != nil || interest != want {
+				t.Errorf("%s: got interest %v with error %v, want %v", tc.reason, interest, err, want)
+			}
+			selected, err := adapters.Select(t.Context(), all, c, nil)
+			if err != nil || len(selected) != 2 || selected[1].Description.ID != "other" {
+				t.Fatalf("%s: no other handler is affected: got %v with error %v", tc.reason, selected, err)
+			}
+			a := execution.New(selected[0].Description, c, object{})
+			selected[0].Run(t.Context(), a)
+			checkPanic(t, tc.reason, a.Outcome, tc.says, tc.stack)
+		})
+	}
+}
+
+func checkPanic(t *testing.T, reason string, outcome execution.Outcome, says []string, stack string) {
+	t.Helper()
+	if outcome.Err == nil || outcome.Final {
+		t.Fatalf("%s: the handler fails, and is retried: %+v", reason, outcome)
+	}
+	if found := fmt.Sprint(panics.Stack(outcome.Err)); !strings.Contains(found, stack) {
+		t.Errorf("%s: the stack does not name the place: %s", reason, found)
+	}
+	for _, text := range says {
+		if !strings.Contains(outcome.Err.Error(), text) {
+			t.Errorf("%s: the error does not say %q: %v", reason, text, outcome.Err)
+		}
 	}
 }
 

@@ -38,8 +38,8 @@ type Acceptance interface {
 // tells says whether the object of the cause is to tell of its handlers.
 func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
-		if matches, err := reporter.Matches(ctx, c, nil); matches || err != nil {
-			return matches, filterError(err)
+		if matching, err := reporter.Selected(ctx, c); matching != nil || err != nil {
+			return matching != nil, filterError(err)
 		}
 	}
 	return false, nil

@@ -22,12 +22,12 @@ type subRun struct {
 func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) error {
 	outcomes, pass := r.subs.runner.outcomes, r.subs.runner.pass
 	for _, h := range declared {
-		ok, err := h.Matches(ctx, outcomes.cause, nil)
+		selected, err := h.Selected(ctx, outcomes.cause)
 		if err != nil {
 			return err
 		}
-		if ok {
-			r.all = append(r.all, subHandler{handler: h})
+		if selected != nil {
+			r.all = append(r.all, subHandler{handler: selected})
 		}
 	}
 	return r.subs.invocation.onPass(func() error {

@@ -1,15 +1,13 @@
 package controller
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
@@ -70,18 +68,25 @@ func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 	}
 }
 
+// panicking is a storage of a user's that panics while it is broken.
+type panicking struct {
+	diffbase.Storage
+	broken *bool
+}
+
+func (p panicking) Fetch(body map[string]any) (diffbase.Essence, error) {
+	if *p.broken {
+		panic("boo")
+	}
+	return p.Storage.Fetch(body)
+}
+
 // A panic is told once, with its object and its stack, however often the object is tried again.
 func TestPassLogsAPanicOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
-		h := creating("c")
-		h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
-			if broken {
-				panic("boo")
-			}
-			return true, nil
-		}}
-		w := newWorld(t, h)
+		w := newWorld(t, creating("c"))
+		w.controller.changes.Lens.Diffbase = panicking{w.controller.changes.Lens.Diffbase, &broken}
 		for range 5 {
 			time.Sleep(w.pass().RequeueAfter)
 		}

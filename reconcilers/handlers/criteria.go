@@ -39,13 +39,18 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 	return ok, nil
 }
 
-// fieldMatches is the criterion of a handler with a field: its value, before or after the change, matches the pattern;
-// with no pattern, there is one at all. For families that know of no changes, it is that of the body.
+// fieldMatches is the criterion of a handler with a field: its value matches the pattern; with no pattern, there is one
+// at all. Where an update is handled, the value before the change may match instead (deviation D-present-state).
 func (h *Handler) fieldMatches(c *cause.Cause) bool {
-	if h.Family != Changing {
-		return h.fieldIn(c.Body())
+	return h.fieldIn(h.Present(c)) || h.seesUpdate(c) && h.fieldIn(c.Old)
+}
+
+// seesUpdate tells whether the handler is one of updates, and there is a state before the update.
+func (h *Handler) seesUpdate(c *cause.Cause) bool {
+	if h.Family != Changing || c.Old == nil || h.Initial || h.Reason != "" && h.Reason != cause.Update {
+		return false
 	}
-	return h.fieldIn(c.New) || h.fieldIn(c.Old)
+	return c.Reason != cause.Create && c.Reason != cause.Delete && c.Reason != cause.Resume
 }
 
 func (h *Handler) fieldIn(of map[string]any) bool {

@@ -82,7 +82,8 @@ type Handler struct {
 	NeedsChange bool
 	// Field restricts the view of the handler to one field; nil is the whole object.
 	Field diff.Path
-	// Value is what the field must be like before or after the change; nil demands that it is there. Kopf: value.
+	// Value is what the field must be like, or, for updates, must have been like; nil demands that it is there. Kopf:
+	// value.
 	Value Pattern
 	// From and To are what the field must have been and must be like; they say nothing on whether the object is of
 	// interest. Kopf: old, new.

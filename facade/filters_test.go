@@ -1,0 +1,115 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// called are the ids of handlers in the order of their calls.
+type called struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (c *called) handle(_ context.Context, change *kopf.Change[*router]) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids = append(c.ids, change.ID)
+	return nil
+}
+
+// story is the calls of handlers of one router that is created with one route, then has two, and then is deleted.
+func story(t *testing.T, register func(s kopf.Selection[*router], calls *called)) (calls []string, gone bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, noted := memapi.New(), &called{}
+		server.Install(routers)
+		server.Put(routers, map[string]any{
+			"metadata": map[string]any{"namespace": "ns", "name": "r1", "uid": "r1"},
+			"spec":     map[string]any{"size": int64(1)},
+		})
+		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addRouters}})
+		register(kopf.For(op, &router{}), noted)
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		time.Sleep(10 * time.Second)
+		server.Edit(routers, "ns", "r1", func(o map[string]any) { o["spec"] = map[string]any{"size": int64(2)} })
+		time.Sleep(10 * time.Second)
+		server.Delete(routers, "ns", "r1")
+		time.Sleep(10 * time.Second)
+		calls, gone = noted.ids, server.Object(routers, "ns", "r1") == nil
+		if err := r.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return calls, gone
+}
+
+func TestFieldFiltersLookAtThePresentState(t *testing.T) {
+	inField := kopf.InField("spec")
+	not := func(size int64) func(value any, present bool) bool {
+		return func(value any, _ bool) bool {
+			spec, _ := value.(map[string]any)
+			return spec["size"] != size
+		}
+	}
+	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {
+		s.OnCreate("create-absent", calls.handle, inField, kopf.Value(kopf.Absent))
+		s.OnCreate("create-not", calls.handle, inField, kopf.Value(not(1)))
+		s.OnCreate("create", calls.handle, inField, kopf.Value(func(value any, _ bool) bool {
+			return value.(map[string]any)["size"] == int64(1) //nolint:forcetypeassert // it panics for nil, as users' do
+		}))
+		s.OnUpdate("update-former", calls.handle, inField, kopf.Value(not(2)))
+		s.OnDelete("delete-former", calls.handle, inField, kopf.Value(map[string]any{"size": 1}))
+		s.OnDelete("delete", calls.handle, inField, kopf.Value(map[string]any{"size": 2}))
+	})
+	want := []string{"create/spec", "update-former/spec", "delete/spec"}
+	if d := cmp.Diff(want, calls); d != "" || !gone {
+		t.Errorf("creations and deletions look at the present state: gone: %v; -want, +got:\n%s", gone, d)
+	}
+}
+
+func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
+	panics := func(context.Context, *router) bool { panic("no such map") }
+	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {
+		bad := s.When(panics)
+		bad.OnCreate("bad-create", calls.handle, kopf.Retries(1))
+		s.OnUpdate("bad-update", calls.handle, kopf.Retries(1), kopf.InField("spec"),
+			kopf.Value(func(any, bool) bool { panic("no such value") }))
+		bad.OnDelete("bad-delete", calls.handle, kopf.Retries(1))
+		bad.OnEvent("bad-event", func(context.Context, *kopf.Event[*router]) error { t.Error("called"); return nil })
+		bad.Daemon("bad-daemon", func(context.Context, *kopf.Run[*router]) error { t.Error("called"); return nil })
+		bad.Timer("bad-timer", time.Second, func(context.Context, *kopf.Run[*router]) error {
+			t.Error("called")
+			return nil
+		})
+		kopf.NewIndex(bad, "bad-index", func(context.Context, *router) (map[string]string, error) {
+			t.Error("called")
+			return nil, nil
+		})
+		s.OnCreate("create", calls.handle)
+		s.OnUpdate("update", calls.handle)
+		s.OnDelete("delete", calls.handle)
+		s.OnDelete("parent", func(_ context.Context, c *kopf.Change[*router]) error {
+			c.Sub("bad", calls.handle, kopf.Retries(1), kopf.InField("spec"),
+				kopf.Value(func(any, bool) bool { panic("no such value") }))
+			c.Sub("good", calls.handle)
+			return nil
+		})
+	})
+	slices.Sort(calls)
+	if d := cmp.Diff([]string{"create", "delete", "parent/good", "update"}, calls); d != "" || !gone {
+		t.Errorf("all others are called, and the object goes: gone: %v; -want, +got:\n%s", gone, d)
+	}
+}
