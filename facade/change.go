@@ -17,7 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -31,7 +33,8 @@ import (
 // in the context: log.FromContext(ctx).
 type Change[T client.Object] struct {
 	// Object is the present object, with what earlier handlers of the change have patched. It stays as it is but for
-	// the handler's own patches: the newest state is Latest. Kopf: body, spec, status, meta.
+	// the handler's own patches: the newest state is Latest. If it does not decode into T, the handler waits until it
+	// changes; for a deletion, it is called with what fits. Kopf: body, spec, status, meta.
 	Object T
 	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
 	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a
@@ -103,7 +106,11 @@ func newChange[T client.Object](
 	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
 	object, err := codec.DecodeFrom(call.Given, call.Working)
-	if err != nil {
+	if call.Cause.Deleting && execution.Undecodable(err) {
+		// An object that does not fit any more must not be kept from its deletion.
+		logging.Warn(logf.FromContext(ctx),
+			"Deleted object does not decode into the Go type; the handler gets what fits", "error", err.Error())
+	} else if err != nil {
 		return nil, err
 	}
 	c := &Change[T]{

@@ -1,0 +1,47 @@
+package facade_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// An object whose content fits into the Go type no more, such as after a change of the type, can be deleted: its handler
+// gets what fits.
+func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(served)
+		op := kopf.New("test.example.org")
+		widgets := kopf.For(op, &Widget{})
+		var created, deleted []string
+		widgets.OnCreate("made", func(_ context.Context, c *Change) error {
+			created = append(created, c.Object.Name)
+			return nil
+		})
+		widgets.OnDelete("gone", func(_ context.Context, c *Change) error {
+			deleted = append(deleted, c.Object.Name+" of "+c.Object.Spec.Owner)
+			return nil
+		})
+		_, _, stop := operateServing(t, server, op)
+		defer stop()
+		time.Sleep(5 * time.Second)
+		server.Put(served, map[string]any{
+			"metadata": map[string]any{"name": "w1", "namespace": "ns"},
+			"spec":     map[string]any{"owner": "ann", "size": "three"},
+		})
+		time.Sleep(5 * time.Second)
+		server.Delete(served, "ns", "w1")
+		time.Sleep(5 * time.Second)
+		if left := server.Object(served, "ns", "w1"); left != nil {
+			t.Errorf("the object is released: got %v", left)
+		}
+		if len(created) != 0 || len(deleted) != 1 || deleted[0] != "w1 of ann" {
+			t.Errorf("only the deletion goes on without the size: got %q, %q", created, deleted)
+		}
+	})
+}
