@@ -16,8 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-const recordsKey = "ops.example.org/certificates"
-
 func records(t *testing.T, transport http.RoundTripper, mutating, asKopf bool) *configurations.Records {
 	t.Helper()
 	client, err := configurations.NewClient(memapi.Config(transport), nil)
