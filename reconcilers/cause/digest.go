@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"math"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -94,54 +93,6 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
-}
-
-// hashSeed makes hashes unpredictable, so that nobody can choose two essences with the same one.
-var hashSeed = maphash.MakeSeed()
-
-// Hash identifies an essence within this process, and is never zero. It allocates nothing, and takes no part in what is
-// stored.
-func Hash(essence diffbase.Essence) uint64 { return hashOf(map[string]any(essence)) | 1 }
-
-func hashOf(value any) uint64 {
-	switch value := value.(type) {
-	case string:
-		return mixed(1, maphash.String(hashSeed, value))
-	case bool:
-		return mixed(2, maphash.Comparable(hashSeed, value))
-	case int64:
-		return mixed(3, maphash.Comparable(hashSeed, value))
-	case float64:
-		if value >= math.MinInt64 && value < -math.MinInt64 && math.Trunc(value) == value {
-			return mixed(3, maphash.Comparable(hashSeed, int64(value)))
-		}
-		return mixed(4, maphash.Comparable(hashSeed, value))
-	case []any:
-		sum := uint64(5)
-		for _, item := range value {
-			sum = mixed(sum, hashOf(item))
-		}
-		return sum
-	case map[string]any:
-		sum := uint64(0) // the order of the keys has no meaning
-		for key, inner := range value {
-			if inner != nil { // a null means the same as an absent value
-				sum += mixed(maphash.String(hashSeed, key), hashOf(inner))
-			}
-		}
-		return mixed(6, sum)
-	case Hidden:
-		return mixed(7, maphash.String(hashSeed, value.digest))
-	default:
-		return 8
-	}
-}
-
-// mixed combines two hashes, in this order.
-func mixed(a, b uint64) uint64 {
-	sum := (a ^ b>>29) * 0x9e3779b97f4a7c15
-	sum ^= sum>>32 ^ b
-	return sum * 0xbf58476d1ce4e5b9
 }
 
 // Fingerprint identifies the change: that it is another one, or that the object has become another one since. It is for
