@@ -3,9 +3,13 @@ package facade
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // Adopt makes children of the handled object, before they are created: it is their owner then, so that they are deleted
@@ -25,16 +29,55 @@ import (
 //
 // # Errors
 //
-// A child that is no object.
+// A child that is no object; one of another namespace, or a cluster-scoped one of an object with a namespace: the
+// garbage collector would delete it. Declare it by [Change.Ensure]. Under [AsKopf], that is a warning.
 func (c *Change[T]) Adopt(children ...any) error {
 	if c.byHand() {
 		return errByHand
 	}
 	owner := &unstructured.Unstructured{Object: c.latest()}
-	if err := hierarchies.Adopt(owner, children); err != nil {
+	var options []hierarchies.AdoptOption
+	if c.children != nil && c.children.LikeKopf {
+		options = append(options, hierarchies.LikeKopf(func(err error) {
+			logging.Warn(c.log, "Adopting a child that the object cannot own", "reason", err.Error())
+		}))
+	} else if err := c.checkScopes(owner.GetNamespace(), children); err != nil {
+		return fmt.Errorf("object %s: %w", c.name(), err)
+	}
+	if c.children != nil && c.children.NoLabels {
+		options = append(options, hierarchies.NoLabels())
+	}
+	if err := hierarchies.Adopt(owner, children, options...); err != nil {
 		return fmt.Errorf("object %s: %w", c.name(), err)
 	}
 	return nil
+}
+
+// checkScopes reports cluster-scoped children of an object in this namespace, which cannot own them. Kinds that the
+// cluster or the scheme does not know are left to the creation.
+func (c *Change[T]) checkScopes(namespace string, given any) error {
+	if namespace == "" || c.Client == nil {
+		return nil
+	}
+	return hierarchies.Objects(given, func(object any) error {
+		if raw, ok := object.(map[string]any); ok {
+			object = &unstructured.Unstructured{Object: raw}
+		}
+		child, ok := object.(client.Object)
+		if !ok {
+			return nil
+		}
+		kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
+		if err != nil {
+			return nil //nolint:nilerr // nothing is known about it
+		}
+		mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			return fmt.Errorf("adopting %s %q: an object with a namespace cannot own a cluster-scoped one, and the garbage "+
+				"collector deletes it: declare it by c.Ensure, or leave the owner out", kind.Kind, child.GetName())
+		}
+		return nil
+	})
 }
 
 // Adopt makes children of the object before they are created, see [Change.Adopt].

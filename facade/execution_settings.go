@@ -42,6 +42,10 @@ type QueueingSettings struct {
 
 // ExecutionSettings are those of calls of handlers. Kopf: settings.execution.
 type ExecutionSettings struct {
+	// NoInheritedLabels has children that handlers declare or adopt get no labels of the object. Otherwise they inherit
+	// all but those of kubernetes.io and k8s.io, see [hierarchies.Inherited], and Namespaces inherit none; with
+	// [AsKopf], all children inherit all labels. Default: false. Kopf: none.
+	NoInheritedLabels bool
 	// DefaultBackoff is the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
 	// seconds; [Immediately] is none. Kopf: default_backoff.
 	DefaultBackoff time.Duration

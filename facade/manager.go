@@ -40,7 +40,10 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 // keeper keeps children by the settings as they are by now.
 func (op *Operator) keeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
-	keeper := &children.Keeper{Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer}
+	keeper := &children.Keeper{
+		Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
+		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
+	}
 	if op.owns() {
 		keeper.Owned, keeper.Watched = &owned.Children{
 			Label: keeper.Label(), Author: keeper, Repairer: keeper,

@@ -3,6 +3,7 @@ package hierarchies
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -17,6 +18,20 @@ func Label(children any, labels map[string]string, opts ...LabelOption) error {
 		return err
 	}
 	return each(children, func(c child) error { return c.labelAll(labels, s.forced, paths) })
+}
+
+// Inherited returns the labels of an owner that its children inherit: all but those of kubernetes.io, k8s.io and their
+// subdomains, which say what a cluster does with an object, such as which of them is privileged. Those of
+// app.kubernetes.io are inherited.
+func Inherited(labels map[string]string) map[string]string {
+	inherited := maps.Clone(labels)
+	maps.DeleteFunc(inherited, func(key, _ string) bool {
+		domain, _, ok := strings.Cut(key, "/")
+		reserved := domain == "kubernetes.io" || domain == "k8s.io" ||
+			strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")
+		return ok && reserved && domain != "app.kubernetes.io"
+	})
+	return inherited
 }
 
 func parse(texts []string) (paths []diff.Path, err error) {

@@ -8,6 +8,8 @@ type settings struct {
 	nested            []string
 	controller, block *bool
 	scheme            *runtime.Scheme
+	noLabels          bool
+	warn              func(error)
 }
 
 type option func(s *settings)
@@ -49,7 +51,7 @@ type ReferenceOption interface {
 	reference()
 }
 
-// AdoptOption is an option of [Adopt]: [Forced], [Strict], [Nested], [Scheme].
+// AdoptOption is an option of [Adopt]: [Forced], [Strict], [Nested], [Scheme], [NoLabels], [LikeKopf].
 type AdoptOption interface {
 	Option
 	adopt()
@@ -104,6 +106,13 @@ func Scheme(scheme *runtime.Scheme) interface {
 } {
 	return option(func(s *settings) { s.scheme = scheme })
 }
+
+// NoLabels has children inherit no labels of their owner.
+func NoLabels() AdoptOption { return option(func(s *settings) { s.noLabels = true }) }
+
+// LikeKopf has children adopted by owners that cannot own them, and inherit all labels, as Kopf does: what is wrong with
+// that is passed to the function.
+func LikeKopf(warn func(err error)) AdoptOption { return option(func(s *settings) { s.warn = warn }) }
 
 func collect[O Option](options []O) settings {
 	yes, also := true, true

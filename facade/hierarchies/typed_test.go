@@ -48,8 +48,8 @@ func TestAdoptTyped(t *testing.T) {
 			metav1.ObjectMeta{GenerateName: "own-", Namespace: "ons", Labels: owner().Labels},
 		},
 		"with all of its own": {
-			metav1.ObjectMeta{Name: "n", Namespace: "ns", Labels: map[string]string{"x": "child"}}, nil,
-			metav1.ObjectMeta{Name: "n", Namespace: "ns", Labels: map[string]string{"x": "child", "ol": "ov"}},
+			metav1.ObjectMeta{Name: "n", Namespace: "ons", Labels: map[string]string{"x": "child"}}, nil,
+			metav1.ObjectMeta{Name: "n", Namespace: "ons", Labels: map[string]string{"x": "child", "ol": "ov"}},
 		},
 		"with the beginning of a name": {
 			metav1.ObjectMeta{GenerateName: "g-"}, nil,

@@ -36,7 +36,8 @@ func act(input, flags vectors.Fields, objects any) error {
 	case "remove_owner_reference":
 		return hierarchies.RemoveOwnerReference(owner, objects)
 	case "adopt":
-		return hierarchies.Adopt(owner, objects, all[hierarchies.AdoptOption](flags)...)
+		kopf := hierarchies.LikeKopf(func(error) {}) // D-adopt-namespace: the vectors are Kopf's
+		return hierarchies.Adopt(owner, objects, append(all[hierarchies.AdoptOption](flags), kopf)...)
 	case "label":
 		labels, err := labelsOf(input, owner)
 		if err != nil {

@@ -26,6 +26,9 @@ type Keeper struct {
 	// Prefix is that of the annotations and labels; Finalizer holds parents of children that they cannot own.
 	Prefix, Finalizer string
 
+	// NoLabels has children inherit no labels of their parent; LikeKopf has them inherit all.
+	NoLabels, LikeKopf bool
+
 	// Owned are the children that are watched; nil is none. Watched tells which kinds are.
 	Owned   *owned.Children
 	Watched func(kind schema.GroupKind) bool

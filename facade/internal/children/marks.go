@@ -69,11 +69,22 @@ func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) erro
 			return err
 		}
 	}
-	if err := hierarchies.Label(child.object, owner.GetLabels()); err != nil {
+	if err := hierarchies.Label(child.object, k.inherited(owner, child.identity)); err != nil {
 		return err
 	}
 	uid := map[string]string{k.Label(): string(owner.GetUID())}
 	return hierarchies.Label(child.object, uid, hierarchies.Forced())
+}
+
+// inherited returns the labels of the owner that the child gets.
+func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map[string]string {
+	switch {
+	case k.LikeKopf && !k.NoLabels:
+		return owner.GetLabels()
+	case k.NoLabels, child.kind == "Namespace" && child.group == "":
+		return nil
+	}
+	return hierarchies.Inherited(owner.GetLabels())
 }
 
 // isOf is true if an object on the server is a child of the parent: it has an owner reference that holds, or our label

@@ -1,0 +1,63 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+const enforce = "pod-security.kubernetes.io/enforce"
+
+// Children inherit labels that a cluster does not act upon, a Namespace none, and with the setting no child any.
+// D-adopt-namespace: what the object cannot own is not adopted, but with AsKopf.
+func TestInheritedLabels(t *testing.T) {
+	asKopf, none := kopf.AsKopf(), kopf.Settings{}
+	none.Execution.NoInheritedLabels = true
+	for name, c := range map[string]struct {
+		settings                kopf.Settings
+		street, room, namespace bool // the labels that are inherited
+		adopts                  bool
+	}{
+		"Default": {kopf.Settings{}, true, false, false, false},
+		"None":    {none, false, false, false, false},
+		"AsKopf":  {asKopf, true, true, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var adopted [2]error
+				_, stop := h.runWith(c.settings, func(s houseSel) {
+					s.OnUpdate("ensure", func(ctx context.Context, c *houseChange) error {
+						pod := &corev1.ConfigMap{}
+						pod.Namespace = "elsewhere"
+						adopted = [2]error{c.Adopt(pod), c.Adopt(&corev1.Namespace{})}
+						return ensure(ctx, c)
+					})
+				})
+				defer stop()
+				h.build()
+				h.api.Edit(houses, "default", "home", func(house map[string]any) {
+					(&unstructured.Unstructured{Object: house}).SetLabels(map[string]string{"street": "high", enforce: "privileged"})
+				})
+				h.rebuild("bath=1", "Namespace//annex")
+				bath := h.room("default", "bath").GetLabels()
+				annex := (&unstructured.Unstructured{Object: h.api.Object(clusterNamespaces, "", "annex")}).GetLabels()
+				if (bath["street"] != "") != c.street || (bath[enforce] != "") != c.room {
+					t.Errorf("the labels of the child are %v", bath)
+				}
+				if (annex[enforce] != "") != c.namespace || (annex["street"] != "") != c.namespace {
+					t.Errorf("the labels of the Namespace are %v", annex)
+				}
+				for _, err := range adopted {
+					if c.adopts != (err == nil) || err != nil && !strings.Contains(err.Error(), "Ensure") {
+						t.Errorf("adopting what cannot be owned: got %v", err)
+					}
+				}
+			})
+		})
+	}
+}
