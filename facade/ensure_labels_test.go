@@ -40,8 +40,9 @@ func TestInheritedLabels(t *testing.T) {
 				})
 				defer stop()
 				h.build()
+				labels := map[string]string{"street": "high", enforce: "privileged"}
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
-					(&unstructured.Unstructured{Object: house}).SetLabels(map[string]string{"street": "high", enforce: "privileged"})
+					(&unstructured.Unstructured{Object: house}).SetLabels(labels)
 				})
 				h.rebuild("bath=1", "Namespace//annex")
 				bath := h.room("default", "bath").GetLabels()

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// D-adopt-namespace: an owner with a namespace cannot own what is elsewhere, and the child is not changed. Like Kopf, it
-// is a warning.
+// D-adopt-namespace: an owner with a namespace cannot own what is elsewhere, and the child is not changed. Like Kopf,
+// it is a warning.
 func TestAdoptWhatCannotBeOwned(t *testing.T) {
 	t.Parallel()
 	elsewhere := metav1.ObjectMeta{Name: "n", Namespace: "elsewhere"}

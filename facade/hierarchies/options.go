@@ -110,8 +110,8 @@ func Scheme(scheme *runtime.Scheme) interface {
 // NoLabels has children inherit no labels of their owner.
 func NoLabels() AdoptOption { return option(func(s *settings) { s.noLabels = true }) }
 
-// LikeKopf has children adopted by owners that cannot own them, and inherit all labels, as Kopf does: what is wrong with
-// that is passed to the function.
+// LikeKopf has children adopted by owners that cannot own them, and inherit all labels, as Kopf does: what is wrong
+// with that is passed to the function.
 func LikeKopf(warn func(err error)) AdoptOption { return option(func(s *settings) { s.warn = warn }) }
 
 func collect[O Option](options []O) settings {
