@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,13 @@ func (h *house) room(namespace string) attendance.Gate {
 		h.rooms[namespace] = &room{}
 	}
 	return h.rooms[namespace]
+}
+
+// until is when the permission to write ends.
+func (o *one) until() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.end
 }
 
 // attendAll has the operator attend in namespaces.
@@ -105,9 +113,10 @@ func TestPermissionOfParts(t *testing.T) {
 		server.Install(namespaced)
 		peerings(server, namespaced, "a", nil)
 		peerings(server, namespaced, "b", nil)
-		connection, refused := server.Connect(), ""
+		connection, refused := server.Connect(), atomic.Value{}
+		refused.Store("")
 		connection.Before = func(_ context.Context, r memapi.Request) error {
-			if r.Verb == "patch" && (refused == "all" || r.Namespace == refused) {
+			if who := refused.Load(); r.Verb == "patch" && (who == "all" || r.Namespace == who) {
 				return memapi.Refusal(http.StatusInternalServerError)
 			}
 			return nil
@@ -115,18 +124,18 @@ func TestPermissionOfParts(t *testing.T) {
 		h, stop := attendAll(t, connection, fixed{"a", "b"})
 		defer stop()
 		time.Sleep(time.Minute)
-		refused = "a"
+		refused.Store("a")
 		time.Sleep(2 * time.Minute)
 		now := time.Now()
-		if !h.rooms["a"].end.Before(now) || !h.rooms["b"].end.After(now) || !h.whole.end.After(now) {
-			t.Errorf("writes are allowed for %s, %s, and %s as a whole", h.rooms["a"].end.Sub(now),
-				h.rooms["b"].end.Sub(now), h.whole.end.Sub(now))
+		if a, b, whole := h.rooms["a"].until(), h.rooms["b"].until(), h.whole.until(); !a.Before(now) ||
+			!b.After(now) || !whole.After(now) {
+			t.Errorf("writes are allowed for %s, %s, and %s as a whole", a.Sub(now), b.Sub(now), whole.Sub(now))
 		}
 		h.want("one lapsed", true, map[string]bool{"a": false, "b": true})
-		refused = "all"
+		refused.Store("all")
 		time.Sleep(2 * time.Minute)
-		if now := time.Now(); !h.whole.end.Before(now) {
-			t.Errorf("as a whole, writes are allowed for %s", h.whole.end.Sub(now))
+		if left := time.Until(h.whole.until()); left >= 0 {
+			t.Errorf("as a whole, writes are allowed for %s", left)
 		}
 		h.want("all lapsed", false, map[string]bool{"a": false, "b": false})
 	})
