@@ -71,6 +71,12 @@ webhooks:
   failurePolicy: Fail
   matchPolicy: Equivalent
   name: quota-6c105cae.test.example.org
+  namespaceSelector:
+    matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values:
+      - team-a
   rules:
   - apiGroups:
     - example.org
