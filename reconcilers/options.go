@@ -72,8 +72,8 @@ type Options struct {
 	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody
 	// but this framework can read.
 	CompactSubs bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last what
-	// the handlers saw, without their own patches.
+	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last
+	// what the handlers saw, without their own patches.
 	KopfTexts bool
 	// Digests says what is remembered without its values, in addition to what the handlers say.
 	Digests Digests

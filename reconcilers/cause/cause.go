@@ -286,7 +286,7 @@ var hashSeed = maphash.MakeSeed()
 
 // Hash identifies an essence within this process, and is never zero. It allocates nothing, and takes no part in what is
 // stored.
-func Hash(essence diffbase.Essence) uint64 { return hashOf(map[string]any(essence)) | 1 }
+func Hash(essence diffbase.Essence) uint64 { return hashOf(essence) | 1 }
 
 func hashOf(value any) uint64 {
 	switch value := value.(type) {

@@ -14,7 +14,9 @@ import (
 // A hash is the same for essences without a difference, and another one for others; it allocates nothing.
 func TestHash(t *testing.T) {
 	base := func() map[string]any {
-		return map[string]any{"spec": map[string]any{"a": int64(1), "b": []any{"x", true}, "c": 1.5, "d": map[string]any{}}}
+		return map[string]any{"spec": map[string]any{
+			"a": int64(1), "b": []any{"x", true}, "c": 1.5, "d": map[string]any{},
+		}}
 	}
 	edited := func(value any, key string) map[string]any {
 		e := base()
@@ -29,7 +31,8 @@ func TestHash(t *testing.T) {
 		}
 	}
 	for reason, other := range map[string]map[string]any{
-		"another number": edited(int64(2), "a"), "a text": edited("1", "a"), "another order": edited([]any{true, "x"}, "b"),
+		"another number": edited(int64(2), "a"), "a text": edited("1", "a"),
+		"another order": edited([]any{true, "x"}, "b"),
 		"another key": edited(int64(1), "z"), "an absent mapping": edited(nil, "d"), "a boolean": edited(true, "a"),
 		"a fraction": edited(1.25, "c"), "nothing": {},
 	} {

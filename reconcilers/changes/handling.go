@@ -79,8 +79,8 @@ type Handling struct {
 	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them. Kopf and
 	// other operators cannot read that.
 	CompactSubs bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last what
-	// the handlers saw, without their own patches.
+	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last
+	// what the handlers saw, without their own patches.
 	KopfTexts bool
 	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim

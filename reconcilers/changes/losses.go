@@ -44,8 +44,8 @@ func (l *losses) grow(now time.Time) {
 func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(time.Minute, l.delay) }
 
 // writeAgainLater writes the lost memory again, at first at once, then with a growing delay, so that two operators that
-// undo each other's writes do not keep the API server busy. The process knows meanwhile what was handled. While a change
-// is handled, its own writes restore the memory.
+// undo each other's writes do not keep the API server busy. The process knows meanwhile what was handled. While a
+// change is handled, its own writes restore the memory.
 func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
 	now, memory := p.handling.now(), p.memory
 	if memory.losses == nil || memory.losses.areOver(now) {
@@ -55,8 +55,8 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 	if wait == 0 {
 		memory.losses.grow(now)
 		p.lost = true
-		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer of "+
-			"the operator; going on from what is in memory, and writing them again", "losses", memory.losses.count,
+		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
+			"of the operator; going on from what is in memory, and writing them again", "losses", memory.losses.count,
 			"finalizer", finalizerLost, "next", memory.losses.delay.String())
 	}
 	switch {

@@ -88,7 +88,9 @@ func TestButtonIsPressedAgain(t *testing.T) {
 func TestEditBesideTheOwnPatch(t *testing.T) {
 	run(t, map[string]scenario{"Edited": {"the handler has not seen the edit", func(w *world) {
 		release := patches("done", "metadata", "annotations", "sync")
-		p := w.start(onUpdate("h", release, when(isPressed)), onCreate("h", all(release, takesEdit(w)), when(isPressed)))
+		p := w.start(
+			onUpdate("h", release, when(isPressed)), onCreate("h", all(release, takesEdit(w)), when(isPressed)),
+		)
 		w.set("update", "metadata", "annotations", "sync")
 		p.settle()
 		w.calls()

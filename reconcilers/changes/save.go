@@ -249,7 +249,8 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 func (p *pass) settles() bool {
 	o := &p.object
 	switch {
-	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) || p.handling.Conditions != nil:
+	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) ||
+		p.handling.Conditions != nil:
 		return false // conditions may be tried again
 	case p.outcomes != nil && !p.endsAll(p.outcomes):
 		return false
