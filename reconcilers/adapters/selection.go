@@ -83,9 +83,7 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	case !panicked(err):
 		return nil, err
 	case h.Description.Family == handlers.Changing:
-		failing := *h.Description
-		failing.Call = func(context.Context, *handlers.Call) error { return err }
-		return New(&failing, h.metrics), nil
+		return h.failing(err), nil
 	default:
 		logf.FromContext(ctx).Error(err, "Filter of a handler panicked; the object does not match it",
 			append(panics.Stack(err), "handler", h.Description.ID)...)
@@ -93,8 +91,16 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	}
 }
 
+// failing is the handler with an error in the place of its function. It is a function of its own because what it
+// captures moves to the heap, which would cost each question something.
+func (h *Handler) failing(err error) *Handler {
+	description := *h.Description
+	description.Call = func(context.Context, *handlers.Call) error { return err }
+	return New(&description, h.metrics)
+}
+
 // panicked tells whether the error is a panic of a user's function.
-func panicked(err error) bool { return panics.Stack(err) != nil }
+func panicked(err error) bool { return err != nil && panics.Stack(err) != nil }
 
 // isAmong reports whether the same function under the same id was chosen already, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
