@@ -33,7 +33,7 @@ func TestHash(t *testing.T) {
 	for reason, other := range map[string]map[string]any{
 		"another number": edited(int64(2), "a"), "a text": edited("1", "a"),
 		"another order": edited([]any{true, "x"}, "b"),
-		"another key": edited(int64(1), "z"), "an absent mapping": edited(nil, "d"), "a boolean": edited(true, "a"),
+		"another key":   edited(int64(1), "z"), "an absent mapping": edited(nil, "d"), "a boolean": edited(true, "a"),
 		"a fraction": edited(1.25, "c"), "nothing": {},
 	} {
 		if cause.Hash(other) == cause.Hash(base()) {
