@@ -74,7 +74,8 @@ func (c *Change[T]) checkScopes(namespace string, given any) error {
 		mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			return fmt.Errorf("adopting %s %q: an object with a namespace cannot own a cluster-scoped one, and the "+
-				"garbage collector deletes it: declare it by c.Ensure, or leave the owner out", kind.Kind, child.GetName())
+				"garbage collector deletes it: declare it by c.Ensure, or leave the owner out",
+				kind.Kind, child.GetName())
 		}
 		return nil
 	})
