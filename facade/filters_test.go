@@ -68,7 +68,7 @@ func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 		s.OnCreate("create-absent", calls.handle, inField, kopf.Value(kopf.Absent))
 		s.OnCreate("create-not", calls.handle, inField, kopf.Value(not(1)))
 		s.OnCreate("create", calls.handle, inField, kopf.Value(func(value any, _ bool) bool {
-			return value.(map[string]any)["size"] == int64(1) //nolint:forcetypeassert // it panics for nil, as users' do
+			return value.(map[string]any)["size"] == int64(1) //nolint:forcetypeassert // nil panics
 		}))
 		s.OnUpdate("update-former", calls.handle, inField, kopf.Value(not(2)))
 		s.OnDelete("delete-former", calls.handle, inField, kopf.Value(map[string]any{"size": 1}))

@@ -142,7 +142,7 @@ func (h *Handler) answer(
 
 // InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
 // one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
-// is asked twice. It tells of those that do not want it. A handler whose filter panics wants it, as it will be selected.
+// is asked twice. It reports those that do not want it. A handler whose filter panics wants it: it will be selected.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
 	var found Interest
 	question := about(c)
