@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -37,6 +38,9 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	if err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
+	if err := awaited(ctx); err != nil {
+		return Response{}, err
+	}
 	served, err := r.find(asked.resource)
 	if err != nil {
 		return Response{}, err
@@ -44,17 +48,17 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
 	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
 	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
-		return one.response() // no handler was called, so all is allowed
+		return one.response(ctx) // no handler was called, so all is allowed
 	}
 	if err := one.decode(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
 	if err := one.serve(ctx, served.Handlers); err != nil {
-		return Response{}, &Error{http.StatusInternalServerError, err}
+		return Response{}, internal(err)
 	}
-	response, err := one.response()
+	response, err := one.response(ctx)
 	if err != nil {
-		return Response{}, &Error{http.StatusInternalServerError, err}
+		return Response{}, internal(err)
 	}
 	own.logRefusals(ctx, one)
 	return response, nil
@@ -71,6 +75,14 @@ func (r *Reviewer) own() OwnWrites {
 		return OwnWrites{}
 	}
 	return r.Own()
+}
+
+// internal is an error without a status of its own.
+func internal(err error) error {
+	if known := (*Error)(nil); errors.As(err, &known) {
+		return err
+	}
+	return &Error{http.StatusInternalServerError, err}
 }
 
 // find finds the resource that a review is about.

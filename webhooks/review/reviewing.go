@@ -54,6 +54,9 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 		return err
 	}
 	for _, h := range chosen {
+		if err := awaited(ctx); err != nil {
+			return err
+		}
 		a, err := r.attempt(h.Description)
 		if err != nil {
 			return err

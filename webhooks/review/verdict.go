@@ -2,6 +2,7 @@ package review
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 // response is what the handlers have said.
-func (r *reviewing) response() (Response, error) {
+func (r *reviewing) response(ctx context.Context) (Response, error) {
 	admission := r.request.admission
 	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: Verdict{
 		UID: r.request.uid, Allowed: true, Warnings: admission.Warnings(),
@@ -27,12 +28,18 @@ func (r *reviewing) response() (Response, error) {
 	if patch.Empty() {
 		return out, nil
 	}
+	if err := awaited(ctx); err != nil {
+		return out, err
+	}
 	body, err := admission.Body().Value()
 	if err != nil {
 		return out, err
 	}
 	operations, err := patching.AdmissionOps(body, patch)
 	if err != nil || len(operations) == 0 {
+		return out, err
+	}
+	if err := awaited(ctx); err != nil {
 		return out, err
 	}
 	if out.Response.Patch, err = json.Marshal(operations); err != nil {

@@ -7,81 +7,87 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"sync/atomic"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// errFull is that requests have all the memory that they may have.
-var errFull = errors.New("too many large admission reviews at once")
+// intake is the body of one request, as far as it has come.
+type intake struct {
+	body      []byte
+	class     class
+	began     time.Time
+	interrupt func() // ends a read that waits
 
-// read gives the body of the request, within the limits, and what is to be called when it is not needed any more.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
-	tooLarge := &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf(
+	// These are guarded by the mutex of the pool.
+	held    int64
+	givenUp bool
+}
+
+// read returns the body of the request, within the limits. It has to be released when it is not needed any more.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
+	control := http.NewResponseController(w)
+	in := &intake{class: small, began: time.Now(), interrupt: func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }}
+	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf(
 		"an admission review has %d bytes at most", s.options.BodyLimit)}
 	if r.ContentLength > s.options.BodyLimit {
-		return nil, func() {}, tooLarge
+		return in, tooLarge
 	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(s.options.ReadTimeout)); err == nil {
+	if err := control.SetReadDeadline(in.began.Add(s.options.ReadTimeout)); err == nil {
 		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	}
-	from := &metered{
-		from: http.MaxBytesReader(w, r.Body, s.options.BodyLimit), held: &s.held, limit: s.options.Memory,
+	err := in.readAll(http.MaxBytesReader(w, r.Body, s.options.BodyLimit), r.ContentLength, &s.pool)
+	if done := s.pool.complete(in); done != nil {
+		err = done
 	}
-	body, err = readAll(from, min(r.ContentLength, roomAhead))
 	var beyond *http.MaxBytesError
 	switch {
 	case err == nil:
 	case errors.As(err, &beyond):
 		err = tooLarge
 	case errors.Is(err, errFull):
-		err = &refusal{http.StatusServiceUnavailable, err.Error()}
+		err = overloaded(err)
+	case errors.Is(err, errSlow):
+		err = &refusal{status: http.StatusRequestTimeout, reason: err.Error()}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &refusal{http.StatusRequestTimeout, fmt.Sprintf(
+		err = &refusal{status: http.StatusRequestTimeout, reason: fmt.Sprintf(
 			"the admission review was not sent within %s", s.options.ReadTimeout)}
 	default:
-		err = &refusal{http.StatusBadRequest, fmt.Sprintf("cannot read the admission review: %v", err)}
+		err = &refusal{status: http.StatusBadRequest, reason: fmt.Sprintf("cannot read the admission review: %v", err)}
 	}
-	return body, from.release, err
+	return in, err
 }
 
 // roomAhead is how much room a client gets by announcing as much: most reviews fit in.
 const roomAhead = 16 << 10
 
-// readAll is io.ReadAll with room for what was announced, which may be unknown, as negative.
-func readAll(from io.Reader, announced int64) ([]byte, error) {
-	body := make([]byte, 0, max(announced, 0)+bytes.MinRead)
+// readAll is io.ReadAll with room for what was announced, which may be unknown, as negative. Only what has come counts,
+// and only then is there room for more: a client that announces much and sends nothing costs nothing.
+func (in *intake) readAll(from io.Reader, announced int64, p *pool) error {
+	in.body = make([]byte, 0, max(min(announced, roomAhead), 0)+bytes.MinRead)
 	for {
-		n, err := from.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
+		n, err := from.Read(in.body[len(in.body):cap(in.body)])
+		in.body = in.body[:len(in.body)+n]
+		if in.class == small && len(in.body) > smallBody {
+			if in.class = ordinary; review.IsDeletion(in.body[:smallBody]) {
+				in.class = deletion
+			}
+		}
+		full := p.add(in, int64(n))
 		switch {
+		case full != nil:
+			in.body = nil
+			return full
 		case errors.Is(err, io.EOF):
-			return body, nil
+			return nil
 		case err != nil:
-			return body, err
-		case len(body) == cap(body):
-			body = append(body, 0)[:len(body)]
+			return err
+		case len(in.body) == cap(in.body):
+			room := 2 * cap(in.body)
+			if announced > int64(len(in.body)) {
+				room = min(room, int(announced)+bytes.MinRead)
+			}
+			in.body = append(make([]byte, 0, room), in.body...)
 		}
 	}
 }
-
-// metered counts what is read, for all requests together. Only what has come counts: who announces much and sends
-// nothing holds nobody up.
-type metered struct {
-	from  io.Reader
-	held  *atomic.Int64
-	limit int64
-	mine  int64
-}
-
-// Read implements io.Reader.
-func (m *metered) Read(into []byte) (int, error) {
-	n, err := m.from.Read(into)
-	m.mine += int64(n)
-	if m.held.Add(int64(n)) > m.limit {
-		return n, errFull
-	}
-	return n, err
-}
-
-func (m *metered) release() { m.held.Add(-m.mine) }

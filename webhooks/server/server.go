@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,8 +17,8 @@ import (
 const (
 	// DefaultBodyLimit is enough for an object and its predecessor, each as large as the API server takes them.
 	DefaultBodyLimit = 7 << 20
-	// defaultMemory is how many of the largest requests there may be at once.
-	defaultMemory = 16
+	// defaultMemory is enough for the largest objects that can be stored, and for several of the usual kind.
+	defaultMemory = 96 << 20
 	// DefaultReadTimeout is short, as the API server has the whole review in memory when it sends the first byte.
 	DefaultReadTimeout = 10 * time.Second
 )
@@ -60,8 +59,10 @@ type Options struct {
 	Open <-chan struct{}
 	// BodyLimit is how large a request may be, in bytes; zero is [DefaultBodyLimit]. Beyond, the status is 413.
 	BodyLimit int64
-	// Memory is how many bytes of requests may be there at once; zero is 16 times the limit of one. Beyond, the status
-	// is 503.
+	// Memory is how many bytes the values of all reviews may take at once, as far as that can be estimated from their
+	// texts; zero is 96 MiB. The texts may take two thirds of it in addition. Beyond, reviews wait for a second, then the
+	// status is 503, with the header Retry-After. A review that takes more by itself has the status 413. A part of the
+	// memory is reserved for deletions, and a part for small reviews.
 	Memory int64
 	// ReadTimeout is how long a client may take to send a request; zero is [DefaultReadTimeout]. After that, the status
 	// is 408.
@@ -74,7 +75,7 @@ type Options struct {
 type Server struct {
 	options   Options
 	endpoints map[string]Endpoint
-	held      atomic.Int64 // bytes of requests that are there now
+	pool      pool
 }
 
 // New makes a server. A path that cannot be served, or that is of two handlers, is an error.
@@ -84,7 +85,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o}
 	s.options.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
-	s.options.Memory = cmp.Or(o.Memory, defaultMemory*s.options.BodyLimit)
+	s.pool.limit, s.pool.reading = cmp.Or(o.Memory, defaultMemory), map[*intake]bool{}
 	s.options.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	s.endpoints = make(map[string]Endpoint, len(o.Endpoints))
 	for _, endpoint := range o.Endpoints {

@@ -22,6 +22,12 @@ const longestReview = 30 * time.Second
 type refusal struct {
 	status int
 	reason string
+	again  bool // a later attempt may succeed
+}
+
+// overloaded has the client repeat the request. API servers do so, until their own timeout.
+func overloaded(err error) *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, reason: err.Error(), again: true}
 }
 
 func (r *refusal) Error() string { return r.reason }
@@ -42,21 +48,31 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	endpoint, known := s.find(r.URL.Path)
 	switch {
 	case !known:
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf(
+		return nil, &refusal{status: http.StatusNotFound, reason: fmt.Sprintf(
 			"operator %q has no handler of admission at this path", s.options.Operator)}
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, &refusal{http.StatusMethodNotAllowed, "admission reviews come by POST"}
+		return nil, &refusal{status: http.StatusMethodNotAllowed, reason: "admission reviews come by POST"}
 	}
 	if err := s.Check(r); err != nil {
-		return nil, &refusal{http.StatusServiceUnavailable, err.Error()}
+		return nil, &refusal{status: http.StatusServiceUnavailable, reason: err.Error()}
 	}
-	body, release, err := s.read(w, r)
-	defer release()
+	in, err := s.read(w, r)
+	defer s.pool.release(in)
 	if err != nil {
 		return nil, err
 	}
-	return s.review(r, endpoint, body)
+	place, err := s.pool.enter(r.Context(), in.class, review.Weigh(in.body))
+	switch {
+	case errors.Is(err, errFull):
+		return nil, overloaded(err)
+	case errors.Is(err, errWeight):
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge, reason: err.Error()}
+	case err != nil:
+		return nil, err
+	}
+	defer place.leave()
+	return s.review(r, endpoint, in.body)
 }
 
 // review has a request answered. A panic is an error as any other.
@@ -116,7 +132,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := review.StatusOf(err)
 	var refused *refusal
 	if errors.As(err, &refused) {
-		status = refused.status
+		if status = refused.status; refused.again {
+			w.Header().Set("Retry-After", "1")
+		}
 	}
 	err = panics.Tame(err)
 	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)

@@ -1,0 +1,58 @@
+package review_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// A review ends at the next step when the client has left.
+func TestClientLeaves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		after  int // steps
+		want   []string
+	}{
+		"at once":        {"no handler is called", 0, nil},
+		"in a handler":   {"the next handler is not called", 1, []string{"first"}},
+		"in the last":    {"the change is not made for the patch", 2, []string{"first", "second", "change"}},
+		"in the compare": {"the patch is not sent", 4, []string{"first", "second", "change", "change"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			var steps []string
+			step := func(name string) {
+				if steps = append(steps, name); len(steps) == tc.after {
+					leave()
+				}
+			}
+			if tc.after == 0 {
+				leave()
+			}
+			change := func(object map[string]any) error { step("change"); object["x"] = "y"; return nil }
+			handler := func(id string, act func(call *handlers.Call) error) *handlers.Handler {
+				return &handlers.Handler{ID: id, Mutating: true, Call: func(_ context.Context, call *handlers.Call) error {
+					step(id)
+					return act(call)
+				}}
+			}
+			reviewer := serving(
+				handler("first", func(*handlers.Call) error { return nil }),
+				handler("second", func(call *handlers.Call) error { return call.Writes.Remember(change) }),
+			)
+			_, err := reviewer.Review(ctx, review.Request{Body: asked(nil)})
+			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {
+				t.Errorf("got the error %v, status %d", err, review.StatusOf(err))
+			}
+			if d := cmp.Diff(tc.want, steps); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
