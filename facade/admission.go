@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -60,7 +61,7 @@ type Admission[T client.Object] struct {
 	finalizer string
 	mistakes  *mistakes
 	mutating  bool
-	before    map[string]any     // what Object was like, for a mutating handler
+	before    []byte             // the text of Object as it was, for a mutating handler
 	original  *inplace.Object[T] // for another one; nil if that is not looked at
 
 	mu       sync.Mutex
@@ -151,7 +152,8 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 			return err
 		}
 		defer s.kind.op.reviewed.begin(call.Admission, a.Object, a.Old)()
-		return a.end(fn.call(ctx, a))
+		err = fn.call(ctx, a)
+		return a.end(cmp.Or(err, context.Cause(ctx)))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: fn.verb, handler: &h})
 }

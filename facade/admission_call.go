@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -42,7 +43,7 @@ func (fn admitting[T]) newAdmission(
 	if err := a.decode(); err != nil {
 		return nil, err
 	}
-	return a, a.take()
+	return a, cmp.Or(context.Cause(ctx), a.take())
 }
 
 // copied are the same certificates, read anew: a handler may change what it gets.
@@ -102,11 +103,15 @@ func (a *Admission[T]) checkKind() error {
 		"kopf.ForSubresource, or kopf.ForResource", a.ID, given.Kind, given.GroupVersion())
 }
 
+// mostLooked is how large an object is, in bytes of its text, that is compared after a validating handler. A larger one
+// would take much memory for a warning.
+const mostLooked = 256 << 10
+
 // take takes the object as it is now for what the handler begins with.
 func (a *Admission[T]) take() (err error) {
 	if a.mutating {
-		a.before, err = a.codec.Encode(a.Object)
-	} else if a.mistakes.looks() {
+		a.before, err = a.codec.Text(a.Object)
+	} else if len(a.call.Admission.Body().Text()) <= mostLooked && a.mistakes.looks() {
 		a.original = inplace.New(a.codec, a.Object)
 	}
 	return err

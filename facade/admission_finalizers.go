@@ -57,7 +57,11 @@ func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, cal
 	if known == nil {
 		return nil
 	}
-	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, call.Object)
+	object, err := call.Working()
+	if err != nil {
+		return err
+	}
+	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, object)
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Cannot tell whether an object that is created needs the finalizer; "+
 			"not setting it now", "error", err.Error())

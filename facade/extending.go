@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // AddError has the set-up of the operator fail with this error, as with mistakes of registrations here, and with the
@@ -39,8 +40,18 @@ func (a *Admission[T]) dynamic(of func() (map[string]any, error)) Dynamic {
 func (a *Admission[T]) Diff() Diff {
 	a.needCall()
 	asked := a.call.Admission
-	before, after := a.valueOf(asked.Old.Value), a.valueOf(asked.Object.Value)
-	return Diff(diff.Compute(orNull(before), orNull(after)).Clone())
+	before, after := a.ownValue(asked.Old), a.ownValue(asked.Object)
+	return Diff(diff.Compute(orNull(before), orNull(after)))
+}
+
+// ownValue decodes an object for this handler alone: a copy of a value that is shared would be one more in memory.
+func (a *Admission[T]) ownValue(of *jsontext.Object) map[string]any {
+	if of.Encoded() {
+		return a.valueOf(jsontext.New(of.Text()).Value)
+	}
+	value := a.valueOf(of.Value)
+	own, _ := diff.Copy(value).(map[string]any)
+	return own
 }
 
 // valueOf is a value of the request, which is not the handler's own. If there is an error, the handler fails by it.

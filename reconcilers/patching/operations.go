@@ -84,11 +84,14 @@ func operations(before, after map[string]any) []jsonpatch.Operation {
 
 func appendOperations(ops []jsonpatch.Operation, at string, before, after map[string]any) []jsonpatch.Operation {
 	for _, key := range unionOfKeys(before, after) {
-		pointer := at + "/" + pointerEscapes.Replace(key)
 		held, had := before[key]
 		fresh, has := after[key]
 		from, wasMapping := held.(map[string]any)
 		into, isMapping := fresh.(map[string]any)
+		if had && has && !(wasMapping && isMapping) && diff.Equal(held, fresh) {
+			continue
+		}
+		pointer := at + "/" + pointerEscapes.Replace(key)
 		switch {
 		case !has:
 			ops = append(ops, jsonpatch.NewOperation("remove", pointer, nil))
@@ -96,7 +99,7 @@ func appendOperations(ops []jsonpatch.Operation, at string, before, after map[st
 			ops = append(ops, jsonpatch.NewOperation("add", pointer, fresh))
 		case wasMapping && isMapping:
 			ops = appendOperations(ops, pointer, from, into)
-		case !diff.Equal(held, fresh):
+		default:
 			ops = append(ops, jsonpatch.NewOperation("replace", pointer, fresh))
 		}
 	}
@@ -145,7 +148,7 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	if err := mergeReviewed(reviewed, p.Merge, nil); err != nil {
 		return nil, fmt.Errorf("merging the patch into the reviewed body: %w", err)
 	}
-	after, err := applyTransforms(reviewed, p.Transforms)
+	after, err := transformInPlace(reviewed, p.Transforms)
 	if err != nil {
 		return nil, err
 	}

@@ -120,6 +120,11 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	if working == nil {
 		working = map[string]any{}
 	}
+	return transformInPlace(working, transforms)
+}
+
+// transformInPlace is for a body that is a copy already.
+func transformInPlace(working map[string]any, transforms []Transform) (map[string]any, error) {
 	for _, transform := range transforms {
 		if err := transform(working); err != nil {
 			return nil, fmt.Errorf("transforming the body: %w", err)
@@ -130,7 +135,7 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	if err != nil {
 		return nil, fmt.Errorf("a transformation left a value that is not JSON: %w", err)
 	}
-	body, _ = after.(map[string]any)
+	body, _ := after.(map[string]any)
 	return body, nil
 }
 

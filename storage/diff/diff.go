@@ -87,7 +87,9 @@ func text(value any) string {
 //     null and absence do differ.
 //   - An empty mapping or list is a value: to null it is a [Remove], from null an [Add].
 //
-// Below [MaxDepth] keys, mappings are compared as a whole, too: there, an item of one has all of its differences.
+// Below [MaxDepth] keys, mappings are compared as a whole, too: there, an item of one has all of its differences. The
+// same holds below fewer keys, but not fewer than eight, if the values have so many keys that the paths to all of them
+// would take more than 16 MiB.
 //
 // Where Kopf follows Python (true equals 1), JSON types count here (deviation D-types): see [Equal].
 // Nothing is allocated for values without differences.
@@ -123,8 +125,15 @@ const (
 	right              // the keys of the new side
 )
 
+const (
+	// shallow is how many keys a path may have in any case.
+	shallow = 8
+	// mostPathKeys is how many keys the paths of one diff may have together.
+	mostPathKeys = 1 << 20
+)
+
 func compute(before, after any, scope scope) Diff {
-	c := comparison{scope: scope}
+	c := comparison{scope: scope, before: before, after: after}
 	c.values(before, after, 0)
 	return c.items
 }
@@ -134,8 +143,31 @@ func compute(before, after any, scope scope) Diff {
 // An item is born with a path of its final length, but blank; every level fills in its own key on the way back. So
 // the walk carries no path, and a walk that finds nothing allocates nothing.
 type comparison struct {
-	scope scope
-	items Diff
+	scope         scope
+	before, after any // as a whole
+	deepest       int // how deep mappings are compared key by key; zero if that is not known yet
+	items         Diff
+}
+
+// enters tells whether mappings at this depth are compared key by key. The keys are counted for deep ones only.
+func (c *comparison) enters(depth int) bool {
+	if depth < shallow {
+		return true
+	}
+	if c.deepest == 0 {
+		c.deepest = min(MaxDepth, max(shallow, mostPathKeys/max(keysIn(c.before)+keysIn(c.after), 1)))
+	}
+	return depth < c.deepest
+}
+
+// keysIn counts the keys of a mapping and of all mappings in it, but not of those in lists.
+func keysIn(value any) int {
+	mapping, _ := value.(map[string]any)
+	count := len(mapping)
+	for _, inner := range mapping {
+		count += keysIn(inner)
+	}
+	return count
 }
 
 func (c *comparison) values(before, after any, depth int) {
@@ -155,7 +187,7 @@ func (c *comparison) present(before, after any, depth int) {
 	beforeMapping, beforeOK := before.(map[string]any)
 	afterMapping, afterOK := after.(map[string]any)
 	switch {
-	case beforeOK && afterOK && depth < MaxDepth:
+	case beforeOK && afterOK && c.enters(depth):
 		c.mappings(beforeMapping, afterMapping, depth)
 	case beforeOK && afterOK:
 		if c.differ(beforeMapping, afterMapping) {
@@ -236,12 +268,28 @@ func (c *comparison) add(item Item, depth int) {
 	c.items = append(c.items, item)
 }
 
-// sort brings the items since start into the order of their keys at this depth, as Go visits maps in random order.
-// It is stable, so that the items below one key keep the order that the levels below gave them.
+// sort brings the items since start into the order of their keys at this depth, as Go visits maps in random order. The
+// items below one key follow each other, and keep the order that the levels below gave them. So those of one key are
+// moved together, and nothing is done where there is one key, as in a chain of mappings.
 func (c *comparison) sort(start, depth int) {
-	if len(c.items)-start > 1 {
-		slices.SortStableFunc(c.items[start:], func(a, b Item) int {
-			return strings.Compare(a.Path[depth], b.Path[depth])
-		})
+	items := c.items[start:]
+	if len(items) < 2 || items[0].Path[depth] == items[len(items)-1].Path[depth] {
+		return
 	}
+	if len(items) == 2 {
+		if items[0].Path[depth] > items[1].Path[depth] {
+			items[0], items[1] = items[1], items[0]
+		}
+		return
+	}
+	var runs []Diff
+	for from, i := 0, 1; i <= len(items); i++ {
+		if i == len(items) || items[i].Path[depth] != items[from].Path[depth] {
+			runs = append(runs, items[from:i])
+			from = i
+		}
+	}
+	slices.SortFunc(runs, func(a, b Diff) int { return strings.Compare(a[0].Path[depth], b[0].Path[depth]) })
+	sorted := slices.Concat(runs...)
+	copy(items, sorted)
 }

@@ -42,6 +42,9 @@ func DecodeObject(text []byte) (object map[string]any, err error) {
 // deepest is how deep the values of plain texts are nested at most.
 const deepest = 100
 
+// mostKept is how many values, or bytes of a string, a decoder has room for that is kept.
+const mostKept = 16 << 10
+
 // decoder keeps what can be used again for the next text.
 type decoder struct {
 	// keys and values are those of the mappings and lists that are not complete: how many there are is known at their
@@ -66,6 +69,9 @@ func decodePlain(text []byte) (value any, plain bool) {
 
 // end forgets what is left of a text that was not decoded.
 func (d *decoder) end() {
+	if cap(d.values) > mostKept || cap(d.runes) > mostKept {
+		return // one large text must not take its memory for ever
+	}
 	d.forget(0, 0)
 	d.deep = 0
 	decoders.Put(d)

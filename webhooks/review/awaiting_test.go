@@ -37,10 +37,8 @@ func TestClientLeaves(t *testing.T) {
 			}
 			change := func(object map[string]any) error { step("change"); object["x"] = "y"; return nil }
 			handler := func(id string, act func(call *handlers.Call) error) *handlers.Handler {
-				return &handlers.Handler{ID: id, Mutating: true, Call: func(_ context.Context, call *handlers.Call) error {
-					step(id)
-					return act(call)
-				}}
+				called := func(_ context.Context, call *handlers.Call) error { step(id); return act(call) }
+				return &handlers.Handler{ID: id, Mutating: true, Call: called}
 			}
 			reviewer := serving(
 				handler("first", func(*handlers.Call) error { return nil }),

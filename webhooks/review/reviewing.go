@@ -29,7 +29,7 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 	for _, h := range all {
 		d := h.Description
 		whole = whole || !d.ReadsText
-		body = body || d.Answers(admission) && (d.Mutating || d.Field != nil || len(d.Filters) > 0)
+		body = body || d.Answers(admission) && (d.Field != nil || len(d.Filters) > 0)
 	}
 	if whole {
 		if r.cause.New, err = admission.Object.Value(); err != nil {
@@ -62,6 +62,7 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 			return err
 		}
 		h.Run(ctx, a)
+		a.Call.WorkOn(nil) // it is not needed any more, and may be large
 		r.attempts = append(r.attempts, a)
 	}
 	return nil
@@ -76,7 +77,7 @@ func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
 		given = admission.Body()
 	}
 	var object map[string]any
-	if !h.ReadsText || h.Mutating || !given.Encoded() {
+	if !h.ReadsText || !given.Encoded() {
 		var err error
 		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
 			return nil, err

@@ -60,9 +60,9 @@ type Options struct {
 	// BodyLimit is how large a request may be, in bytes; zero is [DefaultBodyLimit]. Beyond, the status is 413.
 	BodyLimit int64
 	// Memory is how many bytes the values of all reviews may take at once, as far as that can be estimated from their
-	// texts; zero is 96 MiB. The texts may take two thirds of it in addition. Beyond, reviews wait for a second, then the
-	// status is 503, with the header Retry-After. A review that takes more by itself has the status 413. A part of the
-	// memory is reserved for deletions, and a part for small reviews.
+	// texts; zero is 96 MiB. The texts may take two thirds of it in addition. Beyond, reviews wait for a second; then
+	// the status is 503, with the header Retry-After. A review that takes more by itself has the status 413. A part of
+	// the memory is reserved for deletions, and a part for small reviews.
 	Memory int64
 	// ReadTimeout is how long a client may take to send a request; zero is [DefaultReadTimeout]. After that, the status
 	// is 408.

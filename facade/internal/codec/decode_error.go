@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 )
 
 // decodeError says that an object does not fit into the type that its handlers are written for: they cannot be called
@@ -42,13 +44,18 @@ func (c *Codec[T]) decodeError(body map[string]any, err error) error {
 	}
 }
 
+// mostSearched is how many bytes are encoded, at least, before the search for a misfit ends with the field that is
+// known until then. Without a limit, it would take the size of an object times the number of its levels.
+const mostSearched = 1 << 20
+
 // findMisfit finds the innermost field that does not decode with nothing else around it, and the error for it alone:
 // the decoder names the field for some errors only. It takes a while, but only where something is wrong.
 func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 	var path []string
+	searched := 0
 	value, whole := any(body), func(part any) any { return part }
 	for {
-		key, child, place, childErr := c.firstMisfit(value, whole)
+		key, child, place, childErr := c.firstMisfit(value, whole, &searched)
 		if childErr == nil {
 			return strings.Join(path, "."), err
 		}
@@ -60,10 +67,20 @@ func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 type placement func(part any) any
 
 // firstMisfit finds the first part of a value that does not decode alone.
-func (c *Codec[T]) firstMisfit(value any, whole placement) (key string, child any, place placement, err error) {
+func (c *Codec[T]) firstMisfit(
+	value any, whole placement, searched *int,
+) (key string, child any, place placement, err error) {
 	for key, child := range children(value) {
+		if *searched > mostSearched {
+			break
+		}
 		place := within(whole, value, key)
-		if err := convert(place(child), c.empty()); err != nil {
+		data, err := json.Marshal(place(child))
+		if err != nil {
+			continue
+		}
+		*searched += len(data)
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, c.empty()); err != nil {
 			return key, child, place, err
 		}
 	}

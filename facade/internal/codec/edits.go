@@ -1,9 +1,14 @@
 package codec
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Encode gives the raw form of an object, to be compared with later by [Codec.Edits].
@@ -14,12 +19,38 @@ func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 	return tree, nil
 }
 
-// Edits makes a transformation of the raw object out of what has been changed in a T in place: before is its raw form
-// at that time. It is nil if nothing differs but the identity, which stays as it was, as with Transform.
+// Text returns the JSON text of an object, to be compared with later by [Codec.Edits]. Of a large object, it takes a
+// small part of the memory of the raw form.
+func (c *Codec[T]) Text(object T) (text []byte, err error) {
+	err = Call(func() error {
+		if raw, ok := any(object).(*unstructured.Unstructured); ok {
+			text, err = json.Marshal(raw.Object)
+		} else {
+			text, err = json.Marshal(object)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the object: %w", err)
+	}
+	return text, nil
+}
+
+// Edits makes a transformation of the raw object out of what has been changed in a T in place: former is its text at
+// that time. It is nil if nothing differs but the identity, which stays as it was, as with Transform.
 func (c *Codec[T]) Edits(
-	before map[string]any, object T, lists Lists,
+	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {
-	after, err := c.Encode(object)
+	text, err := c.Text(object)
+	if err != nil || bytes.Equal(former, text) {
+		return nil, err
+	}
+	was := jsontext.New(former)
+	before, err := was.Value()
+	if err != nil {
+		return nil, err
+	}
+	after, err := jsontext.After(text, was).Value() // shares what is the same
 	if err != nil {
 		return nil, err
 	}

@@ -87,12 +87,12 @@ func changeList(t *testing.T, field string, items []any, change func(s *listingS
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := listings().Encode(object)
+	text, err := listings().Text(object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(&object.Spec)
-	edits, err := listings().Edits(tree, object, lists)
+	edits, err := listings().Edits(text, object, lists)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package inplace
 
 import (
-	"slices"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
@@ -44,8 +42,12 @@ func (o *Object[T]) Look() {
 	if o.failed {
 		return
 	}
+	known := map[string]bool{}
+	for _, path := range o.changed {
+		known[codec.FormatPath(path)] = true
+	}
 	for _, item := range diff.Compute(o.content, now) {
-		if !slices.ContainsFunc(o.changed, func(p diff.Path) bool { return slices.Equal(p, item.Path) }) {
+		if len(known) == 0 || !known[codec.FormatPath(item.Path)] {
 			o.changed = append(o.changed, item.Path)
 		}
 	}
