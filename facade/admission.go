@@ -113,8 +113,8 @@ func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...Admission
 //	}, kopf.Operations("CREATE"))
 //
 // It changes a.Object in place or by Patch. Only the difference is sent to the API server: fields that T does not have
-// survive, in lists as by [Change.Patch]. Name, uid, resource version and the like stay as they are. The change should be idempotent: the object may
-// come again with it.
+// survive, in lists as by [Change.Patch]. Name, uid, resource version and the like stay as they are. The change should
+// be idempotent: the object may come again with it.
 //
 // A deletion has nothing to be changed: a mutating handler is called for it only with [Operations]("DELETE"), which
 // may deny it. For the id and the filters, see Validate.

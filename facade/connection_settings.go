@@ -44,7 +44,7 @@ type NetworkingSettings struct {
 	// which are 1, 1, 2, 3, 5, 8, 13, 21 seconds by default.
 	ErrorBackoffs []time.Duration
 	// EnforceRetryAfter lets the API server shorten the delays of ErrorBackoffs when it has too many requests;
-	// otherwise, it can only make them longer. If it asks for more time than a request may take, the object waits for as
+	// otherwise, it can only make them longer. If it asks for more time than a request may take, the object waits that
 	// long, up to 10 minutes. Kopf: enforce_retry_after.
 	EnforceRetryAfter bool
 	// TrustEnv takes the proxies of the environment, such as HTTPS_PROXY; that of a kubeconfig is taken either way.

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// An object whose content fits into the Go type no more, such as after a change of the type, can be deleted: its handler
-// gets what fits.
+// An object whose content does not fit into the Go type, such as after a change of the type, can be deleted: its
+// handler gets the parts that fit.
 func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

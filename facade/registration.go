@@ -121,7 +121,8 @@ func (op *Operator) checkConflict(one resolved, before []resolved) error {
 // selections: it is called once.
 func idTaken(one, other resolved) error {
 	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or "+
-		"register one function value under both selections", one.verb, one.handler.ID, other.verb, other.handler.Location)
+		"register one function value under both selections",
+		one.verb, one.handler.ID, other.verb, other.handler.Location)
 }
 
 // checkIgnored tells which of the ignored fields no kind of the operator has: with a slip in its path, a field would

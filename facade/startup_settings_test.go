@@ -2,6 +2,7 @@ package facade_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -72,6 +73,10 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.SetString("other-")
 	case "Namespaces", "Admission.ExcludedNamespaces":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
+	case "Admission.ExtraHosts":
+		field.Set(reflect.ValueOf([]string{"extra.example.org"}))
+	case "Admission.TLSOpts":
+		field.Set(reflect.ValueOf([]func(*tls.Config){func(*tls.Config) {}}))
 	case "NamespacePatterns":
 		field.Set(reflect.ValueOf([]*regexp.Regexp{regexp.MustCompile("a.+")}))
 	case "Persistence.IgnoredFields":

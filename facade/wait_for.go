@@ -109,8 +109,8 @@ func newWait[T, C client.Object](
 	}
 	children := codec.New[C](reflect.TypeOf(child).Elem())
 	return owned.Wait{
-		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler, Change: c.call.Cause.Fingerprint(),
-		Kind:      kind.GroupKind(),
+		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
+		Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
 		Namespace: cmp.Or(child.GetNamespace(), c.metadata().GetNamespace()), Name: child.GetName(),
 		Reached: func(raw map[string]any) (bool, error) {
 			object, err := children.Decode(raw)

@@ -27,7 +27,8 @@ func TestNewFails(t *testing.T) {
 	}
 	for _, name := range []string{
 		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_change_latency_seconds",
-		"kopf_events_dropped_total", "kopf_memory_losses_total", "kopf_posted_events_total", "kopf_children_repaired_total",
+		"kopf_events_dropped_total", "kopf_memory_losses_total", "kopf_posted_events_total",
+		"kopf_children_repaired_total",
 		"kopf_api_requests_total", "kopf_active_workers", "kopf_workqueue_depth", "kopf_paused",
 		"kopf_watch_age_seconds",
 	} {

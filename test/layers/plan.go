@@ -117,7 +117,7 @@ var House = Plan{
 
 	{Dir: "facade/internal/children", Layer: 8},
 	{Dir: "facade/internal/rehearsal", Layer: 9},
-	{Dir: "reconcilers/adapters", Layer: 6},
+	{Dir: "reconcilers/adapters", Layer: 6, Exports: 26},
 	{Dir: "reconcilers/journal", Layer: 6},
 	{Dir: "reconcilers/journal/journaltest", Layer: 7, Kit: true},
 	{Dir: "reconcilers/journal/overview", Layer: 7},

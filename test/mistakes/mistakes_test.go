@@ -2,6 +2,7 @@ package mistakes_test
 
 import (
 	stdcmp "cmp"
+	_ "embed"
 	"fmt"
 	"os"
 	"strings"
@@ -22,17 +23,10 @@ the operator is being set up, with the file and line of the call. In the code, d
 kopf.For(op, &appsv1.Deployment{}), roll is a handler of changes, poll one in the background.
 `
 
-const foot = `
-## With AsKopf: a button is pressed, and nothing is called
-
-Kopf remembers the state that the handlers saw, and only of objects that match the filters of a handler. So these
-operators call their handler once, or never. Without AsKopf they call it each time; with AsKopf, "explain" says so.
-
-| Mistake | What is written | What helps |
-|--|--|--|
-| A handler leaves its own filters by its own patch | a handler with WithAnnotation("sync", "update") that sets the annotation to "done" | OnField("sync", "metadata.annotations.sync", press, kopf.NewValue("update")), or another handler of all changes beside it |
-| OnUpdate and InField for a field that comes later | OnUpdate("sync", press, kopf.InField("metadata.annotations.sync"), kopf.NewValue("update")) | OnField in its place: the object is created for this handler when the field comes |
-`
+// foot is the end of the page: mistakes that no test can make by a registration alone.
+//
+//go:embed testdata/buttons.md
+var foot string
 
 // TestMistakes makes all of them.
 func TestMistakes(t *testing.T) {
