@@ -46,7 +46,8 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 }
 
 // interestIn asks the handlers whether they want the object. An object without the field of an update handler is
-// wanted, too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the creation.
+// wanted, too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the
+// creation.
 func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
 	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
 	if err == nil && !found.Changing && !h.KopfTexts {
