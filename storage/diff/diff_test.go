@@ -167,6 +167,26 @@ func TestDeepLinear(t *testing.T) {
 	})
 }
 
+// Many keys below a chain of mappings, and many at its links, take no more than in proportion to their number.
+func TestManyKeysLinear(t *testing.T) {
+	tree := func(keys, links int, value string) any {
+		inner := map[string]any{}
+		for i := range keys {
+			inner[fmt.Sprint(i)] = value
+		}
+		for range links {
+			inner = map[string]any{"in": inner, value: value}
+		}
+		return inner
+	}
+	for _, links := range []int{0, 7, 120} {
+		growth.Linear(t, 10_000, func(size int) func() {
+			before, after := tree(size, links, "x"), tree(size, links, "y")
+			return func() { diff.Compute(before, after) }
+		})
+	}
+}
+
 // Beyond the depth to which items are made, the rules are the same: only the items are not.
 func TestDepth(t *testing.T) {
 	type m = map[string]any
