@@ -54,8 +54,8 @@ func (option) childOption() {}
 // its namespace, or anywhere for a cluster-scoped object; and those that [Change.Ensure] has declared, in any namespace
 // that the operator serves, and outside of namespaces. The label that Ensure sets is not enough. They are kept in one
 // cache for each kind, that of the handlers of the kind, if there are any, and are not polled. The operator needs the
-// verbs list and watch for the kind; until it has them, or while the kind does not exist, a line in the log says so, and
-// it waits. A paused operator watches nothing.
+// verbs list and watch for the kind; until it has them, or while the kind does not exist, a line in the log says so,
+// and it waits. A paused operator watches nothing.
 func Owns[T, C client.Object](owners Selection[T], child C) Owned[T, C] {
 	where := location()
 	id := fmt.Sprintf("Owns(%T) at %s", child, where)
