@@ -47,10 +47,27 @@ func (c *Change[T]) Adopt(children ...any) error {
 	if c.children != nil && c.children.NoLabels {
 		options = append(options, hierarchies.NoLabels())
 	}
+	owner = c.withoutParentLabel(owner)
 	if err := hierarchies.Adopt(owner, children, options...); err != nil {
 		return fmt.Errorf("object %s: %w", c.name(), err)
 	}
 	return nil
+}
+
+// withoutParentLabel leaves out the label by which Ensure knows its children: a parent that has it itself must not pass
+// it on to objects that Ensure has not declared.
+func (c *Change[T]) withoutParentLabel(owner *unstructured.Unstructured) *unstructured.Unstructured {
+	if c.children == nil || c.children.LikeKopf {
+		return owner
+	}
+	labels := owner.GetLabels()
+	if _, labelled := labels[c.children.Label()]; !labelled {
+		return owner
+	}
+	owner = owner.DeepCopy()
+	delete(labels, c.children.Label())
+	owner.SetLabels(labels)
+	return owner
 }
 
 // checkScopes reports cluster-scoped children of an object in this namespace, which cannot own them. Kinds that the

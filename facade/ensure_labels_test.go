@@ -2,6 +2,7 @@ package facade_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -30,17 +31,19 @@ func TestInheritedLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
 				var adopted [2]error
+				owned := &corev1.ConfigMap{}
 				_, stop := h.runWith(c.settings, func(s houseSel) {
 					s.OnUpdate("ensure", func(ctx context.Context, c *houseChange) error {
 						pod := &corev1.ConfigMap{}
 						pod.Namespace = "elsewhere"
 						adopted = [2]error{c.Adopt(pod), c.Adopt(&corev1.Namespace{})}
-						return ensure(ctx, c)
+						owned = &corev1.ConfigMap{}
+						return errors.Join(c.Adopt(owned), ensure(ctx, c))
 					})
 				})
 				defer stop()
 				h.build()
-				labels := map[string]string{"street": "high", enforce: "privileged"}
+				labels := map[string]string{"street": "high", enforce: "privileged", parentLabel: "mine"}
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					(&unstructured.Unstructured{Object: house}).SetLabels(labels)
 				})
@@ -52,6 +55,9 @@ func TestInheritedLabels(t *testing.T) {
 				}
 				if (annex[enforce] != "") != c.namespace || (annex["street"] != "") != c.namespace {
 					t.Errorf("the labels of the Namespace are %v", annex)
+				}
+				if got := owned.Labels; (got["street"] != "") != c.street || !c.adopts && got[parentLabel] != "" {
+					t.Errorf("an adopted child must not pass for one that Ensure has declared: its labels are %v", got)
 				}
 				for _, err := range adopted {
 					if c.adopts != (err == nil) || err != nil && !strings.Contains(err.Error(), "Ensure") {
