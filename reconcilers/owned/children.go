@@ -16,7 +16,7 @@ import (
 )
 
 // Author knows what the operator itself makes of children. The methods are called on the goroutines of informers, too.
-type Author interface {
+type Author interface { //nolint:interfacebloat // all of it is about the operator's own declarations
 	// Wrote tells whether this version of a child is what the operator itself made of it.
 	Wrote(child types.UID, version string) bool
 	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state. The

@@ -140,7 +140,7 @@ func filled(size int, begin, end string, part func(i int) string) string {
 // shapes are reviews of 5 MB: of both objects, each has a half, and all values differ.
 func shapes() map[string][]byte {
 	const half = 5 << 20 / 2
-	both := func(make func(side int) string) []byte { return reviewOf(make(0), make(1)) }
+	both := func(text func(side int) string) []byte { return reviewOf(text(0), text(1)) }
 	keys := func(side int) string {
 		return filled(half, "{", "}", func(i int) string { return fmt.Sprintf(`"k%d":"value %d of %d"`, i, i, side) })
 	}

@@ -54,10 +54,11 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	t.Helper()
 	settings.Admission.Managed, settings.Admission.URL = managed, "https://here"
 	op := kopf.New("test.example.org", settings)
+	whole := kopf.Operations("CREATE", "UPDATE", "DELETE", "CONNECT") // deletions have to be asked for
 	for i, one := range all {
 		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
 			func(context.Context, *kopf.Admission[kopf.Dynamic]) error { return kopf.Deny(418, "called") },
-			one.options...)
+			append([]kopf.AdmissionOption{whole}, one.options...)...)
 	}
 	api := memapi.New()
 	api.Install(memapi.Resource{
