@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,10 +16,19 @@ import (
 
 // registry is a peering object with the records of others, whose answers take some time, or fail.
 type registry struct {
-	others  map[string]any
 	lag     time.Duration
 	failure error
+
+	mu      sync.Mutex
+	others  map[string]any
 	version int
+}
+
+// edit replaces the record of another operator.
+func (r *registry) edit(name string, record map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.others[name] = record
 }
 
 func (r *registry) PatchStatus(_ context.Context, status map[string]any, _ string) (map[string]any, error) {
@@ -26,6 +36,8 @@ func (r *registry) PatchStatus(_ context.Context, status map[string]any, _ strin
 	if r.failure != nil {
 		return nil, r.failure
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.version++
 	all := maps.Clone(status)
 	maps.Copy(all, r.others)
@@ -151,7 +163,7 @@ func TestRecordsWithoutTime(t *testing.T) {
 				defer func() { cancel(); <-done }()
 				time.Sleep(30 * time.Second)
 				if tc.edited {
-					him["priority"] = int64(10)
+					object.edit("him", map[string]any{"priority": int64(10), "lifetime": int64(60)})
 					if err := member.Touch(ctx); err != nil {
 						t.Fatal(err)
 					}
