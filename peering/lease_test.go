@@ -3,6 +3,7 @@ package peering_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,13 +81,12 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 type frozenGate struct {
 	barrier
 
-	freeze time.Duration
+	freeze atomic.Int64 // a duration, once
 }
 
 func (g *frozenGate) AllowWritesUntil(end time.Time) {
 	g.barrier.AllowWritesUntil(end)
-	time.Sleep(g.freeze)
-	g.freeze = 0
+	time.Sleep(time.Duration(g.freeze.Swap(0)))
 }
 
 func (g *frozenGate) mayWrite() bool { return time.Now().Before(*g.end.Load()) }
@@ -118,7 +118,7 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 				if !gate.mayWrite() {
 					t.Fatal("the process never stood still, and may not write")
 				}
-				gate.freeze = tc.freeze
+				gate.freeze.Store(int64(tc.freeze))
 				time.Sleep(time.Second + tc.freeze - 2*time.Millisecond)
 				if gate.mayWrite() != (tc.closed == 0) {
 					t.Errorf("%s: when the process wakes up, it may write: %t", tc.reason, gate.mayWrite())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,8 +108,13 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 					}
 					return apierrors.NewTooManyRequests("busy", 40)
 				}
+				var mu sync.Mutex
 				var lines []string
-				log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+				log := funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					lines = append(lines, line)
+				}, funcr.Options{})
 				stop := operateLogged(t, slow{connection}, log, reconcilers.Options{APIBackoffs: backoffs},
 					to(t, "configmaps", &handlers.Handler{
 						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { return nil },
@@ -132,6 +138,8 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 				if d := cmp.Diff([]string{"0s", "40s"}, at); d != "" {
 					t.Errorf("the patches: -want, +got:\n%s", d)
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				text := strings.Join(lines, "\n")
 				if !strings.Contains(text, "busy") || strings.Contains(text, "deadline exceeded") {
 					t.Errorf("the log does not have the status: %s", text)
