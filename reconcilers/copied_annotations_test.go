@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -31,9 +32,11 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Second)
 		for range 600 {
-			copied := p.get("Secret", "s")
-			copied.SetAnnotations(p.get("ConfigMap", "c").GetAnnotations())
-			if err := p.Update(t.Context(), copied); err != nil {
+			if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				copied := p.get("Secret", "s")
+				copied.SetAnnotations(p.get("ConfigMap", "c").GetAnnotations())
+				return p.Update(t.Context(), copied)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Millisecond)
