@@ -50,7 +50,7 @@ func forged(t *testing.T, isSigned bool) (cert, key []byte) {
 // wantUnpublished checks that no API server trusts a certificate, and that the Secret does not have it.
 func (c *cluster) wantUnpublished(cert []byte) {
 	c.t.Helper()
-	for _, entry := range c.effective {
+	for _, entry := range c.used() {
 		if bytes.Contains(entry.ClientConfig.CABundle, cert) {
 			c.t.Errorf("the entry %s trusts the foreign certificate", entry.Name)
 		}

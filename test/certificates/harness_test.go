@@ -62,7 +62,7 @@ type cluster struct {
 	t        *testing.T
 	replicas []*replica
 	// effective are the entries that the API server uses; sent and refused count its requests.
-	effective     []admissionregistrationv1.ValidatingWebhook
+	effective     atomic.Pointer[[]admissionregistrationv1.ValidatingWebhook]
 	sent, refused int
 	started       int // replicas so far
 }
@@ -197,12 +197,20 @@ func (c *cluster) run(duration time.Duration) {
 	for end := time.Now().Add(duration); time.Now().Before(end); {
 		synctest.Wait() // of two replicas that write at once, the younger one wins
 		next := c.entries()
-		time.AfterFunc(propagation, func() { c.effective = next })
-		for _, entry := range c.effective {
+		time.AfterFunc(propagation, func() { c.effective.Store(&next) })
+		for _, entry := range c.used() {
 			c.review(entry.ClientConfig)
 		}
 		time.Sleep(interval)
 	}
+}
+
+// used are the entries that the API server uses now.
+func (c *cluster) used() []admissionregistrationv1.ValidatingWebhook {
+	if entries := c.effective.Load(); entries != nil {
+		return *entries
+	}
+	return nil
 }
 
 func (c *cluster) entries() []admissionregistrationv1.ValidatingWebhook {
