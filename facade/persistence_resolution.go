@@ -30,10 +30,15 @@ var (
 // resolvePersistence makes the storages, the names of what is beside them, and the digests.
 func (s *settings) resolvePersistence(operator string) (problems []error) {
 	p := &s.values.Persistence
-	problems = append(p.resolveNames(operator), s.resolveDiffbase(), s.resolveProgress(), s.resolveDigests())
+	problems = p.resolveNames(operator)
 	if !p.TrustCopies {
 		s.boundTo = p.AnnotationPrefix + "/" + keys.HandledUID
 	}
+	bound := s.boundTo
+	if p.KopfFormats || p.DiffbaseStorage != nil || p.ProgressStorage != nil {
+		bound = "" // other storages do not keep the memory of a copy apart
+	}
+	problems = append(problems, s.resolveDiffbase(bound), s.resolveProgress(bound), s.resolveDigests())
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
@@ -58,9 +63,9 @@ func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
 }
 
 // resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
-func (s *settings) resolveDiffbase() error {
+func (s *settings) resolveDiffbase(bound string) error {
 	p := &s.values.Persistence
-	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats}
+	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats, Bound: bound}
 	for _, text := range p.IgnoredFields {
 		path, err := codec.ParsePath(text)
 		if err != nil {
@@ -85,11 +90,11 @@ func (s *settings) resolveDiffbase() error {
 }
 
 // resolveProgress takes the given storage, if it is one, or makes that of the prefix.
-func (s *settings) resolveProgress() error {
+func (s *settings) resolveProgress(bound string) error {
 	p := &s.values.Persistence
 	given := p.ProgressStorage
 	s.compact = given == nil && !p.KopfFormats
-	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true}
+	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true, Bound: bound}
 	if p.KopfFormats {
 		p.ProgressStorage = progress.Smart{Prefix: p.AnnotationPrefix}
 	}

@@ -49,9 +49,14 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 func TestSettings(t *testing.T) {
 	own := withDefaults(reconcilers.Options{
 		Prefix: "test.example.org", Finalizer: "test.example.org/finalizer", BoundTo: "test.example.org/handled-uid",
-		Diffbase: diffbase.Annotations{Prefix: "test.example.org", WithoutV1: true},
-		Progress: progress.Annotations{Prefix: "test.example.org", WithoutV1: true}, CompactSubs: true,
-		Digests: reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
+		Diffbase: diffbase.Annotations{
+			Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
+		},
+		Progress: progress.Annotations{
+			Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
+		},
+		CompactSubs: true,
+		Digests:     reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
 	})
 	with := func(change func(*reconcilers.Options)) reconcilers.Options {
 		o := own

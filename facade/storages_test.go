@@ -132,13 +132,15 @@ func TestRightStorages(t *testing.T) {
 		"prefix": {"all annotations follow", kopf.PersistenceSettings{AnnotationPrefix: mine},
 			reconcilers.Options{
 				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase: diffbase.Annotations{Prefix: mine, WithoutV1: true},
-				Progress: progress.Annotations{Prefix: mine, WithoutV1: true}, CompactSubs: true}},
+				Diffbase:    diffbase.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
+				Progress:    progress.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
+				CompactSubs: true}},
 		"long prefix": {"without Kopf's former keys, there is room",
 			kopf.PersistenceSettings{AnnotationPrefix: long}, reconcilers.Options{
 				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase: diffbase.Annotations{Prefix: long, WithoutV1: true},
-				Progress: progress.Annotations{Prefix: long, WithoutV1: true}, CompactSubs: true}},
+				Diffbase:    diffbase.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
+				Progress:    progress.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
+				CompactSubs: true}},
 		"Kopf's formats": {"under names of one's own, without taking copies for handled", kopf.PersistenceSettings{
 			AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
 		}, reconcilers.Options{

@@ -1,6 +1,7 @@
 package reconcilers_test
 
 import (
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,8 +15,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// A controller that copies the annotations of one handled kind to another one all the time, as that of deployments does
-// to replica sets, causes no creations, and ever fewer writes.
+// copyForAMinute has the annotations of the secret made of those of both objects, as another controller does.
+func (p people) copyForAMinute(merge func(all, copied map[string]string) map[string]string) {
+	p.t.Helper()
+	for range 600 {
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			secret := p.get("Secret", "s")
+			secret.SetAnnotations(merge(secret.GetAnnotations(), p.get("ConfigMap", "c").GetAnnotations()))
+			return p.Update(p.t.Context(), secret)
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// A controller that replaces the annotations of one handled kind by those of another one all the time causes no
+// creations, and ever fewer writes.
 func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), prometheus.NewRegistry()
@@ -31,26 +48,11 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 			to(t, "secrets", counting("s", cause.Create, &copies)))
 		defer stop()
 		time.Sleep(time.Second)
-		for range 600 {
-			if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-				copied := p.get("Secret", "s")
-				copied.SetAnnotations(p.get("ConfigMap", "c").GetAnnotations())
-				return p.Update(t.Context(), copied)
-			}); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
+		p.copyForAMinute(func(_, copied map[string]string) map[string]string { return copied })
 		if sources.Load() != 1 || copies.Load() != 1 {
 			t.Errorf("%d and %d creations in a minute, want one of each", sources.Load(), copies.Load())
 		}
-		patches := 0
-		for _, r := range writes.Requests() {
-			if r.Verb == "patch" {
-				patches++
-			}
-		}
-		if patches > 12 {
+		if patches := patchesOf(writes); patches > 12 {
 			t.Errorf("%d writes in a minute, want one for each object and one for each doubled delay", patches)
 		}
 		losses := 0.0
@@ -67,4 +69,54 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 			t.Errorf("%v losses are counted, want one for each doubled delay", losses)
 		}
 	})
+}
+
+// A controller that adds the annotations of one handled kind to those of another one causes no creations by a restarted
+// operator either, and no writes of it.
+func TestAnnotationsAddedToAnotherKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newPeople(t, server)
+		p.create("ConfigMap", "c")
+		p.create("Secret", "s")
+		var sources, copies, updates atomic.Int64
+		operate := func(connection *memapi.Connection) (stop func()) {
+			return operateAll(t, connection, reconcilers.Options{BoundTo: "coming.example.org/handled-uid"},
+				to(t, "configmaps", counting("c", cause.Create, &sources)),
+				to(t, "secrets", counting("s", cause.Create, &copies)),
+				to(t, "secrets", counting("u", cause.Update, &updates)))
+		}
+		add := func(all, copied map[string]string) map[string]string {
+			maps.Copy(all, copied)
+			return all
+		}
+		stop := operate(server.Connect())
+		time.Sleep(time.Second)
+		p.copyForAMinute(add)
+		stop()
+		if sources.Load() != 1 || copies.Load() != 1 {
+			t.Errorf("%d and %d creations in a minute, want one of each", sources.Load(), copies.Load())
+		}
+		restarted := server.Connect()
+		stop = operate(restarted)
+		defer stop()
+		time.Sleep(time.Second)
+		p.copyForAMinute(add)
+		if sources.Load() != 1 || copies.Load() != 1 || updates.Load() != 0 {
+			t.Errorf("%d and %d creations, and %d updates after a restart, want no further ones",
+				sources.Load()-1, copies.Load()-1, updates.Load())
+		}
+		if patches := patchesOf(restarted); patches != 0 {
+			t.Errorf("%d writes after a restart, want none", patches)
+		}
+	})
+}
+
+func patchesOf(c *memapi.Connection) (count int) {
+	for _, r := range c.Requests() {
+		if r.Verb == "patch" {
+			count++
+		}
+	}
+	return count
 }

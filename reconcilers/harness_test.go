@@ -228,7 +228,8 @@ func named(texts ...string) (all namespaces.Patterns) {
 func complete(o *reconcilers.Options, registrations ...reconcilers.Registration) {
 	const name = "coming.example.org"
 	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
-	o.Diffbase, o.Progress = diffbase.Annotations{Prefix: name}, progress.Annotations{Prefix: name}
+	o.Diffbase = diffbase.Annotations{Prefix: name, Bound: o.BoundTo}
+	o.Progress = progress.Annotations{Prefix: name, Bound: o.BoundTo}
 }
 
 // liveBody is the newest state of the object of a function in the background.

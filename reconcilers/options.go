@@ -259,7 +259,7 @@ func (o Options) indexes(selector discovery.Selector) bool {
 // an error if a storage cannot even store an empty essence.
 func (o Options) Places() ([]string, error) {
 	patch := map[string]any{}
-	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix)} {
+	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix, "")} {
 		if kept == nil {
 			continue
 		}

@@ -32,11 +32,11 @@ func (w *memoryWriter) ApplyRetrying(
 }
 
 func benchmarked() (*changes.Handling, *memoryWriter) {
-	store, writer := progress.Annotations{Prefix: prefix}, &memoryWriter{}
-	essences := diffbase.Annotations{Prefix: prefix}
+	store, writer := progress.Annotations{Prefix: prefix, Bound: boundTo}, &memoryWriter{}
+	essences := diffbase.Annotations{Prefix: prefix, Bound: boundTo}
 	return &changes.Handling{
-		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store, Interim: changes.NewInterim(prefix),
-		BoundTo: boundTo, Finalizer: finalizer, Writer: writer,
+		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store,
+		Interim: changes.NewInterim(prefix, boundTo), BoundTo: boundTo, Finalizer: finalizer, Writer: writer,
 		Handlers: []*adapters.Handler{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }

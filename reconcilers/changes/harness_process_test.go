@@ -41,10 +41,11 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	p := &process{world: w, link: w.connect(w.t)}
 	p.ctx, p.exit = context.WithCancel(logf.IntoContext(w.t.Context(), w.log()))
 	w.t.Cleanup(p.exit)
-	store := progress.Annotations{Prefix: prefix}
-	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: store}
+	store := progress.Annotations{Prefix: prefix, Bound: boundTo}
+	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundTo}, Progress: store}
 	p.handling = &changes.Handling{
-		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix), BoundTo: boundTo, Finalizer: finalizer,
+		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix, boundTo), BoundTo: boundTo,
+		Finalizer:         finalizer,
 		Writer:            &patching.Writer{Client: p.link, FieldManager: "t", Guarded: true, Fold: true},
 		StatusSubresource: w.statusSubresource, Sight: requirements.SeesEssence,
 	}

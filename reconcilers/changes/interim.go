@@ -42,13 +42,13 @@ type success struct{ id, stopped, since string }
 // recordNames are those of the records that were read. One that is listed in a thousand spellings is read once.
 type recordNames map[string]bool
 
-// NewInterim keeps it under the operator's annotation prefix.
-func NewInterim(prefix string) Interim {
-	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true}}
+// NewInterim keeps it under the operator's annotation prefix. Bound is that of the storages in annotations.
+func NewInterim(prefix, bound string) Interim {
+	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true, Bound: bound}}
 }
 
 func (i Interim) keys(body map[string]any) []string {
-	return keys.Names(i.annotations.Prefix, keys.Mark(body, i.annotations.Key), false)
+	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
 }
 
 // Build makes the essence of the object, as the storage of last-handled configurations in annotations does.

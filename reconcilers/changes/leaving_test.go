@@ -49,7 +49,7 @@ func TestLeavesAlone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &changes.Handling{Finalizer: finalizer, Interim: changes.NewInterim(prefix)}
+			h := &changes.Handling{Finalizer: finalizer, Interim: changes.NewInterim(prefix, "")}
 			if tc.with != nil {
 				tc.with(h)
 			}

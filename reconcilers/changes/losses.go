@@ -59,6 +59,7 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 			"of the operator; going on from what is in memory, and writing them again", "losses", memory.losses.count,
 			"finalizer", finalizerLost, "next", memory.losses.delay.String())
 	}
+	_ = p.object.separateForeignMemory() // memory that a copy has replaced is kept apart now; a round sees to errors
 	switch {
 	case seen.cause.Reason != cause.Noop:
 		return goOn, nil

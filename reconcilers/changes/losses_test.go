@@ -53,8 +53,7 @@ func TestLostMemory(t *testing.T) {
 			w.copyMemory()
 			p.settle()
 			w.wantCalls("copied")
-			w.wantHandled("copied", "one")
-			w.wantAt("bound", "uid-1", "metadata", "annotations", boundTo)
+			w.wantApart("copied", `{"spec":{"field":"one"}}`)
 		}},
 		"OneAnnotation": {"whoever removes the last-handled configuration alone wants a creation", func(w *world) {
 			p := w.start(onCreate("c", ok))

@@ -29,6 +29,7 @@ type object struct {
 
 	body    map[string]any   // as last known: replaced by the answer to each write
 	opened  *jsontext.Object // the same, with its text if it has one
+	kept    map[string]any   // the same as storages get it: see keepApart
 	own     map[string]any   // the same without memory that belongs to another object
 	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
 	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
@@ -256,9 +257,15 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 
 // separateForeignMemory leaves out of own what was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
-	o.own, o.foreign = o.body, nil
+	o.kept, o.own, o.foreign = o.body, o.body, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
+		return nil
+	}
+	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
+		// The copy has replaced our memory. It would do so again: what we write is kept apart from it.
+		o.kept = o.handling.keepApart(o.body)
+		o.own = o.kept
 		return nil
 	}
 	merge, err := o.handling.removalOfMemory(o.body)
@@ -269,10 +276,20 @@ func (o *object) separateForeignMemory() error {
 	return err
 }
 
+// keepApart returns the body as that of an object which keeps its memory apart from a copy of another object's, under
+// keys with its kind: the binding alone decides that. The body itself is not changed.
+func (h *Handling) keepApart(body map[string]any) map[string]any {
+	patch := patching.Patch{Merge: map[string]any{}}
+	patch.SetIn([]string{"metadata", "annotations", keys.Mark(body, h.BoundTo)}, nil)
+	patch.SetIn([]string{"metadata", "annotations", keys.KindBound(body, h.BoundTo)}, patching.UIDOf(body))
+	apart, _ := patch.ApplyTo(body) // a merge-patch alone cannot fail
+	return apart
+}
+
 // boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
 func (h *Handling) boundTo(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return prefix + "/" + keys.Mark(body, name)
+	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
 }
 
 // removalOfMemory is a merge-patch that removes all that we remember on the object. Annotations of users under our
@@ -314,9 +331,12 @@ func addRemoval(patch *patching.Patch, at []string, places, body map[string]any)
 
 // bind says whose memory it is, so that a copy of the object is not taken for it.
 func (o *object) bind(patch *patching.Patch) error {
-	uid, key := patching.UIDOf(o.body), o.handling.boundTo(o.body)
-	if o.handling.BoundTo == "" || uid == "" || annotationsOf(o.body)[key] == uid {
+	uid, key := patching.UIDOf(o.body), o.handling.boundTo(o.kept)
+	if o.handling.BoundTo == "" || uid == "" {
 		return nil
+	}
+	if err := o.joinAgain(patch, key); err != nil || annotationsOf(o.body)[key] == uid {
+		return err
 	}
 	fillIn(patch.Merge, o.foreign)
 	patch.SetIn([]string{"metadata", "annotations", key}, uid)
@@ -327,10 +347,30 @@ func (o *object) bind(patch *patching.Patch) error {
 	return storage.AnnotateOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
+// joinAgain removes what was kept apart from a copy once the object has its memory under the usual keys again, with the
+// binding of that name.
+func (o *object) joinAgain(patch *patching.Patch, binding string) error {
+	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
+	for name := range annotations { // without making the key, for nearly all objects
+		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
+	}
+	if !found {
+		return nil
+	}
+	key := keys.KindBound(o.body, bound)
+	if key == binding || annotations[key] == nil {
+		return nil
+	}
+	merge, err := o.handling.removalOfMemory(o.handling.keepApart(o.body))
+	fillIn(patch.Merge, merge)
+	patch.SetIn([]string{"metadata", "annotations", key}, nil)
+	return err
+}
+
 // unbind is for an object of which nothing is remembered any more. What was copied from another object stays bound to
 // that.
 func (o *object) unbind(patch *patching.Patch) {
-	key := o.handling.boundTo(o.body)
+	key := o.handling.boundTo(o.kept)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}

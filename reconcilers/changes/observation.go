@@ -158,7 +158,7 @@ func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, s
 		if err != nil {
 			return first, err
 		}
-		if err := store(patch.Merge, o.body, form); err != nil {
+		if err := store(patch.Merge, o.kept, form); err != nil {
 			return first, err
 		}
 		size := annotationsSize(o.body, patch.Merge)
@@ -217,7 +217,7 @@ func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Esse
 // merged is the object with the merge-patch alone.
 func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
 	merging := patching.Patch{Merge: patch.Merge}
-	return merging.ApplyTo(o.body)
+	return merging.ApplyTo(o.kept)
 }
 
 // storeInterimOf stores what the first successful handler saw, for as long as the cause is open; nothing if there is no
@@ -237,7 +237,7 @@ func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, hand
 // hasInterimOf tells whether the object has just that one, of the open cause, with the patch applied: it may have a
 // stale one, or one of no open cause; and the patch may take the record that it is valid beside.
 func (o *object) hasInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) bool {
-	stored, condition, err := o.handling.Interim.read(o.body)
+	stored, condition, err := o.handling.Interim.read(o.kept)
 	if err != nil || stored == nil || condition != nil && condition.success == nil {
 		return false
 	}

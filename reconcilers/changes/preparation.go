@@ -76,12 +76,12 @@ func (p *pass) releaseDependents(ctx context.Context) error {
 // too, unless something in the background still runs for the object.
 func (p *pass) release(ctx context.Context, seen *observation, busy bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
+	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.kept)
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
 	p.memory.open = openRecords{}
-	p.handling.Interim.Purge(&patch, p.object.body)
+	p.handling.Interim.Purge(&patch, p.object.kept)
 	if seen.stored == nil {
 		p.object.unbind(&patch)
 	}
@@ -135,9 +135,13 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	return startOver, nil
 }
 
-// missingCopies is the patch that stores what some of several storages have in the others.
+// missingCopies is the patch that stores what some of several storages have in the others, and removes what is stored
+// twice: with the kind in its keys and without.
 func (p *pass) missingCopies(seen *observation) (patching.Patch, error) {
 	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.body, seen.cause.Reason
+	if err := p.object.joinAgain(&patch, p.handling.boundTo(p.object.kept)); err != nil {
+		return patch, err
+	}
 	multi, several := p.handling.Lens.Diffbase.(diffbase.Multi)
 	if several && (reason == cause.Noop || reason == cause.Resume) {
 		if stored, err := multi.Fetch(body); err == nil && stored != nil {
@@ -283,13 +287,13 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 	p.look.Dropped("the change was taken back, or is of no interest any more")
 	p.look.Note() // there may be another one at what is left of it
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.body)
+	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.kept)
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
 	p.memory.open = openRecords{}
 	if !handled || seen.cause.Old == nil {
-		p.handling.Interim.Purge(&patch, p.object.body)
+		p.handling.Interim.Purge(&patch, p.object.kept)
 		return p.object.send(ctx, patch)
 	}
 	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {

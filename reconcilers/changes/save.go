@@ -162,7 +162,7 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 // deleted object.
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
-	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.body)); err != nil {
+	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.kept)); err != nil {
 		return err
 	}
 	if c.Deleting {
@@ -183,7 +183,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	// There is no essence at all if the deleted object has one that cannot be read.
 	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // nothing is written for that alone
-			h.Interim.Purge(patch, o.body)
+			h.Interim.Purge(patch, o.kept)
 		}
 		return nil
 	}
@@ -194,7 +194,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		return err
 	}
 	if c.Deleting || handled.agreed {
-		h.Interim.Purge(patch, o.body)
+		h.Interim.Purge(patch, o.kept)
 		return nil
 	}
 	// Others have seen something else than the first. An update follows; and should the change be reverted before, it
@@ -206,12 +206,12 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
 	if handled.purging {
-		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.body)
+		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
 		if err := o.tolerate(ctx, err); err != nil {
 			return err
 		}
 	}
-	err := handled.state.Store(h.Progress, patch.Merge, o.body)
+	err := handled.state.Store(h.Progress, patch.Merge, o.kept)
 	p.keepRecords(handled, err)
 	if err := o.tolerate(ctx, err); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 		return nil
 	}
 	if handled.interim == nil && handled.seen.staleInterim {
-		h.Interim.Purge(patch, o.body)
+		h.Interim.Purge(patch, o.kept)
 	}
 	return o.bind(patch)
 }

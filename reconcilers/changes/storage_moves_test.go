@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -34,6 +35,7 @@ func both(first, second stores) stores {
 func (w *world) startWith(s stores, registered ...*handlers.Handler) *process {
 	p := w.start(registered...)
 	p.handling.Lens.Diffbase, p.handling.Lens.Progress, p.handling.Progress = s.diffbase, s.progress, s.progress
+	p.handling.Interim = changes.NewInterim(prefix, "")
 	return p
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // newChanges is how the changes of the objects of one kind are handled.
@@ -28,12 +29,14 @@ func newChanges(
 	if s.Owned != nil {
 		waits = s.Owned
 	}
+	// Only the storages of our own formats have keys with kinds.
+	essences, _ := s.Diffbase.(diffbase.Annotations)
 	return &changes.Handling{
 		Waits:    waits,
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
 		Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
-		Interim: changes.NewInterim(s.Prefix), BoundTo: s.BoundTo,
+		Interim: changes.NewInterim(s.Prefix, essences.Bound), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
 		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
 		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents, Sight: sightOf(families),

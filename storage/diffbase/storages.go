@@ -25,6 +25,9 @@ type Annotations struct {
 	IgnoredFields []diff.Path
 	// WithoutV1 switches off reading and writing of the annotations that Kopf used once. Kopf: v1=False.
 	WithoutV1 bool
+	// Bound is the annotation that names the uid of the object that the memory belongs to. If given, objects that keep
+	// their memory apart from a copy of another object's have keys with their kind: see [keys.MarkBound]. Kopf: none.
+	Bound string
 }
 
 var _ Storage = Annotations{}
@@ -107,7 +110,7 @@ func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
 }
 
 func (a Annotations) names(body map[string]any) []string {
-	return keys.Names(a.prefix(), keys.Mark(body, cmp.Or(a.Key, keys.LastHandled)), !a.WithoutV1)
+	return keys.Names(a.prefix(), keys.MarkBound(body, a.Bound, cmp.Or(a.Key, keys.LastHandled)), !a.WithoutV1)
 }
 
 func (a Annotations) prefix() string {

@@ -128,6 +128,9 @@ const ManagedValue = "yes"
 // replica sets, and they would take the deployment's memory for their own.
 const copied = "-ofDRS"
 
+// ofKind and the kind of the object are appended to the keys on objects that keep their memory apart.
+const ofKind = "-of"
+
 // NeedsMarker tells whether [ManagedMarker] must be written next to annotations of the prefix: for all prefixes but
 // [KopfPrefix], which everyone knows (deviation D-marker; Kopf leaves out all prefixes that start with "kopf.").
 func NeedsMarker(prefix string) bool {
@@ -154,6 +157,35 @@ func Mark(body map[string]any, key string) string {
 		}
 	}
 	return key
+}
+
+// MarkBound returns the key as [Mark] does. On an object that keeps its memory apart from a copy of another object's,
+// "-of" and its kind are appended, such as "create-ofSecret". Bound is the annotation that names the uid of the object
+// that the memory belongs to, "<prefix>/handled-uid"; an empty one turns this off.
+//
+// An object keeps its memory apart if the annotation with the kind names the object, and the one without does not.
+// Operators that do not read keys with kinds find the same memory as this one on all other objects.
+func MarkBound(body map[string]any, bound, key string) string {
+	if key = Mark(body, key); bound == "" {
+		return key
+	}
+	metadata, _ := body["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	if len(annotations) == 0 || uid == "" || annotations[Mark(body, bound)] == uid {
+		return key
+	}
+	if kind, _ := body["kind"].(string); kind != "" && annotations[KindBound(body, bound)] == uid {
+		return key + ofKind + kind
+	}
+	return key
+}
+
+// KindBound returns the full key of the annotation by which an object keeps its memory apart: see [MarkBound].
+func KindBound(body map[string]any, bound string) string {
+	prefix, name, _ := strings.Cut(bound, "/")
+	kind, _ := body["kind"].(string)
+	return V2(prefix, Mark(body, name)+ofKind+kind)
 }
 
 // Prefixes is a set of annotation prefixes, sorted; nil is the empty one.

@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +37,70 @@ func TestMark(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if delta := cmp.Diff(tc.want, keys.Mark(tc.body, "fn")); delta != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
+			}
+		})
+	}
+}
+
+func TestMarkBound(t *testing.T) {
+	const bound = "a.org/handled-uid"
+	object := func(kind string, annotations map[string]any) map[string]any {
+		return map[string]any{"kind": kind, "metadata": map[string]any{"uid": "1", "annotations": annotations}}
+	}
+	long := strings.Repeat("K", 63)
+	set := object("ReplicaSet", map[string]any{bound + "-ofDRS": "2", bound + "-ofDRS-ofReplicaSet": "1"})
+	set["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"kind": "Deployment"}}
+	tests := map[string]struct {
+		reason string
+		body   map[string]any
+		bound  string
+		want   string
+	}{
+		"NilBody":  {reason: "no object, no kind", bound: bound, want: "fn"},
+		"NoMemory": {reason: "a new object has the usual keys", body: object("A", nil), bound: bound, want: "fn"},
+		"Own": {
+			reason: "so has a handled one", bound: bound, want: "fn",
+			body: object("A", map[string]any{bound: "1"}),
+		},
+		"Copied": {
+			reason: "and a copy", bound: bound, want: "fn",
+			body: object("A", map[string]any{bound: "2"}),
+		},
+		"KeptApart": {
+			reason: "the annotation with the kind decides", bound: bound, want: "fn-ofA",
+			body: object("A", map[string]any{bound: "2", bound + "-ofA": "1"}),
+		},
+		"CopyRemoved": {
+			reason: "memory kept apart does not depend on the copy", bound: bound, want: "fn-ofA",
+			body: object("A", map[string]any{bound + "-ofA": "1"}),
+		},
+		"Both": {
+			reason: "the usual keys win: a release that does not read the others has written them", bound: bound,
+			want: "fn",
+			body: object("A", map[string]any{bound: "1", bound + "-ofA": "1"}),
+		},
+		"BothCopied": {
+			reason: "memory that another object of the kind keeps apart is not believed", bound: bound, want: "fn",
+			body: object("A", map[string]any{bound: "2", bound + "-ofA": "2"}),
+		},
+		"OtherKind": {
+			reason: "nor that of another kind", bound: bound, want: "fn",
+			body: object("A", map[string]any{bound: "2", bound + "-ofB": "1"}),
+		},
+		"Off": {
+			reason: "Kopf's formats do not have such keys", want: "fn",
+			body: object("A", map[string]any{bound: "2", bound + "-ofA": "1"}),
+		},
+		"ReplicaSet": {reason: "both marks are used", bound: bound, want: "fn-ofDRS-ofReplicaSet", body: set},
+		"LongKind": {
+			reason: "the name of the annotation fits", bound: bound, want: "fn-of" + long,
+			body: object(long, map[string]any{keys.V2("a.org", "handled-uid-of"+long): "1"}),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if delta := cmp.Diff(tc.want, keys.MarkBound(tc.body, tc.bound, "fn")); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})

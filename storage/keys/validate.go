@@ -69,7 +69,8 @@ func checkID(id string) error {
 		}
 	}
 	name := strings.TrimPrefix(V2("", id), "/")
-	if slices.Contains(reserved, name) || strings.HasPrefix(name, ChildrenOf) ||
+	isReserved := func(own string) bool { return name == own || strings.HasPrefix(name, own+ofKind) }
+	if slices.ContainsFunc(reserved, isReserved) || strings.HasPrefix(name, ChildrenOf) ||
 		strings.HasPrefix(name, ChildrenOfRun) {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}

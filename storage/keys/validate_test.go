@@ -50,6 +50,9 @@ func TestValidateID(t *testing.T) {
 			reason: "the record would overwrite the diff-base", id: "last-handled-configuration",
 			want: "framework's own",
 		},
+		"Apart": {
+			reason: "the record would bind the memory", id: "handled-uid-ofSecret", want: "framework's own",
+		},
 		"Marker": {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
 		"Touch":  {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
 		"Children": {

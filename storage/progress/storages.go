@@ -24,6 +24,9 @@ type Annotations struct {
 	Verbose bool
 	// WithoutV1 switches off reading, writing and purging of the annotations that Kopf used once. Kopf: v1=False.
 	WithoutV1 bool
+	// Bound is the annotation that names the uid of the object that the memory belongs to. If given, objects that keep
+	// their memory apart from a copy of another object's have keys with their kind: see [keys.MarkBound]. Kopf: none.
+	Bound string
 }
 
 var _ Storage = Annotations{}
@@ -109,7 +112,7 @@ func (a Annotations) write(patch, body map[string]any, names []string, value any
 }
 
 func (a Annotations) names(body map[string]any, key string) []string {
-	return keys.Names(a.prefix(), keys.Mark(body, key), !a.WithoutV1)
+	return keys.Names(a.prefix(), keys.MarkBound(body, a.Bound, key), !a.WithoutV1)
 }
 
 func (a Annotations) owns(name string) bool {

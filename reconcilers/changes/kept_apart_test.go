@@ -1,0 +1,200 @@
+package changes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+const apart = "-ofExample"
+
+// wantApart compares what the object keeps apart from the copy of another object's memory, and that the copy is there.
+func (w *world) wantApart(when, essence string) {
+	w.t.Helper()
+	w.wantAt(when, essence+"\n", "metadata", "annotations", handled+apart)
+	w.wantAt(when, "uid-1", "metadata", "annotations", boundTo+apart)
+	w.wantAt(when, "of-another", "metadata", "annotations", boundTo)
+	w.wantAt(when, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handled)
+}
+
+// wantJoined fails if anything is kept apart.
+func (w *world) wantJoined(when string) {
+	w.t.Helper()
+	annotations, _ := w.at("metadata", "annotations").(map[string]any)
+	for key := range annotations {
+		if strings.HasSuffix(key, apart) {
+			w.t.Errorf("%s: %s is left on the object: %v", when, key, annotations[key])
+		}
+	}
+}
+
+// former is a process of a release that does not read keys with kinds.
+func (w *world) former(registered ...*handlers.Handler) *process {
+	return w.startWith(annotated, registered...)
+}
+
+// TestMemoryKeptApart is about objects to which another client copies another object's annotations again and again
+// (deviation D-lost-memory).
+func TestMemoryKeptApart(t *testing.T) {
+	later := temporaryError{delay: time.Minute}
+	registered := []*handlers.Handler{onCreate("c", ok), onUpdate("u", ok)}
+	begin := func(w *world) *process {
+		p := w.start(registered...)
+		p.settle()
+		w.copyMemory()
+		p.settle()
+		w.wantCalls("begin", "0s create c")
+		w.drainWrites()
+		return p
+	}
+	run(t, map[string]scenario{
+		"Steady": {"further copies cause no call, no write and no loss", func(w *world) {
+			p := begin(w)
+			w.want("logged", true, w.hasLogged("Another client has removed"))
+			w.logged = nil
+			for range 100 {
+				w.copyMemory()
+				p.settle()
+			}
+			w.wantCalls("copied again")
+			w.wantWrites("copied again")
+			w.wantApart("copied again", `{"spec":{"field":"one"}}`)
+			w.want("logged", false, w.hasLogged("Another client has removed"))
+		}},
+		"Restarted": {"another process reads what is kept apart, and writes it", func(w *world) {
+			begin(w)
+			p := w.start(registered...)
+			p.settle()
+			w.wantCalls("restarted")
+			w.wantWrites("restarted")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("edited", "0s update u")
+			w.wantApart("edited", `{"spec":{"field":"two"}}`)
+			w.start(registered...).settle()
+			w.wantCalls("restarted again")
+		}},
+		"Unfinished": {"attempts are counted on by another process", func(w *world) {
+			failing := onCreate("c", fails(99, later), retries(3))
+			p := w.start(failing)
+			_, _ = p.pass()
+			w.copyMemory()
+			time.Sleep(time.Minute)
+			_, _ = p.pass()
+			w.want("attempts", int64(2), at(w.annotation(prefix+"/c"+apart), "retries"))
+			w.wantAt("copied", "of-another", "metadata", "annotations", boundTo)
+			w.copyMemory()
+			q := w.start(failing)
+			q.settle()
+			w.want("calls", 3, len(w.calls()))
+			w.wantAt("removed", nil, "metadata", "annotations", prefix+"/c"+apart)
+			w.wantApart("ended", `{"spec":{"field":"one"}}`)
+		}},
+		"CopyRemoved": {"what is kept apart counts without the copy", func(w *world) {
+			begin(w)
+			w.set(nil, "metadata", "annotations", boundTo)
+			w.set(nil, "metadata", "annotations", handled)
+			p := w.start(registered...)
+			p.settle()
+			w.wantCalls("removed")
+			w.set("two", "spec", "field")
+			p.settle()
+			w.wantCalls("edited", "0s update u")
+		}},
+		"UsualKeysAgain": {"memory under the usual keys wins; the next write removes the other", func(w *world) {
+			begin(w)
+			w.former(registered...).settle()
+			w.wantCalls("former release", "0s create c") // as it always did for copies
+			w.set("two", "spec", "field")
+			w.former(registered...).settle()
+			w.wantCalls("former release", "0s update u")
+			p := w.start(registered...)
+			p.settle()
+			w.wantCalls("present release")
+			w.set("three", "spec", "field")
+			p.settle()
+			w.wantCalls("edited", "0s update u")
+			w.wantJoined("edited")
+			w.wantHandled("edited", "three")
+			w.wantClean("edited")
+		}},
+		"BothFit": {"memory that is kept apart without need is removed at once", func(w *world) {
+			begin(w)
+			w.former(registered...).settle()
+			w.calls()
+			w.drainWrites()
+			p := w.start(registered...)
+			p.settle()
+			w.wantCalls("present release")
+			w.wantWrites("present release", "main 200")
+			w.wantJoined("present release")
+			w.wantClean("present release")
+			w.want("errors", []error(nil), p.errs)
+		}},
+		"OfTheSameKind": {"what another object of the kind keeps apart is not believed, and goes", func(w *world) {
+			begin(w)
+			w.copyOf(w.stored())
+			w.start(registered...).settle()
+			w.wantCalls("copied", "0s create c")
+			w.wantJoined("copied")
+			w.wantClean("copied")
+			w.wantHandled("copied", "one")
+			w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
+		}},
+		"HandledAgain": {"without the last-handled configuration kept apart, the object is created", func(w *world) {
+			p := begin(w)
+			w.set(nil, "metadata", "annotations", handled+apart)
+			p.settle()
+			w.wantCalls("removed", "0s create c")
+			w.wantApart("removed", `{"spec":{"field":"one"}}`)
+		}},
+		"Deleted": {"nothing of an unfinished deletion is left on an object that others hold", func(w *world) {
+			w.set([]any{"others/finalizer"}, "metadata", "finalizers")
+			p := w.start(onCreate("c", ok), onDelete("d", fails(1, later)))
+			p.settle()
+			w.copyMemory()
+			p.settle()
+			w.delete()
+			_, _ = p.pass()
+			w.want("attempts", int64(1), at(w.annotation(prefix+"/d"+apart), "retries"))
+			q := w.start(onCreate("c", ok), onDelete("d", ok))
+			q.settle()
+			w.wantCalls("all", "0s create c", "0s delete d", "1m0s delete d")
+			w.wantAt("removed", nil, "metadata", "annotations", prefix+"/d"+apart)
+			w.wantAt("held", []any{"others/finalizer"}, "metadata", "finalizers")
+		}},
+		"Alternating": {"two releases take turns over an object that both handle right", func(w *world) {
+			for i, field := range []string{"one", "two", "three", "four", "five", "six"} {
+				w.set(field, "spec", "field")
+				start, want := w.start, "0s update u"
+				if i%2 == 1 {
+					start = w.former
+				}
+				if i == 0 {
+					want = "0s create c"
+				}
+				start(registered...).settle()
+				w.wantCalls(field, want)
+				w.wantHandled(field, field)
+				w.wantJoined(field)
+				w.wantClean(field)
+			}
+		}},
+		"AlternatingInTheMiddle": {"they take turns over a handler that fails", func(w *world) {
+			failing := onCreate("c", fails(99, later), retries(4))
+			for i := range 6 {
+				start := w.start
+				if i%2 == 1 {
+					start = w.former
+				}
+				_, _ = start(failing).pass()
+				time.Sleep(time.Minute)
+			}
+			w.want("attempts", 4, len(w.calls()))
+			w.wantJoined("ended")
+			w.wantClean("ended")
+		}},
+	})
+}
