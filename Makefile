@@ -43,7 +43,7 @@ SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/i
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
-APART = $(wildcard test/weight test/browser test/benchmarks)
+APART = $(wildcard test/weight test/browser test/benchmarks test/reviews)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
@@ -105,11 +105,12 @@ weight: ## Tell what a project takes on with this module, and fail if that is mo
 	$(call say,what is added to a program with controller-runtime alone)
 	@$(GO) test -v -count 1 $(LIMIT) ./test/weight
 
-# The benchmarks that it runs are no input that the test cache knows of, and the race detector allocates.
+# The benchmarks that it runs are no input that the test cache knows of, and the race detector allocates. That also holds
+# for the reviews, whose memory is measured.
 .PHONY: allocations
 allocations: ## Fail if what is done for every event allocates more than make bench-record has written down.
 	$(call say,allocations on the way of an object)
-	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/...
+	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/... ./test/reviews
 
 .PHONY: test-envtest
 test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.

@@ -63,7 +63,8 @@ func TestStates(t *testing.T) {
 			to(t, "secrets", timer("t", time.Hour, succeed)), to(t, "secrets", filling))()
 		time.Sleep(30 * time.Second)
 		want := map[string]float64{
-			"paused": 0, "paused_namespaces": 0, "retries_waiting late ConfigMap": 1, "retries_waiting soon ConfigMap": 0,
+			"paused": 0, "paused_namespaces": 0,
+			"retries_waiting late ConfigMap": 1, "retries_waiting soon ConfigMap": 0,
 			"unhandled_changes ConfigMap": 1, "oldest_unhandled_change_age_seconds ConfigMap": 30,
 			"daemons d Secret running": 2, "daemons d Secret waiting": 0, "daemons d Secret stopping": 0,
 			"timers t Secret running": 0, "timers t Secret waiting": 2, "timers t Secret stopping": 0,

@@ -181,6 +181,7 @@ func (s *storm) calm() {
 	s.wantAt("at rest", field, "status", "second")
 	s.wantHandled("at rest", field)
 	s.wantClean("at rest")
+	synctest.Wait() // the passes are over
 	s.want("memory", true, s.p.memory.Idle())
 	s.delete()
 	time.Sleep(time.Minute)

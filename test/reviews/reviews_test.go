@@ -246,8 +246,10 @@ func TestSixtyFourReviews(t *testing.T) {
 			if grown > mostGrowth {
 				t.Errorf("64 reviews of 5 MB take %d MB, want %d at most", grown>>20, mostGrowth>>20)
 			}
-			served, refused := statuses[http.StatusOK], statuses[http.StatusServiceUnavailable]
-			if served == 0 || refused == 0 || served+refused != 64 {
+			// A client that needs longer than a second to send its review, on a busy machine, gets 408.
+			served, slow := statuses[http.StatusOK], statuses[http.StatusRequestTimeout]
+			refused := statuses[http.StatusServiceUnavailable]
+			if served == 0 || refused == 0 || served+refused+slow != 64 {
 				t.Errorf("got %v", statuses)
 			}
 		})

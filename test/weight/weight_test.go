@@ -16,7 +16,7 @@ import (
 const (
 	mostLines   = 8
 	mostModules = 6
-	mostBytes   = 8 << 20
+	mostBytes   = 8<<20 + 1<<19
 )
 
 const (
