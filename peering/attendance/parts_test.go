@@ -35,7 +35,10 @@ type house struct {
 	rooms map[string]*room
 }
 
-func (h *house) room(namespace string) attendance.Gate {
+func (h *house) room(namespace string) attendance.Gate { return h.in(namespace) }
+
+// in returns the gate of a namespace.
+func (h *house) in(namespace string) *room {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rooms[namespace] == nil {
@@ -73,7 +76,7 @@ func (h *house) want(when string, acts bool, in map[string]bool) {
 	h.t.Helper()
 	h.whole.want(h.t, when, acts)
 	for namespace, acts := range in {
-		h.rooms[namespace].want(h.t, when+": "+namespace, acts)
+		h.in(namespace).want(h.t, when+": "+namespace, acts)
 	}
 }
 
@@ -127,7 +130,7 @@ func TestPermissionOfParts(t *testing.T) {
 		refused.Store("a")
 		time.Sleep(2 * time.Minute)
 		now := time.Now()
-		if a, b, whole := h.rooms["a"].until(), h.rooms["b"].until(), h.whole.until(); !a.Before(now) ||
+		if a, b, whole := h.in("a").until(), h.in("b").until(), h.whole.until(); !a.Before(now) ||
 			!b.After(now) || !whole.After(now) {
 			t.Errorf("writes are allowed for %s, %s, and %s as a whole", a.Sub(now), b.Sub(now), whole.Sub(now))
 		}
