@@ -108,6 +108,49 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// A peering object that never answers, such as one that a tenant has filled, closes the gate of its namespace only.
+func TestSilentPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", nil)
+		peerings(server, namespaced, "b", nil)
+		connection := server.Connect()
+		connection.Before = func(_ context.Context, r memapi.Request) error {
+			if r.Verb == "patch" && r.Namespace == "a" {
+				return memapi.Refusal(http.StatusInternalServerError)
+			}
+			return nil
+		}
+		h := &house{t: t, rooms: map[string]*room{}}
+		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Follow(fixed{"a", "b"})
+		a.Part(h.room)
+		admitted := make(chan []string, 100)
+		a.Admit(func(names []string) { admitted <- names })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); a.Run(ctx) }()
+		time.Sleep(time.Hour)
+		h.want("one is silent", true, map[string]bool{"a": false, "b": true})
+		cancel()
+		<-done
+		close(admitted)
+		var last []string
+		for names := range admitted {
+			last = names
+		}
+		if len(last) != 1 || last[0] != "b" {
+			t.Errorf("the namespace that has answered is admitted: got %v", last)
+		}
+	})
+}
+
 // Without an answer, the permission to write ends in each namespace, and as a whole with the last of them.
 func TestPermissionOfParts(t *testing.T) {
 	t.Parallel()

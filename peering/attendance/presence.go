@@ -103,7 +103,8 @@ func (a *Attendance) admitAll(namespaces []string) bool {
 			silent[at.namespace] = true
 		}
 	}
-	if a.admitted == nil && len(silent) > 0 {
+	// With a gate for each namespace, a place that never answers closes the gate of its namespace only.
+	if a.admitted == nil && len(silent) > 0 && a.parts == nil {
 		return false
 	}
 	now, names := map[string]bool{}, []string{}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
@@ -55,6 +56,26 @@ func TestOneIDForTwoKinds(t *testing.T) {
 		if all := entries(t, server, validating); len(all) != 0 {
 			t.Errorf("nothing is left: got %v", all)
 		}
+	})
+}
+
+// A selector of namespaces of one selection must not hide the Namespaces that another one is for.
+func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+		server := cluster(widgets, places)
+		one, other := of(widgets, "v", "no"), of(places, "v", "no")
+		one.Handler.Function, other.Handler.Function = 7, 7
+		o := options(server, one, other)
+		o.Scope = func() namespaces.Scope {
+			return namespaces.Scope{Served: namespaces.Patterns{namespaces.Parse("team-a")}}
+		}
+		r := start(t, o)
+		entry := entries(t, server, validating)["v.ops.example.org"]
+		if len(entry.Rules) != 2 || entry.NamespaceSelector != nil {
+			t.Errorf("Namespaces are not sent: got %+v with the selector %v", entry.Rules, entry.NamespaceSelector)
+		}
+		r.stop(t)
 	})
 }
 

@@ -47,13 +47,16 @@ type Hook struct {
 }
 
 // Add merges another registration of the same function under the same id into the hook. The entry sends the requests
-// for both of them; labels and conditions stay only if both have the same ones, as the server checks them anyway.
+// for both of them. Labels, namespaces and conditions stay only if both have the same ones: the server checks them.
 func (h *Hook) Add(other Hook) {
 	if !reflect.DeepEqual(h.Labels, other.Labels) {
 		h.Labels = nil
 	}
 	if !reflect.DeepEqual(h.Conditions, other.Conditions) {
 		h.Conditions = nil
+	}
+	if !reflect.DeepEqual(h.Namespaces, other.Namespaces) {
+		h.Namespaces = nil
 	}
 	h.SideEffects = h.SideEffects || other.SideEffects
 	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures

@@ -143,7 +143,8 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 	if values > p.limit {
 		return nil, errWeight
 	}
-	one := &place{pool: p, class: c, values: values, granted: make(chan struct{})}
+	// What a review takes beyond the share of its class is not counted: the rest stays reserved for other classes.
+	one := &place{pool: p, class: c, values: min(values, c.share(p.limit)), granted: make(chan struct{})}
 	p.mu.Lock()
 	p.waiting[c] = append(p.waiting[c], one)
 	p.grant()
@@ -181,13 +182,12 @@ func (o *place) leave() {
 	p.grant()
 }
 
-// grant lets reviews in: those of higher classes first, and those that came first. A review that is larger than the
-// share of its class is let in alone.
+// grant lets reviews in: those of higher classes first, and those that came first.
 func (p *pool) grant() {
 	for c := small; c >= ordinary; c-- {
 		for len(p.waiting[c]) > 0 {
 			first := p.waiting[c][0]
-			if p.values > 0 && p.values+first.values > c.share(p.limit) {
+			if p.values+first.values > c.share(p.limit) {
 				return
 			}
 			p.waiting[c] = slices.Delete(p.waiting[c], 0, 1)

@@ -62,6 +62,43 @@ func sent(by http.Handler, body io.Reader) (status int, header http.Header, afte
 	return answer.Code, answer.Header(), time.Since(began)
 }
 
+// heaviest is a creation that weighs a little less than all of the memory.
+func heaviest() (body string) {
+	for n := 1000; ; n += 500 {
+		next := `{"request":{"operation":"CREATE","object":[1` + strings.Repeat(",1", n) + `]}}`
+		if review.Weigh([]byte(next)) > 6<<20 {
+			return body
+		}
+		body = next
+	}
+}
+
+// A review that is larger than the share of its class leaves the memory that is reserved for others.
+func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		double := &holding{letGo: make(chan struct{})}
+		s := pooled(t, double)
+		done := make(chan int)
+		go func() {
+			status, _, _ := sent(s, strings.NewReader(heaviest()))
+			done <- status
+		}()
+		synctest.Wait()
+		for _, body := range []string{
+			`{"request":{"operation":"UPDATE","object":{}}}`,
+			`{"request":{"operation":"DELETE","object":[1` + strings.Repeat(",1", 9000) + `]}}`,
+		} {
+			if status, _, _ := sent(s, strings.NewReader(body)); status != http.StatusOK {
+				t.Errorf("%.40s: got %d, want 200 beside a heavy review", body, status)
+			}
+		}
+		close(double.letGo)
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("the heavy review: got %d", status)
+		}
+	})
+}
+
 func TestOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		double := &holding{letGo: make(chan struct{})}
