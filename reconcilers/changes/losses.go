@@ -62,6 +62,9 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 	_ = p.object.separateForeignMemory() // memory that a copy has replaced is kept apart now; a round sees to errors
 	switch {
 	case seen.cause.Reason != cause.Noop:
+		if finalizerLost {
+			p.rewrite = wait // handlers go on without it meanwhile
+		}
 		return goOn, nil
 	case wait > 0:
 		p.rewrite = wait

@@ -35,6 +35,7 @@ type outcomes struct {
 	tells   bool             // the object is to tell of the handlers
 	agreed  bool             // what ends the cause is the essence that all of its handlers have seen
 	last    diffbase.Essence // what is stored as handled last when the cause ends
+	leaves  bool             // it has own patches that take the object out of all filters
 	working map[string]any   // what the handlers made of the object that they saw; nil if they changed nothing
 
 	attempts []*execution.Attempt // those with something that is not written yet
@@ -101,7 +102,7 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 }
 
 func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	if !diff.Equal(asValue(kept.seen.stored), asValue(seen.stored)) {
+	if !seen.lost && !diff.Equal(asValue(kept.seen.stored), asValue(seen.stored)) {
 		// The cause was closed: by that very write, whose answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
@@ -200,6 +201,7 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
 	a.Drop()
+	handled.working = nil // it has changes that are not made
 	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.TooLarge(refusal))
 	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil || waived {
 		return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -24,6 +25,7 @@ const (
 // would otherwise equal what the handlers saw. Kopf stores what the handlers saw.
 func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffbase.Essence) diffbase.Essence {
 	h, c := p.handling, handled.cause
+	handled.leaves = false
 	if h.KopfTexts && c.Created() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
 		p.noteUnnoticed(c, unnoticedField)
 	}
@@ -45,8 +47,32 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 		p.noteUnnoticed(c, unnoticedReturn)
 		return last
 	default:
+		handled.leaves = true
 		return left
 	}
+}
+
+// takeBackOwnPatches stores what the handlers saw as handled last, if the API server has not kept the patches that were
+// to take the object out of all filters: a webhook can revert them, or the status can be refused. Otherwise, each later
+// event would be an update.
+func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
+	h, c := p.handling, handled.cause
+	now, err := h.Lens.New(p.object.own)
+	if err != nil || diff.Equal(asValue(now), asValue(handled.last)) {
+		return nil //nolint:nilerr // the next pass reports an object that cannot be read
+	}
+	wanted, err := h.interestIn(ctx, cause.Detect(cause.Observation{
+		Body: p.object.body, Finalizer: h.Finalizer, Old: handled.last, New: now, Veiled: c.Veiled,
+	}), nil)
+	if err != nil || !wanted.Changing {
+		return nil //nolint:nilerr // a filter that fails is reported by the next pass
+	}
+	handled.leaves, handled.last = false, c.New
+	patch := patching.Patch{Merge: map[string]any{}}
+	if err := p.object.storeHandled(ctx, &patch, c.New); err != nil {
+		return err
+	}
+	return p.object.send(ctx, patch)
 }
 
 func isUpdateOfField(h *adapters.Handler) bool {

@@ -228,6 +228,8 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	name, deleting := p.handling.Finalizer, seen.cause.Deleting
 	held := patching.HasFinalizer(p.object.body, name)
 	switch {
+	case wanted.finalizer && !held && !deleting && p.rewrite > 0:
+		return goOn, nil
 	case wanted.finalizer && !held && !deleting:
 		return startOver, p.object.transform(ctx, blockDeletion(name))
 	case !wanted.finalizer && held && deleting:

@@ -126,6 +126,11 @@ func (p *pass) saveOnce(
 	if err := p.checkKept(handled, patch.Merge); err != nil {
 		return err
 	}
+	if handled.leaves && !p.object.released {
+		if err := p.takeBackOwnPatches(ctx, handled); err != nil || p.object.gone {
+			return err
+		}
+	}
 	handled.written()
 	p.noteRemembered(handled)
 	return nil
@@ -181,7 +186,8 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	}
 	handled.last = last
 	// There is no essence at all if the deleted object has one that cannot be read.
-	if last == nil || diff.Equal(asValue(c.Old), asValue(last)) || c.Deleting && !o.fits(patch, last) {
+	known := !handled.seen.lost && diff.Equal(asValue(c.Old), asValue(last))
+	if last == nil || known || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // nothing is written for that alone
 			h.Interim.Purge(patch, o.kept)
 		}
@@ -228,7 +234,24 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if handled.interim == nil && handled.seen.staleInterim {
 		h.Interim.Purge(patch, o.kept)
 	}
+	if err := p.composeLost(ctx, handled, patch); err != nil {
+		return err
+	}
 	return o.bind(patch)
+}
+
+// composeLost adds what another client has removed. The binding must not come back alone: without the records, handlers
+// that are finished would be called again; without the last-handled configuration, the object would be a new one.
+func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	if p.object.recordsLost {
+		if err := handled.state.StoreAgain(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
+			return err
+		}
+	}
+	if handled.seen.lost && handled.cause.Old != nil {
+		return p.object.storeHandled(ctx, patch, handled.cause.Old)
+	}
+	return nil
 }
 
 // keepRecords keeps the records of an object that is being deleted if they cannot be stored, or be read again: the

@@ -249,6 +249,19 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	return nil
 }
 
+// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost them.
+func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error {
+	for _, e := range s.handlers {
+		if !e.Active || !e.Recorded() || e.loaded == nil || e.changed() {
+			continue
+		}
+		if err := to.Store(patch, body, e.ID, *e.loaded); err != nil {
+			return fmt.Errorf("storing the lost progress of handler %q: %w", e.ID, err)
+		}
+	}
+	return nil
+}
+
 // Continues tells whether the records are still those from which the state goes on, or those that it would leave, as
 // the answer to its write was lost: nobody else has gone on from there.
 func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool, error) {

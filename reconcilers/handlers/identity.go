@@ -49,6 +49,9 @@ func (h *Handler) Repeats(other *Handler) bool {
 
 // Clashes is true for another thing under the same id: the two would take each other's progress for their own.
 func (h *Handler) Clashes(other *Handler) bool {
+	if (h.Family == Changing || h.Family == Spawning) && h.Repeats(other) {
+		return false // closures of one literal share the record: one of them is called
+	}
 	return !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Mutating == other.Mutating
 }
