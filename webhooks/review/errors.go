@@ -10,7 +10,8 @@ import (
 // Error is a review that cannot be answered.
 type Error struct {
 	// Status is the HTTP status to answer with: 400 for a bad request, 404 for a resource that no handler reviews, 409
-	// for one that is served more than once, 503 for one that the client does not wait for any more, 500 for the rest.
+	// for one that is served more than once, 413 for one that is too heavy to be decoded, 503 for one that the client
+	// does not wait for any more, 500 for the rest.
 	Status int
 	err    error
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -134,6 +135,12 @@ func TestOwnWrites(t *testing.T) {
 			out, err := guarded(ownUser).Review(t.Context(), review.Request{Body: body})
 			if err != nil || out.Response.Allowed != tc.admitted || len(out.Response.Patch) > 0 {
 				t.Errorf("%s (%s): %s: want %t, got %+v, %v", name, form, tc.reason, tc.admitted, out.Response, err)
+			}
+			_, err = guarded(ownUser).Review(t.Context(), review.Request{Body: body, TooHeavy: true})
+			var refused *review.Error
+			isRefused := errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge
+			if isRefused == tc.admitted || err != nil && !isRefused {
+				t.Errorf("%s (%s): too heavy to be decoded: want it admitted: %t, got %v", name, form, tc.admitted, err)
 			}
 		}
 	}

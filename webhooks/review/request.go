@@ -13,6 +13,9 @@ type Request struct {
 	Hint *string
 	// Type is of the configuration that the endpoint is for: "validating" or "mutating"; empty is any.
 	Type string
+	// TooHeavy is true if there is not enough memory to decode the objects: only a review that calls no handler is
+	// answered, such as that of the operator's own finalizer.
+	TooHeavy bool
 	// Headers are those of the HTTP request; nil is none.
 	Headers http.Header
 	// PeerCertificates are those of the client, its own first; nil is none.

@@ -13,6 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
+// errTooHeavy is the error of a review for which there is never enough memory.
+var errTooHeavy = errors.New("the admission review takes too much memory once it is decoded")
+
 // Served is one resource with the admitting handlers that review it, in the order of registration.
 type Served struct {
 	Resource discovery.Resource
@@ -49,6 +52,9 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
 	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
 		return one.response(ctx) // no handler was called, so all is allowed
+	}
+	if in.TooHeavy {
+		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
 	if err := one.decode(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}

@@ -34,8 +34,6 @@ var (
 	errFull = errors.New("too many large admission reviews at once")
 	// errSlow is the error of a body that was given up for another one.
 	errSlow = errors.New("the admission review came too slowly, and its memory was needed")
-	// errWeight is the error of a review for which there is never enough memory.
-	errWeight = errors.New("the admission review takes too much memory once it is decoded")
 )
 
 // share is how much of the limit the reviews of this class and all lower ones may use together.
@@ -139,9 +137,6 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 		c = small
 	} else if c == small {
 		c = ordinary
-	}
-	if values > p.limit {
-		return nil, errWeight
 	}
 	// What a review takes beyond the share of its class is not counted: the rest stays reserved for other classes.
 	one := &place{pool: p, class: c, values: min(values, c.share(p.limit)), granted: make(chan struct{})}

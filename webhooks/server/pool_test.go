@@ -187,9 +187,12 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 
 // A review that would take all memory and more is refused, whatever else there is.
 func TestTooHeavy(t *testing.T) {
-	s := pooled(t, &holding{})
+	double := &reviewer{}
+	s := pooled(t, double)
 	body := `{"request":{"object":[{"a":1}` + strings.Repeat(`,{"a":1}`, 20_000) + `]}}`
-	if status, _, _ := sent(s, strings.NewReader(body)); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("got %d for a review of %d bytes", status, len(body))
+	_, _, _ = sent(s, strings.NewReader(body))
+	_, _, _ = sent(s, strings.NewReader(`{"request":{"object":{}}}`))
+	if len(double.asked) != 2 || !double.asked[0].TooHeavy || double.asked[1].TooHeavy {
+		t.Errorf("a review of %d bytes must not be decoded: got %d reviews", len(body), len(double.asked))
 	}
 }

@@ -62,28 +62,26 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.pool.enter(r.Context(), in.class, review.Weigh(in.body))
+	weight := review.Weigh(in.body)
+	place, err := s.pool.enter(r.Context(), in.class, weight)
 	switch {
 	case errors.Is(err, errFull):
 		return nil, overloaded(err)
-	case errors.Is(err, errWeight):
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, reason: err.Error()}
 	case err != nil:
 		return nil, err
 	}
 	defer place.leave()
-	return s.review(r, endpoint, in.body)
+	return s.review(r, endpoint, review.Request{Body: in.body, TooHeavy: weight > s.pool.limit})
 }
 
 // review has a request answered. A panic is an error as any other.
-func (s *Server) review(r *http.Request, endpoint Endpoint, body []byte) (answer []byte, err error) {
+func (s *Server) review(r *http.Request, endpoint Endpoint, asked review.Request) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), patience(r))
 	defer cancel()
 	err = panics.Contain(func() error {
-		response, err := s.options.Reviewer.Review(ctx, review.Request{
-			Body: body, Hint: endpoint.hint(), Type: endpoint.Type, Headers: headersOf(r),
-			PeerCertificates: verified(r),
-		})
+		asked.Hint, asked.Type = endpoint.hint(), endpoint.Type
+		asked.Headers, asked.PeerCertificates = headersOf(r), verified(r)
+		response, err := s.options.Reviewer.Review(ctx, asked)
 		if err != nil {
 			return err
 		}
