@@ -68,7 +68,7 @@ func (c commandOperator) Settings() (serving.Settings, error) {
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Transport: own.Tracing.wrapper(),
 		Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
-		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(),
+		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(), ExitTimeout: own.Queueing.ExitTimeout,
 	}, nil
 }
 

@@ -22,9 +22,11 @@ type QueueingSettings struct {
 	// ExitTimeout is how long handlers may go on when the operator exits, before their contexts end with [ErrExiting].
 	// The objects that are being handled are brought to their end if there is the time; what waits for its turn is left
 	// to the next process. Default: 2 seconds; [Immediately] ends the contexts at once. Daemons and timers are asked to
-	// stop at once either way. The manager has a time of its own for the whole exit, which is 30 seconds by default;
-	// where managers elect a leader, stay below LeaseDuration minus RenewDeadline, 5 seconds by default, as the next
-	// leader handles the objects from then on. Kopf: exit_timeout.
+	// stop at once either way. Under [Main] and [Operator.Run], the whole operator has 30 seconds more before the
+	// cleanup, and the grace period of its pod must be longer than both. In a manager of a project, its
+	// GracefulShutdownTimeout is for the whole exit, 30 seconds by default; where managers elect a leader, stay below
+	// LeaseDuration minus RenewDeadline, 5 seconds by default, as the next leader handles the objects from then on.
+	// Kopf: exit_timeout.
 	ExitTimeout time.Duration
 	// StuckTimeout is how long a worker may be stuck before the health check of the process fails, so that a liveness
 	// probe restarts it: a handler that goes on though its [Timeout] is over, or all workers of a kind while objects

@@ -33,6 +33,8 @@ func main() {
 	op := kopf.New("database.kopf.dev", kopf.Settings{
 		AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
 		Background:  kopf.BackgroundSettings{MaxConcurrentTicks: 5}, // backups at once
+		// For the steps that run when the operator exits; deploy/deployment.yaml has the time for the rest.
+		Queueing: kopf.QueueingSettings{ExitTimeout: 20 * time.Second},
 	})
 	register(op, newFleet())
 	kopf.Main(op)

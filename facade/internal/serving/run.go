@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -22,6 +23,10 @@ import (
 
 // none is the address of what is not served.
 const none = "0"
+
+// remainingExit is how long the manager waits for all that is left when handlers have had their time: what ignores its
+// context, and the last writes of webhooks. It is what controller-runtime has for the whole exit.
+const remainingExit = 30 * time.Second
 
 // Options say how one operator is run.
 type Options struct {
@@ -86,7 +91,8 @@ func (o Options) manager(settings Settings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
 		HealthProbeBindAddress: cmp.Or(o.Health, none), PprofBindAddress: cmp.Or(o.Pprof, none),
-		WebhookServer: settings.WebhookServer,
+		WebhookServer:           settings.WebhookServer,
+		GracefulShutdownTimeout: ptr.To(remainingExit + max(0, settings.ExitTimeout)),
 	}
 	if o.Embedded {
 		options.Controller.SkipNameValidation = ptr.To(true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 
@@ -41,6 +42,8 @@ type Settings struct {
 	WebhookServer webhook.Server
 	// LogHandler gets the log; nil has it written to stderr.
 	LogHandler slog.Handler
+	// ExitTimeout is how long handlers may go on at the exit; the manager waits longer than that.
+	ExitTimeout time.Duration
 }
 
 // Cluster is where the cluster is described.
