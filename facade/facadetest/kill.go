@@ -16,8 +16,13 @@ var errKilled = errors.New("the operator was killed")
 
 // Kill ends the operator as SIGKILL does, and returns at once. Of a program, the process is killed. Of one of [Start],
 // the goroutines are left, as Go can end none from outside, but nothing of them has an effect on the cluster any more:
-// requests, and those under way, get no answer; no handler is called; no context is cancelled, so that no function can
-// notice. What is left comes to its end with [Runner.Stop], or with the test.
+//
+//   - Writes, and those under way, get no answer, and new ones never arrive. A function that writes does not go on.
+//   - Reads are answered, as code may hold a mutex meanwhile: client-go does so while it discovers kinds. Watches stay
+//     open, and show nothing new.
+//   - No handler is called, no line is logged, and no context is cancelled.
+//
+// What is left comes to its end with [Runner.Stop], or with the test.
 //
 // The error of a killed operator says so, and does not fail the test; its exit code is -1. Another operator may be
 // started at once, as after the crash of a pod.
@@ -60,9 +65,17 @@ func (g *gate) pass() error {
 	return errKilled
 }
 
-// around puts the gate before and after what goes through a connection.
+// around puts the gate before and after the writes that go through a connection, and before what watches show. Plain
+// reads pass: what waits for them may hold a mutex, and virtual time would stop.
 func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if verbOf(r) == "" {
+			response, err := next.RoundTrip(r)
+			if err == nil && r.URL.Query().Has("watch") {
+				response.Body = gated{body: response.Body, gate: g}
+			}
+			return response, err
+		}
 		if err := g.pass(); err != nil {
 			return nil, err
 		}
@@ -73,10 +86,17 @@ func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 			}
 			return nil, killed
 		}
-		if err == nil {
-			response.Body = gated{body: response.Body, gate: g}
-		}
 		return response, err
+	})
+}
+
+// log is a writer for the lines of the operator. Nothing of a killed one is written.
+func (g *gate) log(to io.Writer) io.Writer {
+	return writerFunc(func(p []byte) (int, error) {
+		if g.isShut() {
+			return len(p), nil
+		}
+		return to.Write(p)
 	})
 }
 
@@ -97,7 +117,7 @@ func (g *gate) observer(next observation.Observer) observation.Observer {
 	}
 }
 
-// gated is an answer that is read, such as that of a watch.
+// gated is the answer of a watch.
 type gated struct {
 	body io.ReadCloser
 	gate *gate

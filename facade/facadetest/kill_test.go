@@ -2,14 +2,21 @@ package facadetest_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
@@ -119,6 +126,99 @@ func TestAnotherOneAfterAKill(t *testing.T) {
 		})
 		if got != "" {
 			t.Errorf("a killed operator must not fail a test: %s", got)
+		}
+	})
+}
+
+// killing is a connection on which the operator is killed when it discovers a group of kinds. Controller-runtime holds
+// a lock of its RESTMapper during that request.
+type killing struct {
+	through http.RoundTripper
+	group   string
+	kill    func()
+}
+
+func (k *killing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/apis/"+k.group {
+		k.kill()
+	}
+	return k.through.RoundTrip(r)
+}
+
+// creators makes an operator that creates a deployment for the config map "one", and a second later a role for "two".
+func creators(told *diary) *kopf.Operator {
+	op := kopf.New("creators.example.org")
+	maps := kopf.For(op, &corev1.ConfigMap{})
+	maps.OnCreate("make", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		meta := metav1.ObjectMeta{Namespace: "default", Name: c.Object.Name}
+		var child client.Object = &appsv1.Deployment{ObjectMeta: meta}
+		if c.Object.Name == "two" {
+			time.Sleep(time.Second)
+			child = &rbacv1.Role{ObjectMeta: meta}
+		}
+		if err := c.Client.Get(ctx, client.ObjectKeyFromObject(child), child); apierrors.IsNotFound(err) {
+			told.tell(c.Object.Name + " reads")
+		}
+		err := c.Client.Create(ctx, child)
+		told.tell(c.Object.Name + " creates")
+		return err
+	})
+	return op
+}
+
+func TestKillDuringDiscovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, told := memapi.New(), &diary{}
+		got := judge(t, func(t testing.TB) {
+			way := &killing{through: server, group: "apps/v1"}
+			r := facadetest.Start(t, creators(told), facadetest.Against(memapi.Config(way)))
+			way.kill = r.Kill
+			r.Ready()
+			createConfigMap(t, server, "two")
+			time.Sleep(time.Millisecond)
+			createConfigMap(t, server, "one")
+			time.Sleep(time.Hour)
+			if got, want := told.read(), []string{"one reads", "two reads"}; !slices.Equal(got, want) {
+				t.Errorf("reads are answered, writes are not: the functions told %q, not %q", got, want)
+			}
+			for _, child := range []client.Object{&appsv1.Deployment{}, &rbacv1.Role{}} {
+				key := client.ObjectKey{Namespace: "default", Name: "one"}
+				if err := people(t, server).Get(t.Context(), key, child); !apierrors.IsNotFound(err) {
+					t.Errorf("no write of a killed operator arrives: %T: %v", child, err)
+				}
+			}
+		})
+		if got != "" {
+			t.Errorf("the test has failed: %s", got)
+		}
+	})
+}
+
+func TestKilledOperatorLogsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		got := judge(t, func(t testing.TB) {
+			op := kopf.New("talker.example.org")
+			kopf.For(op, &corev1.ConfigMap{}).OnCreate("talk", func(
+				ctx context.Context, _ *kopf.Change[*corev1.ConfigMap],
+			) error {
+				log.FromContext(ctx).Info("alive")
+				time.Sleep(time.Minute)
+				log.FromContext(ctx).Info("dead")
+				return nil
+			})
+			r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+			r.Ready()
+			createConfigMap(t, server, "one")
+			r.Await("alive", time.Minute)
+			r.Kill()
+			time.Sleep(time.Hour)
+			if strings.Contains(r.Output(), "msg=dead") {
+				t.Errorf("a dead process logs nothing:\n%s", r.Output())
+			}
+		})
+		if got != "" {
+			t.Errorf("the test has failed: %s", got)
 		}
 	})
 }

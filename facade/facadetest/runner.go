@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 )
 
@@ -49,16 +50,23 @@ type Runner struct {
 //
 // An operator that ends by itself, ends with an error, or does not stop in time fails the test at its end, unless the
 // test has called [Runner.Stop], and so has seen the error itself. Kopf: reraise.
+//
+// In a bubble, virtual time stops if a goroutine waits for a mutex that another one holds while it sleeps, waits for
+// an answer, or was killed. Such a test would never end: after some seconds of real time, it panics with the
+// goroutines that wait and those that may hold the mutex.
 func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	t.Helper()
 	o := collect(options)
 	if len(o.args)+len(o.env) > 0 {
 		t.Fatal("facadetest: Args and Env are for StartProgram: an operator in the process of the test has neither")
 	}
+	t.Cleanup(standstill.Guard(func(text string) {
+		panic(fmt.Sprintf("facadetest: %s: %s\n", t.Name(), text)) // the test itself cannot end any more
+	}))
 	r := newRunner(t, "the operator", o)
 	if o.settings.Log.GetSink() == nil {
-		lines := slog.NewTextHandler(r.output.stream(&r.output.errs), &slog.HandlerOptions{Level: slog.LevelDebug})
-		o.settings.Log = logr.FromSlogHandler(lines)
+		to := r.gate.log(r.output.stream(&r.output.errs))
+		o.settings.Log = logr.FromSlogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	if o.settings.Metrics == nil {
 		o.settings.Metrics = prometheus.NewRegistry()

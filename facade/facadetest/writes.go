@@ -77,10 +77,11 @@ func (w *writes) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// verbOf is empty for reads, and for questions about permissions.
+// verbOf is empty for reads, and for questions about users and permissions, which change nothing.
 func verbOf(r *http.Request) string {
 	switch {
-	case strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/"):
+	case strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/"),
+		strings.HasPrefix(r.URL.Path, "/apis/authentication.k8s.io/"):
 		return ""
 	case r.Method == http.MethodPost:
 		return "create"

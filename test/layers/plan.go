@@ -61,6 +61,7 @@ var House = Plan{
 	{Dir: "reconcilers/requests", Layer: 1, Only: pure()},
 	{Dir: "reconcilers/discovery/discoverytest", Layer: 1, Kit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 1},
+	{Dir: "facade/facadetest/internal/standstill", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
 	{Dir: "facade/facadetest/memapi/internal/schemas", Layer: 1, Kit: true},
 	{Dir: "facade/facadetest/memapi", Layer: 2, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},

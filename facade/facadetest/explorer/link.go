@@ -53,11 +53,12 @@ func (l *Life) before(ctx context.Context, r memapi.Request) error {
 	}
 	subject := subjectOf(r)
 	if isRead(r) {
-		if ctx.Value(attemptKey{}) == nil { // an informer's, or the engine's
+		if ctx.Value(attemptKey{}) == nil || l.world.isDead(l) { // an informer's, or the engine's
 			return nil
 		}
 		e.shown = r.Verb + " " + subject
-		return l.reach(point{place: "before-" + l.world.count("read", label(subject))})
+		_ = l.reach(point{place: "before-" + l.world.count("read", label(subject))}) // a dead life reads as well
+		return nil
 	}
 	e.shown, e.place = shownAs(r, subject), l.world.count("write", label(subject))
 	l.world.stir()

@@ -77,12 +77,17 @@ func (r *Report) String() string {
 				b.WriteString(v.heading())
 			}
 		}
-		fmt.Fprintf(&b, "   go test -run '^%s$' -explorer.course='%s'\n", r.Test, first.Course)
+		fmt.Fprintf(&b, "   %s\n", command(r.Test, first.Course))
 		for _, line := range first.History {
 			fmt.Fprintf(&b, "   %s\n", line)
 		}
 	}
 	return b.String()
+}
+
+// command plays a course again.
+func command(test, course string) string {
+	return fmt.Sprintf("go test -run '^%s$' -explorer.course='%s'", test, course)
 }
 
 // heading is a violation without its history.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
@@ -55,7 +56,7 @@ type world struct {
 func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 	t.Helper()
 	r := &run{course: c, held: map[string]bool{}}
-	synctest.Test(t, func(t *testing.T) {
+	guarded(t, c, func(t *testing.T) {
 		w := &world{
 			settings: s, run: r, began: time.Now(), counts: map[string]int{}, active: map[*attempt]bool{},
 			opened: make(chan struct{}), over: make(chan struct{}), effects: make(chan struct{}, 1),
@@ -71,6 +72,28 @@ func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 		w.bench.end()
 	})
 	return r
+}
+
+// guarded runs a course in a bubble. If the bubble stands still, the test ends here, and leaves the bubble behind.
+func guarded(t *testing.T, c course, f func(t *testing.T)) {
+	t.Helper()
+	stuck, done, returned := make(chan string, 1), make(chan struct{}), false
+	go func() {
+		defer close(done)
+		synctest.Test(t, func(t *testing.T) {
+			defer standstill.Guard(func(text string) { stuck <- text })()
+			f(t)
+		})
+		returned = true
+	}()
+	select {
+	case text := <-stuck:
+		t.Fatalf("explorer: course %s: %s\n\nPlay it again: %s", c, text, command(t.Name(), c.String()))
+	case <-done:
+		if !returned {
+			t.FailNow()
+		}
+	}
 }
 
 // alone calls a function that may end its goroutine.

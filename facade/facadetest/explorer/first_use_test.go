@@ -1,0 +1,34 @@
+package explorer_test
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// TestFirstUsesOfKinds kills an operator while several of its goroutines discover kinds: controller-runtime holds a
+// lock of its RESTMapper during the requests for that, and a dead life that never got an answer held it for ever.
+func TestFirstUsesOfKinds(t *testing.T) {
+	explorer.Explore(t, func() explorer.Scenario {
+		s := plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			all.Daemon("watch", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				r.Info("Watching", "begins")
+				settings := &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.Current().GetName() + "-settings"},
+				}
+				if err := r.Ensure(ctx, settings); err != nil {
+					return err
+				}
+				<-r.Stopping()
+				return nil
+			})
+		})()
+		s.Play = func(p *explorer.Play) { p.Create(database("orders"), database("bills"), database("users")) }
+		return s
+	}, explorer.Courses(60))
+}

@@ -1,0 +1,159 @@
+package standstill
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	// mostShown is how many goroutines of a kind a report has.
+	mostShown = 3
+	// mostLines is how much a report has of a stack: ten functions, and where it was created.
+	mostLines = 21
+)
+
+// routine is one goroutine of a bubble.
+type routine struct {
+	state string // such as "chan receive (durable)"
+	stack string
+}
+
+// standing is a bubble that stands still.
+type standing struct {
+	signature string
+	routines  []routine
+}
+
+var headers = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
+
+// find returns the bubbles that stand still, by id, given the stacks of all goroutines.
+func find(stacks string) map[string]standing {
+	found, moving := map[string]standing{}, map[string]bool{}
+	for text := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
+		described := header(text)
+		id := bubbleOf(described)
+		if id == "" {
+			continue
+		}
+		state, _, _ := strings.Cut(described, ",")
+		one := routine{state: state, stack: text}
+		if !one.isIdle() && !one.wantsMutex() {
+			moving[id] = true
+		}
+		s := found[id]
+		number, _, _ := strings.Cut(text, "[")
+		s.signature += number + state + "\n"
+		s.routines = append(s.routines, one)
+		found[id] = s
+	}
+	for id, s := range found {
+		if moving[id] || !slices.ContainsFunc(s.routines, routine.wantsMutex) {
+			delete(found, id)
+		}
+	}
+	return found
+}
+
+// header is what stands in brackets in the first line of a stack; empty if this is no stack.
+func header(stack string) string {
+	matched := headers.FindStringSubmatch(stack)
+	if matched == nil {
+		return ""
+	}
+	return matched[1]
+}
+
+var bubbles = regexp.MustCompile(`, synctest bubble (\d+)`)
+
+// bubbleOf is the bubble of a header; empty if there is none.
+func bubbleOf(header string) string {
+	matched := bubbles.FindStringSubmatch(header)
+	if matched == nil {
+		return ""
+	}
+	return matched[1]
+}
+
+// isIdle tells whether virtual time passes while the goroutine waits.
+func (r routine) isIdle() bool { return strings.HasSuffix(r.state, "(durable)") }
+
+// wantsMutex tells whether the goroutine waits for a mutex, a sync.Once included.
+func (r routine) wantsMutex() bool {
+	return strings.HasPrefix(r.state, "sync.Mutex.") || strings.HasPrefix(r.state, "sync.RWMutex.")
+}
+
+// report says who waits for a mutex, and who may hold it.
+func (s standing) report() string {
+	var waiting, holding []string
+	owners := map[string]bool{}
+	for _, one := range s.routines {
+		if one.wantsMutex() {
+			waiting = append(waiting, one.shown())
+			owners[one.lockOwner()] = true
+		}
+	}
+	for _, one := range s.routines {
+		if one.isIdle() && slices.ContainsFunc(one.functions(), func(f string) bool { return owners[ownerOf(f)] }) {
+			holding = append(holding, one.shown())
+		}
+	}
+	text := "the bubble stands still: virtual time passes only when all goroutines wait for something in the bubble, " +
+		"and a wait for a mutex does not count.\n" + listed("Waiting for a mutex", waiting)
+	if len(holding) == 0 {
+		return text + "\n\nNo goroutine in the same code holds a mutex: search the callers of these."
+	}
+	return text + "\n\n" + listed("One of these holds a mutex, and waits", holding)
+}
+
+func listed(title string, stacks []string) string {
+	more := ""
+	if len(stacks) > mostShown {
+		more, stacks = fmt.Sprintf("\n\nand %d more", len(stacks)-mostShown), stacks[:mostShown]
+	}
+	return fmt.Sprintf("%s:\n\n%s%s", title, strings.Join(stacks, "\n\n"), more)
+}
+
+// shown is the stack without its middle.
+func (r routine) shown() string {
+	lines := strings.Split(r.stack, "\n")
+	if len(lines) <= mostLines+2 {
+		return r.stack
+	}
+	return strings.Join(slices.Concat(lines[:mostLines], []string{"\t…"}, lines[len(lines)-2:]), "\n")
+}
+
+// functions are those of the stack, the innermost one first.
+func (r routine) functions() (all []string) {
+	for line := range strings.Lines(r.stack) {
+		called := strings.TrimRight(line, "\n")
+		if strings.HasPrefix(called, "goroutine ") || strings.HasPrefix(called, "\t") ||
+			strings.HasPrefix(called, "created by ") {
+			continue
+		}
+		if end := strings.LastIndex(called, "("); end > 0 {
+			all = append(all, called[:end])
+		}
+	}
+	return all
+}
+
+// lockOwner is the type, or the function, that locks the mutex.
+func (r routine) lockOwner() string {
+	for _, f := range r.functions() {
+		if !strings.HasPrefix(f, "sync.") && !strings.HasPrefix(f, "internal/sync.") {
+			return ownerOf(f)
+		}
+	}
+	return ""
+}
+
+// ownerOf is the type of a method, such as "pkg.(*T)", else the function without its closures.
+func ownerOf(function string) string {
+	if before, _, is := strings.Cut(function, ")."); is {
+		return before + ")"
+	}
+	before, _, _ := strings.Cut(function, ".func")
+	return before
+}

@@ -1,0 +1,94 @@
+package standstill
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// interval is the real time between two looks at the guarded bubbles.
+	interval = 2 * time.Second
+	// looks is how many looks in a row must show the same state. One is a proof, unless a goroutine outside of the
+	// bubble holds the mutex: that one needs time to release it.
+	looks = 5
+)
+
+// guards are the bubbles that are watched.
+type guards struct {
+	mu sync.Mutex
+	by map[string]*guarded
+}
+
+// guarded is one bubble.
+type guarded struct {
+	report func(text string)
+	state  string // of its goroutines at the last look, if it stood still then
+	seen   int    // looks in a row with this state
+}
+
+var (
+	all = guards{by: map[string]*guarded{}}
+	// alarm is a timer that is made before any bubble, and so follows real time. A goroutine that waits for it would
+	// look like a leak to tests that search for them.
+	alarm *time.Timer
+)
+
+func init() { alarm = time.AfterFunc(interval, func() { all.look(stacks); alarm.Reset(interval) }) }
+
+// Guard watches the bubble of the caller until end is called. If the bubble stands still, report is called once with
+// the reason, on a goroutine outside of the bubble. Outside of a bubble, and in one that is guarded already, it does
+// nothing.
+func Guard(report func(text string)) (end func()) {
+	id := bubbleOf(header(stack()))
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if id == "" || all.by[id] != nil {
+		return func() {}
+	}
+	all.by[id] = &guarded{report: report}
+	return func() {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		delete(all.by, id)
+	}
+}
+
+// look compares the bubbles with how they were at the last look.
+func (g *guards) look(stacks func() string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.by) == 0 {
+		return
+	}
+	found := find(stacks())
+	for id, one := range g.by {
+		state, stands := found[id]
+		switch {
+		case !stands:
+			one.state, one.seen = "", 0
+			continue
+		case one.state != state.signature:
+			one.state, one.seen = state.signature, 0
+		}
+		if one.seen++; one.seen == looks {
+			go one.report(state.report())
+		}
+	}
+}
+
+// stack is that of the caller.
+func stack() string {
+	buffer := make([]byte, 1<<10)
+	return string(buffer[:runtime.Stack(buffer, false)])
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	for size := 1 << 20; ; size *= 2 {
+		buffer := make([]byte, size)
+		if n := runtime.Stack(buffer, true); n < size {
+			return string(buffer[:n])
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package standstill
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestGuard lets a bubble stand still. Its goroutines stay until the process ends.
+func TestGuard(t *testing.T) {
+	reported := make(chan string, 2)
+	stands := make(chan struct{})
+	go synctest.Test(t, func(*testing.T) {
+		Guard(func(text string) { reported <- text })
+		Guard(func(string) { reported <- "the second guard of a bubble" })
+		var held sync.Mutex
+		held.Lock()
+		close(stands)
+		go lockInVain(&held)
+		time.Sleep(time.Hour)
+	})
+	<-stands
+	deadline := time.After(time.Minute)
+	for text := ""; ; {
+		select {
+		case text = <-reported:
+		case <-deadline:
+			t.Fatal("the bubble stands still, and nothing was reported")
+		case <-time.After(10 * time.Millisecond): // instead of the alarm
+			all.look(stacks)
+			continue
+		}
+		if !strings.Contains(text, "standstill.lockInVain") {
+			t.Errorf("the report names the function that waits:\n%s", text)
+		}
+		break
+	}
+}
+
+func lockInVain(held *sync.Mutex) {
+	held.Lock()
+	defer held.Unlock()
+}
+
+func TestGuardEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := Guard(func(string) {})
+		all.mu.Lock()
+		before := len(all.by)
+		all.mu.Unlock()
+		end()
+		time.Sleep(time.Hour)
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if len(all.by) != before-1 {
+			t.Errorf("a bubble that has ended is not watched any more: %d guards, %d before", len(all.by), before)
+		}
+	})
+}
