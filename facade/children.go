@@ -76,17 +76,20 @@ func (c *Change[T]) checkScopes(namespace string, given any) error {
 	if namespace == "" || c.Client == nil {
 		return nil
 	}
-	return hierarchies.Objects(given, func(object any) error {
+	for object, err := range hierarchies.Objects(given) {
+		if err != nil {
+			return err
+		}
 		if raw, ok := object.(map[string]any); ok {
 			object = &unstructured.Unstructured{Object: raw}
 		}
 		child, ok := object.(client.Object)
 		if !ok {
-			return nil
+			continue
 		}
 		kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
 		if err != nil {
-			return nil //nolint:nilerr // nothing is known about it
+			continue // nothing is known about it
 		}
 		mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -94,8 +97,8 @@ func (c *Change[T]) checkScopes(namespace string, given any) error {
 				"garbage collector deletes it: declare it by c.Ensure, or leave the owner out",
 				kind.Kind, child.GetName())
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // Adopt makes children of the object before they are created, see [Change.Adopt].

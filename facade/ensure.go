@@ -43,11 +43,17 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 //
 // # Errors
 //
-// If a child fails, the others are applied, and the error names it by its index and its name: one that is nil, or has
-// no name or kind; an object of its name that is no child of this object, which is never touched; one that this call of
-// the handler has declared otherwise before; and a field that another field manager declares by server-side apply with
-// another value, with the name of that one. A field that somebody has edited otherwise is set back, with a line in the
-// log. A call in a handler of the deletion fails for good; nothing else does. If the handler returns nil all the same,
+// If a child fails, the others are applied, nothing is deleted, and the error names each such child by its index among
+// all children of the call, those in lists included, and by its name: one that is nil, or has no name or kind; one of a
+// kind that the cluster does not have; an object of its name that is no child of this object, which is never touched;
+// one that this call of the handler has declared otherwise before; and a field that another field manager declares by
+// server-side apply with another value, with the name of that one. A field that somebody has edited otherwise is set
+// back, with a line in the log.
+//
+// CustomResourceDefinitions and Namespaces are applied first. A child of a kind that the object's own definition is
+// about to provide, or in its own namespace, is a temporary error of 5 seconds, whatever the Backoff.
+//
+// A call in a handler of the deletion fails for good; nothing else does. If the handler returns nil all the same,
 // nothing is deleted, and the log tells of what would have been. A deletion that fails is an error of the handler: it
 // is called again.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {

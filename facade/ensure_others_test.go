@@ -21,7 +21,10 @@ type complaints struct {
 }
 
 func (c *complaints) ensure(ctx context.Context, change *kopf.Change[kopf.Dynamic]) error {
-	err := ensure(ctx, change)
+	return c.note(ensure(ctx, change))
+}
+
+func (c *complaints) note(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, err)

@@ -131,25 +131,28 @@ func (c *Change[T]) scheme() *runtime.Scheme {
 
 // bodiesOf are as much of the objects as it takes to post an event.
 func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
-	return bodies, hierarchies.Objects(objects, func(object any) error {
+	for object, err := range hierarchies.Objects(objects) {
+		if err != nil {
+			return bodies, err
+		}
 		if body, ok := object.(map[string]any); ok && body != nil {
 			bodies = append(bodies, body)
-			return nil
+			continue
 		}
 		typed, ok := object.(client.Object)
 		if !ok {
-			return fmt.Errorf("%T is no object", object)
+			return bodies, fmt.Errorf("%T is no object", object)
 		}
 		about, err := hierarchies.ObjectReference(typed, hierarchies.Scheme(scheme))
 		if err != nil {
-			return err
+			return bodies, err
 		}
 		bodies = append(bodies, map[string]any{
 			"apiVersion": about.APIVersion, "kind": about.Kind,
 			"metadata": map[string]any{"namespace": about.Namespace, "name": about.Name, "uid": string(about.UID)},
 		})
-		return nil
-	})
+	}
+	return bodies, nil
 }
 
 // wordFor is how an error is called in a word.

@@ -1,7 +1,8 @@
 package hierarchies_test
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,22 +140,34 @@ func TestObjects(t *testing.T) {
 	list := &appsv1.DeploymentList{Items: []appsv1.Deployment{{}, {}}}
 	dynamic := &unstructured.Unstructured{}
 	var got []any
-	err := hierarchies.Objects([]any{declared, list, (*corev1.Pod)(nil), []any{}, []any{dynamic}}, func(one any) error {
+	var failed []string
+	children := []any{
+		declared, list, (*corev1.Pod)(nil), []any{}, []any{5, dynamic}, slices.Values([]any{"x", dynamic}),
+	}
+	for one, err := range hierarchies.Objects(children) {
+		if err != nil {
+			failed = append(failed, fmt.Sprint(len(got), ": ", err))
+			continue
+		}
 		got = append(got, one)
-		return nil
-	})
-	want := []any{declared, &list.Items[0], &list.Items[1], nil, dynamic}
-	if err != nil || len(got) != len(want) {
-		t.Fatalf("%v, %v", err, got)
+	}
+	want := []any{declared, &list.Items[0], &list.Items[1], nil, dynamic, dynamic}
+	if len(got) != len(want) {
+		t.Fatalf("got %v", got)
+	}
+	if len(failed) != 2 || !strings.HasPrefix(failed[0], "4: a int is no object") ||
+		!strings.HasPrefix(failed[1], "5: a string is no object") {
+		t.Errorf("the errors are %q", failed)
 	}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("object %d is %v, want %v", i, got[i], want[i])
 		}
 	}
-	told := errors.New("told")
-	err = hierarchies.Objects([]any{[]any{dynamic}}, func(any) error { return told })
-	if !errors.Is(err, told) || !strings.Contains(err.Error(), "item 0: item 0: told") {
-		t.Errorf("the error is %v", err)
+	for one := range hierarchies.Objects([]any{[]any{list}, dynamic}) {
+		if one != &list.Items[0] {
+			t.Errorf("the iteration goes on after its caller has left it: %v", one)
+		}
+		break
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -38,40 +39,43 @@ func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
 
 // Ensure applies these as well, see [Keeper.Ensure]. Nothing is deleted before the end.
 func (d *Declaration) Ensure(ctx context.Context, given []any) error {
-	all, wanted, err := d.keeper.prepare(d.parent, given)
-	if err = d.add(all, wanted, err); err != nil {
+	all, wanted, invalid := d.keeper.prepare(d.parent, given)
+	all, wanted, err := d.add(all, wanted, invalid)
+	if err != nil && len(all) == 0 {
 		return err
 	}
-	return d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
+	return errors.Join(err, d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
 		err := p.run(ctx, all, wanted, nil)
 		d.note(p.present)
 		return err
-	})
+	}))
 }
 
-// add takes up what is declared: nothing of it is there yet.
-func (d *Declaration) add(all []declared, wanted set, err error) error {
+// add takes up what is declared: nothing of it is there yet. It returns what is to be applied: all that no earlier call
+// has declared otherwise.
+func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared, set, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.ended:
-		return errEnded
-	case err != nil:
-		d.failed = true
-		return err
+	if d.ended {
+		return nil, nil, errEnded
 	}
-	for _, child := range all {
-		if before, twice := d.contents[child.identity]; twice && before != child.content {
-			d.failed = true
-			return fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: declare it once, or "+
-				"the same again", child.place, child.identity)
+	var failed []error
+	all = slices.DeleteFunc(all, func(child declared) bool {
+		before, twice := d.contents[child.identity]
+		if twice = twice && before != child.content; twice {
+			failed = append(failed, fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: "+
+				"declare it once, or the same again", child.place, child.identity))
+			delete(wanted, child.identity)
 		}
-	}
+		return twice
+	})
 	for _, child := range all {
 		d.contents[child.identity] = child.content
 	}
 	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
-	return nil
+	err := errors.Join(append([]error{invalid}, failed...)...)
+	d.failed = d.failed || err != nil
+	return all, wanted, err
 }
 
 // note takes up what is there by now.

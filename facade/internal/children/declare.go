@@ -23,32 +23,36 @@ var (
 type declared struct {
 	identity
 
-	place   string // among those of the call, for messages
+	place   string // the index among the children of the call, for messages
 	object  *unstructured.Unstructured
 	content content // as the handler has declared it
 }
 
-// declare takes what a handler has given apart, and makes copies of it in one form. An error names the child by its
-// index.
-func declare(scheme *runtime.Scheme, given []any) ([]declared, error) {
-	var all []declared
-	for i, one := range given {
-		place := fmt.Sprintf("child %d", i)
-		err := hierarchies.Objects(one, func(object any) error {
-			if object == nil {
-				return errNil
-			}
-			raw, err := encode(scheme, object)
-			if err == nil {
-				all = append(all, declared{place: place, object: raw})
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
+// failure returns the error of this child.
+func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.place, d.identity, err) }
+
+// declare takes what a handler has given apart, and makes copies of it in one form. The error names each child that
+// cannot be applied by its index, as if there were no lists; the others are returned.
+func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
+	var failed []error
+	i := 0
+	for object, err := range hierarchies.Objects(given) {
+		child := declared{place: fmt.Sprintf("child %d", i)}
+		i++
+		switch {
+		case err != nil:
+		case object == nil:
+			err = errNil
+		default:
+			child.object, err = encode(scheme, object)
 		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", child.place, err))
+			continue
+		}
+		all = append(all, child)
 	}
-	return all, nil
+	return all, errors.Join(failed...)
 }
 
 // encode makes an object of its JSON, with its kind, and without what only the API server sets.

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,12 @@ func TestDeclare(t *testing.T) {
 	}{
 		"Nil":         {reason: "nobody means it", given: []any{plain, nil}, wrong: "child 1: it is nil"},
 		"TypedNil":    {reason: "nor this", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
-		"NilInAList":  {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 0: item 1: it is nil"},
+		"NilInAList":  {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
+		"Several": {
+			reason: "each has the index of the child, and the others are returned", want: []string{"a", "a"},
+			given: []any{[]any{nil, plain}, slices.Values([]any{5, plain})},
+			wrong: "child 0: it is nil: leave it out, or pass an object\nchild 2: a int is no object",
+		},
 		"NoObject":    {reason: "a number", given: []any{plain, 5}, wrong: "child 1: a int is no object"},
 		"OtherStruct": {reason: "a pointer to one", given: []any{&struct{ A int }{}}, wrong: "is no object"},
 		"NoKind": {
@@ -64,7 +70,10 @@ func TestDeclare(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
 					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
 				}
-				return
+				if tc.want == nil {
+					return
+				}
+				err = nil
 			}
 			var names []string
 			for _, one := range all {

@@ -70,20 +70,25 @@ func (p Parent) own() map[string]any {
 //
 // If any child fails, the others are applied, and none is deleted.
 func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
-	all, wanted, err := k.prepare(parent, given)
-	if err != nil {
-		return err
+	all, wanted, invalid := k.prepare(parent, given)
+	whole := wanted
+	if invalid != nil {
+		whole = nil
 	}
-	return k.work(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, wanted) })
+	err := k.work(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, whole) })
+	return errors.Join(invalid, err)
 }
 
-// prepare gives what a handler has declared as it is to be applied.
+// prepare returns what a handler has declared as it is to be applied, in the order of that. The error is about the
+// children that cannot be applied; the others do not depend on them.
 func (k *Keeper) prepare(parent Parent, given []any) (all []declared, wanted set, err error) {
-	if all, err = declare(k.Client.Scheme(), given); err != nil {
-		return nil, nil, err
+	valid, malformed := declare(k.Client.Scheme(), given)
+	all, unplaced := k.mark(parent.Newest(), valid)
+	wanted = make(set, len(all))
+	for _, child := range all {
+		wanted[child.identity] = entry{version: child.object.GroupVersionKind().Version}
 	}
-	wanted, err = k.mark(parent.Newest(), all)
-	return all, wanted, err
+	return providersFirst(all), wanted, errors.Join(malformed, unplaced)
 }
 
 // work has the function work on the children of the parent, while nobody else does.

@@ -20,28 +20,33 @@ var errNoNamespace = errors.New("it has no namespace, and neither has its parent
 // labelName is that of the label with the uid of the parent.
 const labelName = "parent-uid"
 
-// mark makes the declared objects children of the parent, as all of them will be applied: with its namespace if they
-// have none, its labels, the label with its uid, and an owner reference where that holds.
-func (k *Keeper) mark(parent map[string]any, all []declared) (set, error) {
+// mark makes the declared objects children of the parent, as they will be applied: with its namespace if they have
+// none, its labels, the label with its uid, and an owner reference where that holds. The error names each child that
+// cannot be applied; the others are returned.
+func (k *Keeper) mark(parent map[string]any, all []declared) (marked []declared, err error) {
 	owner := &unstructured.Unstructured{Object: parent}
-	wanted, places := set{}, map[identity]string{}
-	for i := range all {
-		child := &all[i]
-		if err := k.place(owner, child.object); err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", child.place, identityOf(child.object), err)
-		}
+	places := map[identity]string{}
+	var failed []error
+	for _, child := range all {
+		err := k.place(owner, child.object)
 		child.identity = identityOf(child.object)
 		if before, twice := places[child.identity]; twice {
-			return nil, fmt.Errorf("%s and %s are both %s: declare it once", before, child.place, child.identity)
+			failed = append(failed, fmt.Errorf("%s and %s are both %s: declare it once",
+				before, child.place, child.identity))
+			continue
 		}
 		child.content = contentOf(child.object.Object)
-		if err := k.markOne(owner, child); err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", child.place, child.identity, err)
+		if err == nil {
+			err = k.markOne(owner, &child)
+		}
+		if err != nil {
+			failed = append(failed, child.failure(k.awaited(parent, all, child, err)))
+			continue
 		}
 		places[child.identity] = child.place
-		wanted[child.identity] = entry{version: child.object.GroupVersionKind().Version}
+		marked = append(marked, child)
 	}
-	return wanted, nil
+	return marked, errors.Join(failed...)
 }
 
 // place gives the child its namespace.

@@ -118,7 +118,7 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 		proven := p.known[child.identity].uid
 		made, former, err := p.keeper.apply(ctx, p.parent.Newest(), child, proven)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s, %s: %w", child.place, child.identity, err))
+			failed = append(failed, child.failure(p.keeper.awaited(p.parent.own(), all, child, err)))
 			continue
 		}
 		if _, ok := listed[child.identity]; !ok && former == p.key(p.name) {

@@ -1,0 +1,178 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// One child that cannot be applied keeps neither the others from being applied, nor is anything pruned, as the set is
+// not wholly known. The error names it by its index among all children of the call, lists and all.
+func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
+	room := func(text string) any { return rooms(house(text))[0] }
+	nameless := &corev1.ConfigMap{}
+	cases := map[string]struct {
+		bad  any
+		want []string
+	}{
+		"nil":           {nil, []string{"child 2: it is nil"}},
+		"nil of a type": {(*corev1.ConfigMap)(nil), []string{"child 2: it is nil"}},
+		"no name":       {nameless, []string{"child 2: ConfigMap: it has no name"}},
+		"no object":     {5, []string{"child 2: a int is no object"}},
+		"no kind":       {map[string]any{"kind": "ConfigMap"}, []string{"child 2: it has no kind"}},
+		"an unknown kind": {
+			partOf("x"), []string{"child 2, Part.parts.example.org x", "the cluster has no such kind"},
+		},
+		"several in a list": {
+			[]any{nil, partOf("x"), room("b=2"), 5}, []string{"child 2: it is nil", "child 3, Part", "child 5: a int"},
+		},
+		"twice":            {room("a=9"), []string{"child 1 and child 2 are both ConfigMap default/a"}},
+		"otherwise before": {room("early=2"), []string{"child 2 is ConfigMap default/early", "an earlier call"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				heard := &complaints{}
+				h.runUntilEnd(func(s houseSel) {
+					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+						if !does(c, "fail") {
+							return c.Ensure(ctx, rooms(c.Object)...)
+						}
+						if err := c.Ensure(ctx, room("early=1")); err != nil {
+							return err
+						}
+						_ = heard.note(c.Ensure(ctx, room("first=1"), []any{room("a=2"), tc.bad}, room("last=1")))
+						return nil
+					})
+				})
+				h.build("a=1", "former=1")
+				h.remodel("fail")
+				heard.wantLast(t, tc.want...)
+				got := h.stands("first", "a", "last", "early", "former")
+				if value, _, _ := nested(h.room("default", "a"), "data", "value"); len(got) < 5 || value != "2" {
+					t.Errorf("a is %q, and there are only %v", value, got)
+				}
+				h.rebuild("a=1")
+				if got := h.stands("first", "a", "last", "early", "former"); !slices.Equal(got, []string{"a"}) {
+					t.Errorf("when the set is known again, there are %v", got)
+				}
+			})
+		})
+	}
+}
+
+// In a daemon, each call declares the whole set.
+func TestEnsureInADaemonBesideABadChild(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		h.runUntilEnd(func(s houseSel) {
+			s.Daemon("ensure", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				for _, all := range [][]any{rooms(house("a=1", "b=1")), {nil, rooms(house("c=1"))}} {
+					_ = heard.note(r.Ensure(ctx, all...))
+				}
+				<-r.Stopping()
+				return nil
+			})
+		})
+		h.build()
+		heard.wantLast(t, "child 0: it is nil")
+		if got := h.stands("a", "b", "c"); len(got) != 3 {
+			t.Errorf("there are only %v", got)
+		}
+	})
+}
+
+// A definition, a namespace and objects of both, in whatever order, come true by themselves, and soon. The API server
+// serves the objects some seconds after the definition.
+func TestEnsureConvergesOnADefinitionAndItsObject(t *testing.T) {
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(partDefinition), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	place := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	place.SetName("annex")
+	inside, placed := rooms(house("annex/a=1"))[0], partOf("placed")
+	placed.SetNamespace("annex")
+	cases := map[string]func(ctx context.Context, c *houseChange) error{
+		"one call": func(ctx context.Context, c *houseChange) error {
+			return c.Ensure(ctx, partOf("one"), placed, inside, place, definition)
+		},
+		"a call each": func(ctx context.Context, c *houseChange) error {
+			if err := c.Ensure(ctx, definition, place); err != nil {
+				return err
+			}
+			return c.Ensure(ctx, partOf("one"), placed, inside)
+		},
+		"a sub-handler each": func(ctx context.Context, c *houseChange) error {
+			c.Sub("kinds", func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, definition, place) })
+			c.Sub("objects", func(ctx context.Context, c *houseChange) error {
+				return c.Ensure(ctx, partOf("one"), placed, inside)
+			}, kopf.After("kinds"))
+			return c.RunSubs(ctx)
+		},
+	}
+	for name, ensure := range cases {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				way, served := h.api.Connect(), time.Now().Add(3*time.Second)
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Resource.Plural == "parts" && time.Now().Before(served) {
+						return apierrors.NewNotFound(schema.GroupResource{Resource: r.Resource.Plural}, r.Name)
+					}
+					return nil
+				}
+				defer h.stop(h.runEnsuring(func(s houseSel) {
+					s.On("ensure", always, ensure, kopf.Backoff(time.Hour))
+				})(way))
+				h.begin()
+				time.Sleep(30 * time.Second)
+				for _, child := range []struct{ namespace, name string }{{"default", "one"}, {"annex", "placed"}} {
+					if h.api.Object(parts, child.namespace, child.name) == nil {
+						t.Errorf("half a minute later, part %s is not there", child.name)
+					}
+				}
+				if h.room("annex", "a") == nil {
+					t.Error("half a minute later, the config map in the new namespace is not there")
+				}
+			})
+		})
+	}
+}
+
+var parts = memapi.Resource{Group: "parts.example.org", Version: "v1", Kind: "Part", Plural: "parts", Namespaced: true}
+
+const partDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: parts.parts.example.org}
+spec:
+  group: parts.example.org
+  scope: Namespaced
+  names: {kind: Part, plural: parts, singular: part}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
+// partOf is an object of a kind that is not installed.
+func partOf(name string) *unstructured.Unstructured {
+	child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "parts.example.org/v1", "kind": "Part"}}
+	child.SetName(name)
+	return child
+}
+
+// runUntilEnd is run, until the end of the test.
+func (h household) runUntilEnd(register func(s houseSel)) {
+	h.t.Helper()
+	_, stop := h.run(register)
+	h.t.Cleanup(stop)
+}

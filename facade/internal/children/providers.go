@@ -1,0 +1,54 @@
+package children
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Some children provide what others need: a CustomResourceDefinition the kind of its objects, a Namespace the place of
+// what is in it.
+
+func (i identity) isDefinition() bool {
+	return i.group == "apiextensions.k8s.io" && i.kind == "CustomResourceDefinition"
+}
+
+func (i identity) isNamespace() bool { return i.group == corev1.GroupName && i.kind == "Namespace" }
+
+// provides is true if the other child cannot be there before this one. The name of a definition ends with the group.
+func (i identity) provides(other identity) bool {
+	return i.isDefinition() && strings.HasSuffix(i.name, "."+other.group) ||
+		i.isNamespace() && i.name == other.namespace
+}
+
+// providersFirst sorts the children as they are to be applied, and otherwise leaves them in their order.
+func providersFirst(all []declared) []declared {
+	slices.SortStableFunc(all, func(a, b declared) int { return a.rank() - b.rank() })
+	return all
+}
+
+func (i identity) rank() int {
+	if i.isDefinition() || i.isNamespace() {
+		return 0
+	}
+	return 1
+}
+
+// awaited makes the error of a child temporary if the child lacks only what the parent has declared as well, in this
+// call or before: the API server serves a new kind after a moment.
+func (k *Keeper) awaited(parent map[string]any, all []declared, child declared, err error) error {
+	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	provides := func(one identity) bool { return one.provides(child.identity) }
+	isDeclared := slices.ContainsFunc(all, func(one declared) bool { return provides(identityOf(one.object)) })
+	before, _ := recordedAll(parent, k.isRecord) // what cannot be read is an error elsewhere
+	before = before.with(union(k.proofs.of(uidOf(parent))))
+	if isDeclared || slices.ContainsFunc(before.sorted(), provides) {
+		return &waitError{err}
+	}
+	return err
+}
