@@ -150,9 +150,11 @@ func Errors(mode ErrorsMode) LimitOption {
 	return optionOf[LimitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = mode })
 }
 
-// Optional makes a delete handler ask for no finalizer. It is called only where something else of the operator holds
-// the object: another delete handler, which is not optional, a daemon or a timer. Objects that nothing holds go without
-// it. Kopf: optional=True.
+// Optional makes a delete handler ask for no finalizer. If something else of the operator holds the object, such as
+// another delete handler, a daemon or a timer, it is called as part of the deletion. Otherwise it is called once when the
+// watch reports that the object has disappeared, with the last known state: there are no retries, no sub-handlers, and
+// nothing is written. It is not called for objects that disappear while the operator is down or paused; nor, with
+// [AsKopf], for objects that nothing holds. See docs/deletion.md. Kopf: optional=True.
 func Optional() DeleteOption {
 	return optionOf[DeleteOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }

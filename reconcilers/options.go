@@ -114,6 +114,8 @@ type Options struct {
 	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
 	// at once.
 	LeaveFinalizers bool
+	// KopfDeletions never calls deletion handlers for objects that disappear without our finalizer, as in Kopf.
+	KopfDeletions bool
 	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about
 	// it; zero is background.DefaultInstantExit.
 	InstantExit time.Duration
@@ -197,7 +199,7 @@ func (o Options) settings() controller.Settings {
 		Workers: workers, Backoff: o.Backoff,
 		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
 		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		Dependents: o.Dependents, Owned: o.Owned, Conditions: o.Conditions,
+		KopfDeletions: o.KopfDeletions, Dependents: o.Dependents, Owned: o.Owned, Conditions: o.Conditions,
 		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
 	}
 }

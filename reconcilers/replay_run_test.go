@@ -104,9 +104,9 @@ func (r *cycleRun) options() reconcilers.Options {
 	}
 	o := reconcilers.Options{
 		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(), Gate: r.gate,
-		LeaveFinalizers: true,
-		CancelPolling:   ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
-		InstantExit:     ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
+		LeaveFinalizers: true, KopfDeletions: true,
+		CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
+		InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
 	}
 	var err error
 	if o.Diffbase, err = diffbasetest.Storage(r.t, r.input["diffbase"]); err != nil {

@@ -91,6 +91,38 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	}
 }
 
+// OptionalDeletions returns the optional deletion handlers that match an object which has disappeared. Each of them makes
+// one attempt, whatever its limits are, as there is nothing to keep its progress on. It logs the errors of filters.
+func OptionalDeletions(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (chosen []*Handler) {
+	question := about(c)
+	defer answered(question)
+	for _, h := range all {
+		if !h.Description.SeesDisappearance() || h.isAmong(chosen) {
+			continue
+		}
+		ok, err := h.Ask(ctx, question, execution.Interest)
+		switch {
+		case err != nil:
+			logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has disappeared",
+				append(panics.Stack(err), "handler", h.Description.ID)...)
+			continue
+		case ok:
+			chosen = append(chosen, h.limitedToOne())
+		}
+		if tell != nil {
+			tell(h.Description, question.Stopped)
+		}
+	}
+	return chosen
+}
+
+// limitedToOne returns the handler with a limit of one attempt.
+func (h *Handler) limitedToOne() *Handler {
+	description, one := *h.Description, 1
+	description.Policy.Retries = &one
+	return New(&description, h.metrics)
+}
+
 // failing is the handler with an error in the place of its function. It is a function of its own because what it
 // captures moves to the heap, which would cost each question something.
 func (h *Handler) failing(err error) *Handler {

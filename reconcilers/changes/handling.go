@@ -144,6 +144,8 @@ type Next struct {
 	Closed cause.Reason
 	// Lost is true if another client has removed or replaced our memory on the object, and that is logged.
 	Lost bool
+	// Deletion is true if the deletion of the object was handled, by this pass or, as far as that is known, before.
+	Deletion bool
 	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
 	// over that state would find the same as this one.
 	Settled bool

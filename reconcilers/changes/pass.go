@@ -34,6 +34,7 @@ type pass struct {
 	lost     bool           // another client has removed our memory, and that was logged
 	rewrite  time.Duration  // after which our memory is to be written again; zero is not at all
 	settled  bool           // nothing is to be done for the object as the pass leaves it
+	deletion bool           // the deletion of the object was handled, by this pass or before
 	look     *journal.Draft // of this round; nil if nobody is told
 }
 
@@ -149,6 +150,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	p.deletion = p.deletion || seen.cause.Reason == cause.Delete
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
 		return stop, err
 	}
@@ -161,7 +163,7 @@ func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.bo
 // next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
-	next.Closed, next.Settled, next.Lost = p.closed, p.settled, p.lost
+	next.Closed, next.Settled, next.Lost, next.Deletion = p.closed, p.settled, p.lost, p.deletion
 	if p.rewrite > 0 && !p.object.gone {
 		next.After = &p.rewrite
 	}

@@ -261,6 +261,7 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 	case reason == cause.Gone:
 		return stop, nil
 	case reason == cause.Free, seen.cause.Deleting && !wanted.changing:
+		p.noteReleased(seen, wanted)
 		return stop, p.release(ctx, seen, wanted.busy)
 	}
 	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))

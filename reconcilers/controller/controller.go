@@ -60,15 +60,16 @@ type Controller struct {
 	selector labels.Selector // of the objects that are watched; nil is all
 
 	// What a pass uses.
-	workers    *workers
-	events     *eventHandling // nil without handlers of events
-	changes    *changes.Handling
-	objects    *memory.Objects
-	background *background.Supervisor
-	indexer    *indexes.Indexer  // nil if there is nothing to be indexed
-	feed       *indexes.Feed     // of one run
-	unhandled  *memory.Unhandled // nil if nobody asks for it
-	owned      *owning           // nil if the kind has to do with children of others, or of its own
+	workers     *workers
+	events      *eventHandling // nil without handlers of events
+	changes     *changes.Handling
+	disappeared *disappeared // nil without handlers for such objects
+	objects     *memory.Objects
+	background  *background.Supervisor
+	indexer     *indexes.Indexer  // nil if there is nothing to be indexed
+	feed        *indexes.Feed     // of one run
+	unhandled   *memory.Unhandled // nil if nobody asks for it
+	owned       *owning           // nil if the kind has to do with children of others, or of its own
 
 	store     store
 	hasSynced func() bool   // whether the store is complete
@@ -90,8 +91,9 @@ func newController(
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
 		journal: deps.JournalOf(r, own), reads: typeOf(own),
 		workers: w, objects: kept.Objects, background: kept.Background,
-		events:  newEventHandling(deps, turn, r, families.Watching, w.occupation),
-		changes: newChanges(deps, turn, r, own, w.occupation),
+		events:      newEventHandling(deps, turn, r, families.Watching, w.occupation),
+		changes:     newChanges(deps, turn, r, own, w.occupation),
+		disappeared: newDisappeared(&deps.Settings, families.Changing),
 	}
 	c.changes.Resource, c.changes.Cache, c.changes.Journal = &c.resource, c, c.journal
 	if c.events != nil {

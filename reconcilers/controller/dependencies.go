@@ -125,6 +125,8 @@ type Settings struct {
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object.
 	LeaveFinalizers bool
+	// KopfDeletions never calls deletion handlers for objects that disappear without our finalizer, as in Kopf.
+	KopfDeletions bool
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
 	Forget func(uid types.UID)

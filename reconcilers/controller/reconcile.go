@@ -115,6 +115,9 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
 	c.deliverEvents(ctx, key, cached)
+	if c.disappeared != nil {
+		c.callForDisappeared(ctx, key)
+	}
 	if cached == nil || c.owned != nil && c.owned.idle {
 		return reconcile.Result{}, false
 	}
@@ -175,6 +178,9 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
 	c.tellProgress(uid, next, err)
+	if next.Deletion && c.disappeared != nil {
+		c.disappeared.noteHandled(uid)
+	}
 	if next.Lost {
 		c.deps.Metrics.Lost(c.resource.Kind)
 	}

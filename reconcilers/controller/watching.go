@@ -51,6 +51,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 // the event to handlers; notifyDeleted follows it.
 func (c *Controller) Deleted(obj source.Object) {
 	c.objects.Delete(obj)
+	c.disappeared.add(obj)
 	c.background.Forget(obj.GetUID())
 	c.unhandled.Forget(obj.GetUID())
 }

@@ -168,6 +168,11 @@ func (h *Handler) Holds() bool {
 	return h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete && !h.Optional
 }
 
+// SeesDisappearance reports whether the handler is called for objects that disappear without our finalizer.
+func (h *Handler) SeesDisappearance() bool {
+	return h.Family == Changing && h.Reason == cause.Delete && h.Optional
+}
+
 // Leaves tells whether the object has been of interest to the handler for its field, and is not any more when the
 // change is handled.
 func (h *Handler) Leaves(c *cause.Cause) bool {

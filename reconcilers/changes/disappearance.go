@@ -1,0 +1,79 @@
+package changes
+
+import (
+	"context"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+// noteReleased notes that the deletion was handled of an object that others hold: it was handled before, and handlers
+// would hold it, so it had our finalizer, which this process or a former one has removed.
+func (p *pass) noteReleased(seen *observation, wanted interest) {
+	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
+}
+
+// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was not
+// handled. There is one call of each, and no write: what they change in the object is dropped. The object is in its
+// last known state.
+func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
+	body, err := last.Value()
+	if err != nil {
+		logf.FromContext(ctx).Error(
+			err, "Cannot decode an object that has disappeared; not calling its optional deletion handlers",
+		)
+		return
+	}
+	c := h.disappearance(ctx, body, last)
+	noted := h.Journal.Of(body)
+	look := noted.Look(c)
+	defer look.Note()
+	for _, handler := range adapters.OptionalDeletions(ctx, h.Handlers, c, look.Teller()) {
+		if !h.mayBegin(ctx) {
+			return
+		}
+		look.Note()
+		noted.Attempt(h.callOnce(ctx, handler, c, body))
+	}
+}
+
+// disappearance is the cause for handlers. What cannot be read of the object's memory is not known to them.
+func (h *Handling) disappearance(ctx context.Context, body map[string]any, last *jsontext.Object) *cause.Cause {
+	p := &pass{handling: h, memory: &Memory{}}
+	p.object = object{handling: h, memory: p.memory, body: body, opened: last}
+	c := cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
+	seen, err := p.observe(ctx)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Ignoring malformed progress of an object that has disappeared")
+	} else {
+		c = seen.cause
+	}
+	c.Reason, c.Gone, c.Deleting = cause.Delete, true, true
+	return c
+}
+
+// callOnce makes the only attempt of a handler.
+func (h *Handling) callOnce(
+	ctx context.Context, handler *adapters.Handler, c *cause.Cause, body map[string]any,
+) *execution.Attempt {
+	given := body
+	if c.Object.Encoded() {
+		given = nil
+	}
+	a := execution.New(handler.Description, c, given)
+	a.Call.Given, a.Due, a.Place, a.Now = c.Object, true, h.Place, h.now
+	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
+	running, cancel := adapters.Running(ctx)
+	defer cancel(nil)
+	handler.Run(running, a)
+	if !a.Outcome.Final {
+		logging.Warn(logf.FromContext(ctx), "Handler is not called again, as its object does not exist any more",
+			"handler", handler.Description.ID)
+	}
+	return a
+}

@@ -1,0 +1,167 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// disappearing is a run of an operator whose objects disappear.
+type disappearing struct {
+	people
+
+	server *memapi.Server
+	line   *memapi.Connection
+	own    reconcilers.Options
+	all    []reconcilers.Registration
+	down   atomic.Bool // the connection fails
+	stop   func()
+}
+
+func (d *disappearing) start() {
+	d.line = d.server.Connect()
+	d.line.Before = func(context.Context, memapi.Request) error {
+		if d.down.Load() {
+			return errors.New("the network is down")
+		}
+		return nil
+	}
+	d.stop = operateAll(d.t, d.line, d.own, d.all...)
+}
+
+// hold has somebody else's finalizer hold the object.
+func (d *disappearing) hold() {
+	d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer","example.org/other"]}}`)
+}
+
+// letGo removes all finalizers.
+func (d *disappearing) letGo() { d.merge("ConfigMap", "c", `{"metadata":{"finalizers":[]}}`) }
+
+// writes counts the patches of the operator.
+func (d *disappearing) writes() (n int) {
+	for _, r := range d.line.Requests() {
+		if r.Verb == "patch" || r.Verb == "update" {
+			n++
+		}
+	}
+	return n
+}
+
+// An optional deletion handler is called once for an object that disappears, unless its deletion was handled
+// (deviation D-optional-once).
+func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
+	failing := []error{laterError{5 * time.Second}, laterError{5 * time.Second}}
+	deletion := handlers.Handler{ID: "d", Reason: cause.Delete}
+	for name, tc := range map[string]struct {
+		reason string
+		own    reconcilers.Options
+		errs   []error
+		others []handlers.Handler
+		act    func(d *disappearing)
+		writes int    // by the operator since the deletion
+		want   string // without times in the case of a list, whose time is random
+	}{
+		"Unheld": {"nothing holds the object", reconcilers.Options{}, nil, nil, func(d *disappearing) {
+			d.remove("ConfigMap", "c")
+		}, 0, "1m0s delete o"},
+		"Failing": {"there are no retries", reconcilers.Options{}, failing, nil, func(d *disappearing) {
+			d.remove("ConfigMap", "c")
+		}, 0, "1m0s delete o"},
+		"HeldByOthers": {"the object is there until others release it", reconcilers.Options{}, nil, nil,
+			func(d *disappearing) {
+				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
+				d.remove("ConfigMap", "c")
+				time.Sleep(time.Minute)
+				d.letGo()
+			}, 0, "2m0s delete o"},
+		"Held": {"an ordinary deletion calls it", reconcilers.Options{}, nil, []handlers.Handler{deletion},
+			func(d *disappearing) { d.remove("ConfigMap", "c") }, 1, "1m0s delete o; 1m0s delete d"},
+		"HeldLonger": {"the deletion was handled when others release the object", reconcilers.Options{}, nil,
+			[]handlers.Handler{deletion}, func(d *disappearing) {
+				d.hold()
+				d.remove("ConfigMap", "c")
+				time.Sleep(time.Minute)
+				d.letGo()
+			}, 1, "1m0s delete o; 1m0s delete d"},
+		"HeldLongerThanTheProcess": {"a former process has handled the deletion", reconcilers.Options{}, nil,
+			[]handlers.Handler{deletion}, func(d *disappearing) {
+				d.hold()
+				d.remove("ConfigMap", "c")
+				time.Sleep(time.Minute)
+				d.stop()
+				d.start()
+				time.Sleep(time.Minute)
+				d.letGo()
+			}, 0, "1m0s delete o; 1m0s delete d"},
+		"Stripped": {"somebody removes all finalizers before the deletion is seen", reconcilers.Options{}, nil,
+			[]handlers.Handler{deletion}, func(d *disappearing) {
+				d.server.Discard(memapi.Resource{Version: "v1", Plural: "configmaps"}, "default", "c")
+			}, 0, "1m0s delete o"},
+		"Down": {"nothing is known of what disappears while the operator is down", reconcilers.Options{}, nil, nil,
+			func(d *disappearing) {
+				d.stop()
+				d.remove("ConfigMap", "c")
+				d.start()
+			}, 0, ""},
+		"Relisted": {"the last known state is enough",
+			reconcilers.Options{Watching: reconcilers.Watching{ServerTimeout: 10 * time.Second}}, nil, nil,
+			func(d *disappearing) {
+				d.down.Store(true)
+				time.Sleep(30 * time.Second)
+				d.remove("ConfigMap", "c")
+				d.server.Compact()
+				d.down.Store(false)
+				time.Sleep(30 * time.Second)
+			}, 0, "delete o"},
+		"Replaced": {"another object of the name is another one", reconcilers.Options{}, nil, nil,
+			func(d *disappearing) {
+				d.remove("ConfigMap", "c")
+				d.create("ConfigMap", "c")
+				time.Sleep(time.Minute)
+				d.remove("ConfigMap", "c")
+			}, 1, "1m0s delete o; 2m0s delete o"},
+		"Kopf": {"Kopf does not call it", reconcilers.Options{KopfDeletions: true}, nil, nil,
+			func(d *disappearing) { d.remove("ConfigMap", "c") }, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, server := &journal{began: time.Now()}, memapi.New()
+				optional := j.wisher(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}, tc.errs...)
+				d := &disappearing{people: newPeople(t, server), server: server, own: tc.own}
+				d.all = append(d.all, to(t, "configmaps", &optional))
+				for _, h := range tc.others {
+					own := j.wisher(h)
+					d.all = append(d.all, to(t, "configmaps", &own))
+				}
+				d.start()
+				d.create("ConfigMap", "c")
+				time.Sleep(time.Until(j.began.Add(time.Minute)))
+				d.line.Drain()
+				tc.act(d)
+				time.Sleep(time.Minute)
+				if writes := d.writes(); writes != tc.writes {
+					t.Errorf("%s: %d writes, want %d", tc.reason, writes, tc.writes)
+				}
+				d.stop()
+				got := j.String()
+				if name == "Relisted" {
+					_, got, _ = strings.Cut(got, " ")
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
