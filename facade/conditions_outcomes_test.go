@@ -174,3 +174,35 @@ func TestConditionsOfFormerObjects(t *testing.T) {
 		}
 	})
 }
+
+// An object that is kept after the failure of its deletion says so, with the error, over a restart.
+func TestConditionsOfDeletionsThatFail(t *testing.T) {
+	inConditional(t, nil, func(e conditional) {
+		register := func(s kopf.Selection[kopf.Dynamic]) {
+			s.Conditions()
+			s.OnDelete("drop", func(_ context.Context, c *dynamicChange) error {
+				if kopf.AtOr(c.Object, "spec.size", int64(0)) == 2 {
+					return nil
+				}
+				return kopf.Permanent(errors.New("the row is referenced"))
+			}, kopf.HoldOnFailure())
+		}
+		way, _, stop := e.run(register)
+		e.build(map[string]any{"size": int64(1)})
+		e.remove()
+		failed := `@2: handler "drop" has failed for good: the row is referenced`
+		e.expect("after the failure", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 2 of 2")
+		stop()
+		writes(way)
+		way, _, stop = e.run(register)
+		defer stop()
+		if d := cmp.Diff([]string(nil), writes(way)); d != "" {
+			t.Errorf("writes at the restart: -want, +got:\n%s", d)
+		}
+		e.expect("after a restart", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 2 of 2")
+		e.edit(resize(2))
+		if e.api.Object(e.houses, "default", "home") != nil {
+			t.Error("the edit helps, and the object goes")
+		}
+	})
+}

@@ -151,12 +151,24 @@ func Errors(mode ErrorsMode) LimitOption {
 }
 
 // Optional makes a delete handler ask for no finalizer. If something else of the operator holds the object, such as
-// another delete handler, a daemon or a timer, it is called as part of the deletion. Otherwise it is called once when the
-// watch reports that the object has disappeared, with the last known state: there are no retries, no sub-handlers, and
-// nothing is written. It is not called for objects that disappear while the operator is down or paused; nor, with
+// another delete handler, a daemon or a timer, it is called as part of the deletion. Otherwise it is called once when
+// the watch reports that the object has disappeared, with the last known state: there are no retries, no sub-handlers,
+// and nothing is written. It is not called for objects that disappear while the operator is down or paused; nor, with
 // [AsKopf], for objects that nothing holds. See docs/deletion.md. Kopf: optional=True.
 func Optional() DeleteOption {
 	return optionOf[DeleteOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
+}
+
+// HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its timeout
+// or its retries. By default, the finalizer is removed, and the object goes without its cleanup. The failure is in the log
+// and, with [Selection.Conditions], in the conditions. The failure of a sub-handler counts as one of the handler.
+//
+// The finalizer stays, also over restarts of the operator, until the object is edited or somebody removes the finalizer.
+// An edit of the labels, the annotations or the configuration, once all delete handlers have finished, calls the failed
+// handlers again, with new limits. If it makes a filter of the failed handler exclude the object, the object goes. See
+// docs/deletion.md.
+func HoldOnFailure() DeleteOption {
+	return optionOf[DeleteOption]("HoldOnFailure", nil, func(h *handlers.Handler) { h.HoldOnFailure = true })
 }
 
 // EvenIfDeleted makes a resume handler take part in the deletion of an object that was being deleted when the operator

@@ -91,6 +91,9 @@ func prepare[T client.Object](
 			h.Field = given
 		}
 	}
+	if h.Optional && h.HoldOnFailure {
+		problems = append(problems, errors.New("HoldOnFailure needs the finalizer, which Optional does without: keep one"))
+	}
 	problems = append(problems, fieldProblems(h)...)
 	if s.codec != nil && h.Field != nil {
 		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)

@@ -175,6 +175,12 @@ func TestMistakes(t *testing.T) {
 				return above()
 			},
 			[]string{`On("a"): Optional is no option of handlers for create, update, resume`}},
+		"failure that cannot hold": {"there is no finalizer to hold the object with",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
+				w.OnDelete("a", succeed, kopf.HoldOnFailure(), kopf.Optional())
+				return above()
+			},
+			[]string{`OnDelete("a"): HoldOnFailure needs the finalizer`}},
 		"wrong option in a policy": {"the mistake is where the policy is used, as that is where it matters",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(0)))

@@ -91,8 +91,8 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	}
 }
 
-// OptionalDeletions returns the optional deletion handlers that match an object which has disappeared. Each of them makes
-// one attempt, whatever its limits are, as there is nothing to keep its progress on. It logs the errors of filters.
+// OptionalDeletions returns the optional deletion handlers that match an object which has disappeared. Each of them
+// makes one attempt, whatever its limits are, as there is nothing to keep its progress on. It logs errors of filters.
 func OptionalDeletions(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (chosen []*Handler) {
 	question := about(c)
 	defer answered(question)
@@ -103,8 +103,8 @@ func OptionalDeletions(ctx context.Context, all []*Handler, c *cause.Cause, tell
 		ok, err := h.Ask(ctx, question, execution.Interest)
 		switch {
 		case err != nil:
-			logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has disappeared",
-				append(panics.Stack(err), "handler", h.Description.ID)...)
+			logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has "+
+				"disappeared", append(panics.Stack(err), "handler", h.Description.ID)...)
 			continue
 		case ok:
 			chosen = append(chosen, h.limitedToOne())

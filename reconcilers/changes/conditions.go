@@ -52,7 +52,7 @@ func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 // one.
 func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patching.Patch) bool {
 	done := handled.state.Done()
-	if !handled.ended || handled.cause.Deleting && done || p.exiting && !done {
+	if !handled.ended || handled.cause.Deleting && done && !handled.isKept() || p.exiting && !done {
 		return false
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)

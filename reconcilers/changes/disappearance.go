@@ -18,8 +18,8 @@ func (p *pass) noteReleased(seen *observation, wanted interest) {
 	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
 }
 
-// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was not
-// handled. There is one call of each, and no write: what they change in the object is dropped. The object is in its
+// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was
+// not handled. There is one call of each, and no write: what they change in the object is dropped. The object is in its
 // last known state.
 func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	body, err := last.Value()

@@ -327,7 +327,11 @@ func (o *outcomes) decide() {
 }
 
 // done tells whether the cause can be closed.
-func (o *outcomes) done() bool { return o.state.Done() && !o.busy }
+func (o *outcomes) done() bool { return o.state.Done() && !o.busy && !o.isKept() }
+
+// isKept reports whether the deletion has failed permanently: all handlers are finished, and some of them keep the
+// object.
+func (o *outcomes) isKept() bool { return o.cause.Deleting && o.state.Done() && len(o.holders()) > 0 }
 
 // releases tells whether the next write removes our finalizer from an object that is being deleted.
 func (o *outcomes) releases() bool { return o.cause.Deleting && o.done() }

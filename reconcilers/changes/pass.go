@@ -50,7 +50,7 @@ const (
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0
+		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0
 }
 
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
@@ -146,6 +146,11 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		}
 		return next, err
 	}
+	if seen.cause.Reason == cause.Delete {
+		if next, err := p.retryHolders(ctx, seen); next != goOn || err != nil {
+			return next, err
+		}
+	}
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
 	if err != nil {
 		return stop, err
@@ -185,7 +190,8 @@ func (p *pass) next() Next {
 // tellProgress says how far the change is that the pass has come to know.
 func (p *pass) tellProgress(next *Next) {
 	handled := p.outcomes
-	next.Open = !handled.done()
+	isKept := handled.isKept()
+	next.Open = !handled.done() && !isKept
 	called := false
 	for _, h := range handled.state.Handlers() {
 		if !h.Counts() {
@@ -203,7 +209,7 @@ func (p *pass) tellProgress(next *Next) {
 		}
 		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
 	}
-	if called && !next.Open {
+	if called && !next.Open && !isKept {
 		next.Closed = handled.cause.Reason
 	}
 }

@@ -28,6 +28,9 @@ var errNotKept = errors.New(
 func (p *pass) closeOrContinue(ctx context.Context) error {
 	p.outcomes.ended = true
 	err := p.save(ctx, p.outcomes)
+	if err == nil && !p.object.gone && p.outcomes.isKept() {
+		p.reportKept(ctx, p.outcomes)
+	}
 	if p.outcomes.state.Done() && !p.object.gone {
 		p.memory.Initial = false
 	}
@@ -140,6 +143,9 @@ func (p *pass) saveOnce(
 func (p *pass) noteRemembered(handled *outcomes) {
 	switch {
 	case !handled.done():
+		if handled.isKept() && handled.last != nil {
+			p.memory.Handled.Hash = cause.Hash(handled.last)
+		}
 		p.memory.open = openRecords{p.handling, handled.state.StoredRecords()}
 	case handled.last != nil:
 		p.memory.open, p.memory.Handled.Hash = openRecords{}, cause.Hash(handled.last)
@@ -236,6 +242,11 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	}
 	if err := p.composeLost(ctx, handled, patch); err != nil {
 		return err
+	}
+	if handled.isKept() {
+		if err := p.composeKept(ctx, handled, patch); err != nil {
+			return err
+		}
 	}
 	return o.bind(patch)
 }

@@ -163,7 +163,7 @@ func (r *subRun) pending(ctx context.Context) error {
 	case pending != nil:
 		return pending
 	case tooMany == nil:
-		return nil
+		return r.failure()
 	}
 	if fits, err := r.subs.anyFits(r.all); err != nil {
 		return err

@@ -77,6 +77,8 @@ type Handler struct {
 	EvenIfDeleted bool
 	// Optional is for delete handlers that demand no finalizer. Kopf: optional=True.
 	Optional bool
+	// HoldOnFailure is for delete handlers whose permanent failure keeps the finalizer.
+	HoldOnFailure bool
 	// NeedsChange demands that the value of the field, if there is one, differs between old and new: field and update
 	// handlers, and their sub-handlers.
 	NeedsChange bool

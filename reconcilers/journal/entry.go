@@ -94,7 +94,7 @@ type Write struct {
 
 // Hold is why nothing is done for the object at the moment, whatever its handlers say.
 type Hold struct {
-	// Why is one of: blocked, error.
+	// Why is one of the constants that begin with Held.
 	Why string `json:"why"`
 	// Error is the error behind it.
 	Error string `json:"error,omitempty"`
@@ -114,6 +114,7 @@ const (
 
 	HeldBlocked = "blocked until the object changes"
 	HeldError   = "an error of the framework"
+	HeldFailure = "the permanent failure of its deletion"
 )
 
 // repeats tells whether the other one says the same as this one, but for times and numbers.

@@ -134,6 +134,9 @@ func (h *Hold) sentence() string {
 	switch {
 	case h.Why == HeldBlocked:
 		return "The object is not handled until it is changed: " + h.Error + "."
+	case h.Why == HeldFailure:
+		return "The object is kept after " + h.Why + ": " + h.Error + ". An edit calls the failed handlers again; " +
+			"without its finalizer, the object goes."
 	case h.Until == nil:
 		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
 	default:

@@ -31,7 +31,7 @@ func register(op *kopf.Operator) {
 		kopf.Errors(kopf.ErrorsIgnored), shared,
 	)
 	maps.OnUpdate("a", handle, kopf.Retries(3), shared)
-	maps.OnDelete("a", handle, kopf.Retries(3), kopf.Optional(), shared, mixed)
+	maps.OnDelete("a", handle, kopf.Retries(3), kopf.Optional(), kopf.HoldOnFailure(), shared, mixed)
 	maps.OnResume("a", handle, kopf.Retries(3), kopf.EvenIfDeleted(), shared)
 	maps.On("b", []kopf.Reason{kopf.ReasonCreate}, handle, kopf.Retries(3), shared)
 	maps.On("b", kopf.CreateUpdateResume(), handle, kopf.Optional(), kopf.EvenIfDeleted(), kopf.OldValue(1))

@@ -188,6 +188,8 @@ func (c *course) state() (State, *time.Time) {
 		return Gone, nil
 	case c.hold != nil && c.hold.Hold.Why == journal.HeldBlocked:
 		return Blocked, nil
+	case c.hold != nil && c.hold.Hold.Why == journal.HeldFailure:
+		return Failed, nil
 	case c.hold != nil:
 		return Throttled, c.hold.Hold.Until
 	}

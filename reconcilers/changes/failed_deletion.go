@@ -1,0 +1,142 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// failedSubsError is the permanent error of a handler with HoldOnFailure whose sub-handlers have failed.
+type failedSubsError struct{ ids []string }
+
+func (e *failedSubsError) Error() string {
+	return "sub-handlers failed permanently: " + strings.Join(e.ids, ", ")
+}
+
+// Permanent is true: sub-handlers that have failed are not called again.
+func (e *failedSubsError) Permanent() bool { return true }
+
+// failure returns the error of a deletion handler that is to keep its object when a sub-handler has failed.
+func (r *subRun) failure() error {
+	if !r.subs.invocation.handler.Description.HoldOnFailure {
+		return nil
+	}
+	var failed []string
+	for _, sub := range r.all {
+		if sub.state.Failure {
+			failed = append(failed, fmt.Sprintf("%q", sub.state.ID))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &failedSubsError{failed}
+}
+
+// holdsOnFailure reports whether an object is kept if the deletion handler of this id fails permanently.
+func (h *Handling) holdsOnFailure(id string) bool {
+	for _, handler := range h.Handlers {
+		if d := handler.Description; d.HoldOnFailure && d.Reason == cause.Delete && d.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// holders are the handlers whose permanent failure keeps an object that is being deleted.
+func (o *outcomes) holders() (failed []*execution.HandlerState) {
+	for _, h := range o.state.Handlers() {
+		if h.Counts() && h.Failure && o.by.holdsOnFailure(h.ID) {
+			failed = append(failed, h)
+		}
+	}
+	return failed
+}
+
+// composeKept stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration: an
+// edit differs from it. If there is no room for that, edits are noticed by this process alone.
+func (p *pass) composeKept(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	last := handled.cause.New
+	if handled.working != nil {
+		if left, err := p.handling.Lens.New(handled.working); err == nil {
+			last = left
+		}
+	}
+	if last == nil || diff.Equal(asValue(handled.cause.Old), asValue(last)) || !p.object.fits(patch, last) {
+		return nil
+	}
+	handled.last = last
+	return p.object.storeHandled(ctx, patch, last)
+}
+
+// reportKept logs once per process why the object is kept.
+func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
+	var ids, texts []string
+	for _, h := range handled.holders() {
+		ids = append(ids, h.ID)
+		if h.Message != nil {
+			texts = append(texts, h.ID+": "+*h.Message)
+		}
+	}
+	why := errors.New(strings.Join(texts, "; "))
+	p.noted().Hold(journal.HeldFailure, why, time.Time{})
+	if p.memory.isNew(why) {
+		logf.FromContext(ctx).Error(why, "Deletion failed permanently; keeping the object until it is edited or its "+
+			"finalizer is removed", "handlers", ids, "finalizer", p.handling.Finalizer)
+	}
+}
+
+// retryHolders removes the progress of the handlers that keep the object, if it was edited since they failed: they are
+// called as if for the first time. An edit that does not end the difference, as something reverts the handlers' own
+// patches, counts once per process.
+func (p *pass) retryHolders(ctx context.Context, seen *observation) (verdict, error) {
+	c := seen.cause
+	if !c.Changed || p.memory.retried == cause.Hash(c.New) {
+		return goOn, nil
+	}
+	var failed []*execution.HandlerState
+	for _, h := range seen.former.Handlers() {
+		switch {
+		case h.Purpose != string(cause.Delete):
+		case !h.Finished():
+			return goOn, nil
+		case h.Failure && p.handling.holdsOnFailure(h.ID):
+			failed = append(failed, h)
+		}
+	}
+	if len(failed) == 0 {
+		return goOn, nil
+	}
+	p.memory.retried, p.memory.open = cause.Hash(c.New), openRecords{}
+	return p.forgetFailed(ctx, failed)
+}
+
+func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerState) (verdict, error) {
+	patch, ids := patching.Patch{Merge: map[string]any{}}, []string{}
+	for _, h := range failed {
+		ids = append(ids, h.ID)
+		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
+			delete(p.memory.records, id)
+			if err := execution.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
+				return stop, err
+			}
+		}
+	}
+	logf.FromContext(ctx).Info("Object was edited after its deletion failed; calling the failed handlers again",
+		"handlers", ids)
+	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+		return stop, err
+	}
+	return startOver, nil
+}

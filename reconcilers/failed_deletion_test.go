@@ -1,0 +1,181 @@
+package reconcilers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// refusal is a permanent error.
+type refusal struct{}
+
+func (refusal) Error() string { return "the row is referenced" }
+
+func (refusal) Permanent() bool { return true }
+
+// keeping is a deletion handler whose permanent failure keeps its object.
+func keeping(policy handlers.Policy) handlers.Handler {
+	return handlers.Handler{ID: "d", Reason: cause.Delete, HoldOnFailure: true, Policy: policy}
+}
+
+// A deletion that has failed permanently keeps the object until somebody edits or releases it (deviation
+// D-hold-failure).
+func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
+	permanent, again := []error{refusal{}}, laterError{10 * time.Second}
+	filtered := keeping(handlers.Policy{})
+	filtered.Filters = []handlers.Filter{handlers.Labels(must(labels.Parse("!orphan")))}
+	letting := keeping(handlers.Policy{})
+	letting.HoldOnFailure = false
+	edit := func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
+	for name, tc := range map[string]struct {
+		reason string
+		own    handlers.Handler
+		errs   []error
+		act    func(d *disappearing) // 5 minutes after the deletion
+		want   string
+	}{
+		"Permanent":  {"the handler fails by its own word", keeping(handlers.Policy{}), permanent, nil, "1m0s delete d; held"},
+		"Unkept":     {"without the option, the object goes", letting, permanent, nil, "1m0s delete d; gone"},
+		"Succeeding": {"nothing fails", keeping(handlers.Policy{}), nil, nil, "1m0s delete d; gone"},
+		"Retries": {
+			"the retries are used up", keeping(handlers.Policy{Retries: ptr.To(2)}), []error{again, again}, nil,
+			"1m0s delete d; 1m10s delete d; held",
+		},
+		"Timeout": {
+			"the time is over", keeping(handlers.Policy{Timeout: ptr.To(15 * time.Second)}), []error{again, again, again},
+			nil, "1m0s delete d; 1m10s delete d; held",
+		},
+		"Edited": {"an edit calls it again", keeping(handlers.Policy{}), permanent, edit, "1m0s delete d; 6m0s delete d; gone"},
+		"EditedInVain": {
+			"it fails again, and is not called without another edit", keeping(handlers.Policy{}),
+			[]error{refusal{}, refusal{}}, edit, "1m0s delete d; 6m0s delete d; held",
+		},
+		"Restarted": {
+			"the failure is remembered", keeping(handlers.Policy{}), permanent,
+			func(d *disappearing) { d.stop(); d.start() }, "1m0s delete d; held",
+		},
+		"EditedWhileDown": {
+			"so is what the handler saw", keeping(handlers.Policy{}), permanent,
+			func(d *disappearing) { d.stop(); edit(d); d.start() }, "1m0s delete d; 6m0s delete d; gone",
+		},
+		"Touched": {
+			"the status and foreign finalizers are no edit", keeping(handlers.Policy{}), permanent,
+			func(d *disappearing) { d.merge("ConfigMap", "c", `{"status":{"a":"b"}}`) }, "1m0s delete d; held",
+		},
+		"Released": {"somebody removes the finalizer", keeping(handlers.Policy{}), permanent, (*disappearing).letGo,
+			"1m0s delete d; gone"},
+		"FilteredOut": {
+			"the handler does not match any more", filtered, permanent, func(d *disappearing) {
+				d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`)
+			}, "1m0s delete d; gone",
+		},
+		"Forgotten": {
+			"somebody removes the record", keeping(handlers.Policy{}), permanent, func(d *disappearing) {
+				d.merge("ConfigMap", "c", `{"metadata":{"annotations":{"coming.example.org/d":null}}}`)
+			}, "1m0s delete d; 6m0s delete d; gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &journal{began: time.Now()}
+				own := j.wisher(tc.own, tc.errs...)
+				deleteFailing(t, j, tc.act, to(t, "configmaps", &own))
+				if d := cmp.Diff(tc.want, j.String()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// deleteFailing lets an object be deleted after a minute, and notes what has become of it 10 minutes later.
+func deleteFailing(
+	t *testing.T, j *journal, act func(d *disappearing), registrations ...reconcilers.Registration,
+) {
+	t.Helper()
+	server := memapi.New()
+	d := &disappearing{people: newPeople(t, server), server: server, all: registrations}
+	d.own.BoundTo = ours + "handled-uid"
+	d.start()
+	d.create("ConfigMap", "c")
+	time.Sleep(time.Until(j.began.Add(time.Minute)))
+	d.remove("ConfigMap", "c")
+	time.Sleep(5 * time.Minute)
+	if act != nil {
+		act(d)
+	}
+	time.Sleep(5 * time.Minute)
+	d.stop()
+	end := "held"
+	if d.count("ConfigMap") == 0 {
+		end = "gone"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, end)
+}
+
+// Changes that the failing handler makes itself are no edit, even if they differ each time.
+func TestDeletionsThatFailWithPatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, calls := &journal{began: time.Now()}, 0
+		own := keeping(handlers.Policy{})
+		own.Call = func(_ context.Context, c *handlers.Call) error {
+			j.add("delete d")
+			calls++
+			text := fmt.Sprint(calls)
+			return errors.Join(refusal{}, c.Writes.Remember(func(body map[string]any) error {
+				body["data"] = map[string]any{"calls": text}
+				return nil
+			}))
+		}
+		other := j.wisher(handlers.Handler{ID: "e", Reason: cause.Delete})
+		deleteFailing(t, j, func(d *disappearing) {
+			d.merge("ConfigMap", "c", `{"metadata":{"labels":{"l":"x"}}}`)
+		}, to(t, "configmaps", &own), to(t, "configmaps", &other))
+		if d := cmp.Diff("1m0s delete d; 1m0s delete e; 6m0s delete d; held", j.String()); d != "" {
+			t.Errorf("one call, and one more for the edit; who has succeeded is not called again: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// The failure of a sub-handler keeps the object, too, and an edit calls that sub-handler again.
+func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{began: time.Now()}
+		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
+		good := j.wisher(handlers.Handler{ID: "good", Reason: cause.Delete})
+		own := keeping(handlers.Policy{})
+		own.Call = func(_ context.Context, c *handlers.Call) error {
+			return errors.Join(
+				c.Subs.Declare(&handlers.Handler{ID: "bad", Call: failing.Call}),
+				c.Subs.Declare(&handlers.Handler{ID: "good", Call: good.Call}),
+			)
+		}
+		deleteFailing(t, j, func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
+			to(t, "configmaps", &own))
+		want := "1m0s delete bad; 1m0s delete good; 6m0s delete bad; 6m0s delete good; gone"
+		if d := cmp.Diff(want, j.String()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
