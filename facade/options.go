@@ -159,13 +159,14 @@ func Optional() DeleteOption {
 	return optionOf[DeleteOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }
 
-// HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its timeout
-// or its retries. By default, the finalizer is removed, and the object goes without its cleanup. The failure is in the log
-// and, with [Selection.Conditions], in the conditions. The failure of a sub-handler counts as one of the handler.
+// HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its
+// timeout or its retries. By default, the finalizer is removed, and the object goes without its cleanup. The failure is
+// in the log and, with [Selection.Conditions], in the conditions. The failure of a sub-handler counts as one of the
+// handler.
 //
-// The finalizer stays, also over restarts of the operator, until the object is edited or somebody removes the finalizer.
+// The finalizer stays, also over restarts of the operator, until the object is edited or a user removes the finalizer.
 // An edit of the labels, the annotations or the configuration, once all delete handlers have finished, calls the failed
-// handlers again, with new limits. If it makes a filter of the failed handler exclude the object, the object goes. See
+// handlers again, with new limits. If the edit makes a filter exclude the object, the object goes. See
 // docs/deletion.md.
 func HoldOnFailure() DeleteOption {
 	return optionOf[DeleteOption]("HoldOnFailure", nil, func(h *handlers.Handler) { h.HoldOnFailure = true })

@@ -92,7 +92,7 @@ func prepare[T client.Object](
 		}
 	}
 	if h.Optional && h.HoldOnFailure {
-		problems = append(problems, errors.New("HoldOnFailure needs the finalizer, which Optional does without: keep one"))
+		problems = append(problems, errors.New("HoldOnFailure needs the finalizer, and Optional adds none: keep one"))
 	}
 	problems = append(problems, fieldProblems(h)...)
 	if s.codec != nil && h.Field != nil {

@@ -10,7 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-var errNoSubs = errors.New("there can be no sub-handlers here: declare them in a handler of changes, for an object that exists")
+var errNoSubs = errors.New(
+	"there can be no sub-handlers here: declare them in a handler of changes, for an object that exists",
+)
 
 // Sub declares a sub-handler: a part of this handler's work with progress, retries and limits of its own. Which ones
 // there are may depend on the object. Kopf: subhandler, register.

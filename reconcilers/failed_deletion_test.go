@@ -46,7 +46,7 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 		act    func(d *disappearing) // 5 minutes after the deletion
 		want   string
 	}{
-		"Permanent":  {"the handler fails by its own word", keeping(handlers.Policy{}), permanent, nil, "1m0s delete d; held"},
+		"Permanent":  {"it fails by its own word", keeping(handlers.Policy{}), permanent, nil, "1m0s delete d; held"},
 		"Unkept":     {"without the option, the object goes", letting, permanent, nil, "1m0s delete d; gone"},
 		"Succeeding": {"nothing fails", keeping(handlers.Policy{}), nil, nil, "1m0s delete d; gone"},
 		"Retries": {
@@ -54,10 +54,13 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 			"1m0s delete d; 1m10s delete d; held",
 		},
 		"Timeout": {
-			"the time is over", keeping(handlers.Policy{Timeout: ptr.To(15 * time.Second)}), []error{again, again, again},
-			nil, "1m0s delete d; 1m10s delete d; held",
+			"the time is over", keeping(handlers.Policy{Timeout: ptr.To(15 * time.Second)}),
+			[]error{again, again, again}, nil, "1m0s delete d; 1m10s delete d; held",
 		},
-		"Edited": {"an edit calls it again", keeping(handlers.Policy{}), permanent, edit, "1m0s delete d; 6m0s delete d; gone"},
+		"Edited": {
+			"an edit calls it again", keeping(handlers.Policy{}), permanent, edit,
+			"1m0s delete d; 6m0s delete d; gone",
+		},
 		"EditedInVain": {
 			"it fails again, and is not called without another edit", keeping(handlers.Policy{}),
 			[]error{refusal{}, refusal{}}, edit, "1m0s delete d; 6m0s delete d; held",

@@ -64,8 +64,8 @@ func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	return failed
 }
 
-// composeKept stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration: an
-// edit differs from it. If there is no room for that, edits are noticed by this process alone.
+// composeKept stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration:
+// an edit differs from it. If there is no room for that, edits are noticed by this process alone.
 func (p *pass) composeKept(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	last := handled.cause.New
 	if handled.working != nil {

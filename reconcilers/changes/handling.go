@@ -174,7 +174,7 @@ type Memory struct {
 	logged        map[string]bool // the errors of its memory that were logged, of an object that is being deleted
 
 	records map[string]progress.Record // what could not be stored of such an object
-	retried uint64                     // for which edit of such an object failed handlers were called again; zero is none
+	retried uint64                     // the edit of such an object for which handlers were called again, or zero
 
 	open   openRecords // the records that the object has by our last write, while a cause is open
 	losses *losses     // of our memory on the object; nil without any
