@@ -136,7 +136,10 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
 	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
-	for _, problem := range fn.problems(&h) {
+	for _, problem := range append(fn.problems(&h), fn.addRequestFilter(s, &h, chosen)) {
+		if problem == nil {
+			continue
+		}
 		ok = false
 		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
 	}
@@ -180,5 +183,11 @@ func (a *Admission[T]) Latest() T {
 // warnings.
 func (a *Admission[T]) Warning(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	a.do(func() error { a.call.Admission.Warn(text); return nil })
+	a.do(func() error {
+		if a.call.Writes == nil {
+			return errOnlyReading
+		}
+		a.call.Admission.Warn(text)
+		return nil
+	})
 }

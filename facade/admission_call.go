@@ -147,6 +147,8 @@ func (a *Admission[T]) TryPatch(change func(object T) error) {
 
 func (a *Admission[T]) changeable() error {
 	switch {
+	case a.call.Writes == nil:
+		return errOnlyReading
 	case !a.mutating:
 		return errNotMutating
 	case a.call.Admission.Object == nil:

@@ -27,6 +27,12 @@ var (
 	ErrTimeout = execution.ErrTimeout
 )
 
+// ErrRetries is for errors.Is: the error of a handler that has used up its [Retries], such as the one that
+// [Operator.Run] returns for a startup, or the outcome of a call in a test. It wraps the error of the last call. The
+// error of a handler that ended by its [Timeout] is an [ErrTimeout] likewise. Kopf: HandlerRetriesError,
+// HandlerTimeoutError.
+var ErrRetries = execution.ErrRetries
+
 // ErrorsMode says what an ordinary error of a handler means: one that is neither [Temporary] nor [Permanent].
 // Kopf: ErrorsMode.
 type ErrorsMode = handlers.ErrorsMode

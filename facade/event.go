@@ -2,6 +2,7 @@ package facade
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,7 +59,12 @@ type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
 // handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
 func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.Type()}
-	if _, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil); !ok {
+	chosen, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil)
+	if !ok {
+		return
+	}
+	if err := s.addEventFilter(&h, chosen); err != nil {
+		s.kind.addError(fmt.Errorf("OnEvent(%q): %w", id, err))
 		return
 	}
 	setFunction(&h, fn)
@@ -68,11 +74,15 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 		if err != nil {
 			return err
 		}
-		return c.end(fn(ctx, &Event[T]{
-			Type: EventType(call.Cause.Type), Object: c.Object, ID: c.ID, Client: c.Client, Live: c.Live, change: c,
-		}))
+		return c.end(fn(ctx, eventOf(c, call.Cause.Type)))
 	}
 	s.kind.op.register(registration{kind: s.kind, verb: "OnEvent", handler: &h})
+}
+
+func eventOf[T client.Object](c *Change[T], eventType string) *Event[T] {
+	return &Event[T]{
+		Type: EventType(eventType), Object: c.Object, ID: c.ID, Client: c.Client, Live: c.Live, change: c,
+	}
 }
 
 // Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is

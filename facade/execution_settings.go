@@ -1,10 +1,6 @@
 package facade
 
-import (
-	"time"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-)
+import "time"
 
 // QueueingSettings are those of objects that wait to be handled. Kopf: settings.queueing.
 type QueueingSettings struct {
@@ -52,8 +48,8 @@ type ExecutionSettings struct {
 	// seconds; [Immediately] is none. Kopf: default_backoff.
 	DefaultBackoff time.Duration
 	// Lifecycle says which of the handlers that are due for an object are called in one go, sub-handlers included.
-	// Default: [InOrder], also with [AsKopf]. Those that call one at a time write to the object after each. Kopf:
-	// set_default_lifecycle, with asap as the default.
+	// Default: [InOrder], also with [AsKopf]; [LifecycleFunc] makes others. Those that call one at a time write to the
+	// object after each. Kopf: set_default_lifecycle, with asap as the default.
 	Lifecycle Lifecycle
 	// Checkpoint is how long the outcome of a handler may wait for its write while the next handler of the object is
 	// running: so much of what was done is done again after a crash. Default: one second. A longer time saves writes
@@ -76,22 +72,3 @@ type BackgroundSettings struct {
 	// MaxConcurrentTicks is how many calls of timers run at once; further ones wait for their turn. Default: 1000.
 	MaxConcurrentTicks int
 }
-
-// Lifecycle decides which of the handlers that are due for an object are called in one go. Kopf: kopf.lifecycles.
-type Lifecycle = handlers.Lifecycle
-
-// The lifecycles, for [ExecutionSettings].
-const (
-	// InOrder calls all of them, in the order of registration, each when the one before has returned; the default.
-	InOrder = handlers.InOrder
-	// ASAP calls the one with the fewest attempts, writes its outcome, and looks again. It is Kopf's default: asap.
-	ASAP = handlers.ASAP
-	// OneByOne calls the first one until it is finished. Kopf: one_by_one.
-	OneByOne = handlers.OneByOne
-	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
-	AllAtOnce = handlers.AllAtOnce
-	// Randomized calls one at random. Kopf: randomized.
-	Randomized = handlers.Randomized
-	// Shuffled calls all of them in random order. Kopf: shuffled.
-	Shuffled = handlers.Shuffled
-)

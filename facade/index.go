@@ -71,7 +71,7 @@ func (i *Index[K, V]) held() *indexes.Index {
 //
 // An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a
 // temporary error, the object is left out until its first event after the delay; after a permanent one, until the
-// operator restarts. [KeepEntries] is none.
+// operator restarts. [KeepEntries] is none. [AttemptFrom] counts the failures so far.
 func NewIndex[T client.Object, K comparable, V any](
 	s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption,
 ) *Index[K, V] {
@@ -88,7 +88,7 @@ func NewIndex[T client.Object, K comparable, V any](
 			if err != nil {
 				return nil, false, err
 			}
-			entries, err := fn(ctx, object)
+			entries, err := fn(withAttempt(ctx, call), object)
 			if errors.Is(err, errKeep) {
 				return nil, true, nil
 			}

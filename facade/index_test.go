@@ -2,11 +2,15 @@ package facade_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -258,4 +264,49 @@ func TestIndexIterators(t *testing.T) {
 	for range index.Counts() {
 		t.Error("counts of objects that are gone")
 	}
+}
+
+func TestAttemptsOfIndexFunctions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		began := time.Now()
+		op := kopf.New("indices.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		kopf.NewIndex(kopf.ForResource(op, "configmaps"), "i", func(
+			ctx context.Context, _ kopf.Dynamic,
+		) (map[string]string, error) {
+			attempt, found := kopf.AttemptFrom(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, fmt.Sprintf("%s: %d %s %t", time.Since(began).Truncate(time.Second), attempt.Retry,
+				time.Since(attempt.Started).Truncate(time.Second), found))
+			if len(got) < 3 {
+				return nil, kopf.Temporary(errors.New("not yet"), time.Second)
+			}
+			return nil, nil
+		})
+		server := memapi.New()
+		kind := memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+		server.Put(kind, map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1"}})
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		for i := range 3 {
+			time.Sleep(10 * time.Second)
+			server.Edit(kind, "ns", "w1", func(body map[string]any) {
+				body["data"] = map[string]any{"n": fmt.Sprint(i)}
+			})
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if d := cmp.Diff([]string{
+			"0s: 0 0s true", "10s: 1 10s true", "20s: 2 20s true", "30s: 0 0s true",
+		}, got); d != "" {
+			t.Errorf("retries and runtime since the first failure; a success begins anew: -want, +got:\n%s", d)
+		}
+		if _, found := kopf.AttemptFrom(t.Context()); found {
+			t.Error("another context has an attempt")
+		}
+	})
 }

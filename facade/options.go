@@ -82,13 +82,14 @@ type EventOption interface {
 
 // option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
 type option struct {
-	name   string       // as the user wrote it, without arguments
-	family reflect.Type // what it was returned as; in a Policy, this decides what accepts it
-	set    func(*handlers.Handler)
-	err    error    // why it is wrong
-	parts  []Option // of a Policy
-	given  any      // the pattern of the handler's field, as the user wrote it
-	equals any      // what the handler's field has to be equal to, in JSON
+	name    string       // as the user wrote it, without arguments
+	family  reflect.Type // what it was returned as; in a Policy, this decides what accepts it
+	set     func(*handlers.Handler)
+	err     error    // why it is wrong
+	parts   []Option // of a Policy
+	given   any      // the pattern of the handler's field, as the user wrote it
+	equals  any      // what the handler's field has to be equal to, in JSON
+	matches any      // the function of WhenChange and the like, as the user wrote it
 }
 
 // optionOf makes an option of a family: the one that it is returned as.

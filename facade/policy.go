@@ -65,7 +65,8 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		case slices.ContainsFunc(own[:i], func(other option) bool { return other.name == o.name }):
 			problems = append(problems, fmt.Errorf("%s is given twice: keep one", o.name))
 		default:
-			chosen = append(chosen, o)
+			overruled := func(other option) bool { return other.name == o.name }
+			chosen = append(slices.DeleteFunc(chosen, overruled), o)
 		}
 	}
 	return chosen, problems

@@ -124,16 +124,28 @@ func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) Chan
 func (s ChangeSelection[T]) bySelector(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (ChangeSelection[T], labels.Requirements) {
-	selector, err := labels.Parse(text)
+	selector, err := parseSelector(method, text)
 	if err != nil {
-		s.kind.addError(fmt.Errorf(
-			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
-		))
+		s.kind.addError(err)
 		return s, nil
 	}
 	demanded, _ := selector.Requirements()
-	words := requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
-	return s.narrowed(words, filter(selector)), demanded
+	return s.narrowed(selectorWords(method, of, text), filter(selector)), demanded
+}
+
+func parseSelector(method, text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf(
+			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
+		)
+	}
+	return selector, nil
+}
+
+// selectorWords are those of a filter by a selector over the "labels" or the "annotations".
+func selectorWords(method, of, text string) requirements.Criterion {
+	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 }
 
 // selector is what the filters demand of the labels, as far as a selector can say it; nil is nothing.
@@ -168,11 +180,7 @@ func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Chan
 		return s
 	}
 	filter := func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := s.newChange(ctx, &handlers.Call{Cause: what, Object: what.Body()}, nil)
-		if err != nil {
-			return false, err
-		}
-		return matches(ctx, c), c.end(nil)
+		return changeFilter(s.codec, s.kind.op.clients, matches)(ctx, what) // there are no clients before the set-up
 	}
 	return s.narrowed(requirements.Criterion{Text: "WhenChange", OfChange: true}, filter)
 }

@@ -2,6 +2,7 @@ package facade
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,7 +156,5 @@ func checkLifecycle(l Lifecycle) error {
 	if l.Valid() {
 		return nil
 	}
-	return fmt.Errorf(
-		"%d: there is no such lifecycle: it is one of kopf.InOrder, ASAP, OneByOne, AllAtOnce, Randomized, Shuffled", l,
-	)
+	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
 }

@@ -128,7 +128,7 @@ func fieldsOf(section reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range section.NumField() {
 		field, name := section.Field(i), prefix+section.Type().Field(i).Name
-		if field.Kind() == reflect.Struct {
+		if field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[kopf.Lifecycle]() {
 			for inner, value := range fieldsOf(field, name+".") {
 				all[inner] = value
 			}
@@ -145,7 +145,7 @@ func ourValue(value reflect.Value) string {
 	case bool:
 		return fmt.Sprint(v)
 	case kopf.Lifecycle:
-		return map[kopf.Lifecycle]string{kopf.InOrder: "InOrder"}[v]
+		return v.String()
 	case []time.Duration:
 		texts := make([]string, len(v))
 		for i, delay := range v {

@@ -162,8 +162,10 @@ func TestWrongSettings(t *testing.T) {
 		Queueing: kopf.QueueingSettings{
 			WorkerLimit: -1, ExitTimeout: kopf.Never, ErrorDelays: []time.Duration{time.Second, 0},
 		},
-		Watching:  kopf.WatchingSettings{ServerTimeout: least, InactivityTimeout: 70 * unit},
-		Execution: kopf.ExecutionSettings{DefaultBackoff: 60 * unit, Checkpoint: kopf.Never, Lifecycle: 99},
+		Watching: kopf.WatchingSettings{ServerTimeout: least, InactivityTimeout: 70 * unit},
+		Execution: kopf.ExecutionSettings{
+			DefaultBackoff: 60 * unit, Checkpoint: kopf.Never, Lifecycle: kopf.LifecycleFunc(nil),
+		},
 		Background: kopf.BackgroundSettings{
 			CancellationPolling: least, InstantExitTimeout: least, MaxConcurrentDaemons: -1, MaxConcurrentTicks: -2,
 		},
@@ -185,7 +187,7 @@ func TestWrongSettings(t *testing.T) {
 		"kopf.New: Watching.ServerTimeout: -1s: it must be positive, or zero for the default, or kopf.Never",
 		"kopf.New: Watching.InactivityTimeout: 70ns: did you mean 70*time.Second?",
 		"kopf.New: Execution.Checkpoint: kopf.Never: it must be positive, or zero for the default of 1s",
-		"kopf.New: Execution.Lifecycle: 99: there is no such lifecycle: it is one of kopf.InOrder",
+		"kopf.New: Execution.Lifecycle: LifecycleFunc: the function is nil",
 		"kopf.New: Background.CancellationPolling: -1s: it must be positive, or zero for the default of 1m0s, or " +
 			"kopf.Never",
 		"kopf.New: Background.InstantExitTimeout: -1s: it must be positive, or zero for the default of 10ms",

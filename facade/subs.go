@@ -35,7 +35,8 @@ var errNoSubs = errors.New(
 // are more than fit, it is logged how many do; these are called, and the handler fails for good in the end: see
 // docs/storages.md.
 //
-// A field among the options is relative to that of the handler, if it has one.
+// A field among the options is relative to that of the handler, if it has one. [MatchingLabels], [MatchingAnnotations]
+// and [WhenChange] among them restrict the sub-handler to some objects and changes.
 func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 	c.do(func() error {
 		if c.call.Subs == nil {
@@ -50,7 +51,11 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 		if field := slices.Concat(c.call.Handler.Field, h.Field); field != nil {
 			problems = append(problems, typeProblems(c.codec, field, chosen)...)
 		}
-		if err := errors.Join(problems...); err != nil {
+		matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
+		if given {
+			h.Filters = append(slices.Clip(h.Filters), changeFilter(c.codec, c.clients(), matches))
+		}
+		if err = errors.Join(append(problems, err)...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
 		}
 		function := reflect.ValueOf(fn).Pointer()
@@ -62,14 +67,18 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 // sub is the function of a sub-handler as the engine calls it.
 func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Call) error {
-		own, err := newChange(ctx, call, c.codec, clients{
-			client: c.Client, live: c.Live, children: c.children, keys: c.keys, owns: c.owns,
-			finalizer: c.finalizer,
-		}, said)
+		own, err := newChange(ctx, call, c.codec, c.clients(), said)
 		if err != nil {
 			return err
 		}
 		return own.end(own.succeed(ctx, fn(ctx, own)))
+	}
+}
+
+// clients are those of the operator, as the handler got them.
+func (c *Change[T]) clients() clients {
+	return clients{
+		client: c.Client, live: c.Live, children: c.children, keys: c.keys, owns: c.owns, finalizer: c.finalizer,
 	}
 }
 
@@ -80,8 +89,8 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 // What the sub-handlers have patched is seen by those after them, but not in c.Object. Their loggers name them, in
 // place of this handler, and have none of the values that it has added to its own.
 //
-// A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or one that
-// does not exist, fails the handler for good. Kopf: lifecycle=.
+// A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or a
+// [LifecycleFunc] of nil, fails the handler for good. Kopf: lifecycle=.
 func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 	if c.byHand() {
 		return errByHand

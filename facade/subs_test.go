@@ -100,7 +100,10 @@ func TestRunSubsLifecycle(t *testing.T) {
 		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(kopf.ASAP)},
 		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(kopf.InOrder)},
 		"two":      {"nobody can tell which is meant", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
-		"unknown":  {"there is none such", []kopf.Lifecycle{77}, `handler "fn": 77: there is no such lifecycle`, nil},
+		"nil": {
+			"it could pick nothing", []kopf.Lifecycle{kopf.LifecycleFunc(nil)},
+			`handler "fn": LifecycleFunc: the function is nil`, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}

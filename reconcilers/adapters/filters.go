@@ -13,7 +13,7 @@ import (
 // no. They may be expensive: a handler that was selected is not asked again.
 func filters(h *Handler) Adapter {
 	description := h.Description
-	if description.Field == nil && len(description.Filters) == 0 {
+	if description.Field == nil && len(description.Filters) == 0 && description.Matches == nil {
 		return nil
 	}
 	return func(next Reconciler) Reconciler {
@@ -22,6 +22,10 @@ func filters(h *Handler) Adapter {
 				return next.Reconcile(ctx, a)
 			}
 			filter, ok, err := description.Prematch(ctx, a.Call.Cause)
+			if ok && description.Matches != nil {
+				filter = len(description.Filters)
+				ok, err = description.Ask("filter", func() (bool, error) { return description.Matches(ctx, &a.Call) })
+			}
 			switch {
 			case err != nil:
 				return reconcile.Result{}, err

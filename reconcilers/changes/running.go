@@ -60,7 +60,10 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	if err != nil {
 		return err
 	}
-	picked := execution.Pick(p.handling.Lifecycle, due)
+	picked, err := execution.Pick(ctx, p.handling.Lifecycle, due)
+	if err != nil {
+		return err
+	}
 	p.noteLook(selected, due, picked)
 	for _, state := range picked {
 		if p.interrupted(ctx) {

@@ -85,7 +85,11 @@ func (r *subRun) pick(ctx context.Context) error {
 			due, places[sub.state] = append(due, sub.state), place
 		}
 	}
-	for _, state := range execution.Pick(r.lifecycle, due) {
+	picked, err := execution.Pick(ctx, r.lifecycle, due)
+	if err != nil {
+		return err
+	}
+	for _, state := range picked {
 		r.queue = append(r.queue, places[state])
 	}
 	return nil

@@ -20,8 +20,11 @@ var (
 	ErrUnmatched = errors.New("the object does not match the filters any more")
 )
 
-// ErrTimeout is the cancellation cause of a running function at the deadline of its handler.
+// ErrTimeout is the cancellation cause of a running function at the deadline of its handler. A [TimeoutError] is one.
 var ErrTimeout = errors.New("the handler has timed out")
+
+// ErrRetries is what a [RetriesError] is.
+var ErrRetries = errors.New("the handler has used up its retries")
 
 // TimeoutError is the permanent error of a handler beyond its timeout. Kopf: HandlerTimeoutError.
 type TimeoutError struct {
@@ -36,6 +39,9 @@ func (e *TimeoutError) kopfText() string { return e.kopf }
 
 // Unwrap gives the error of the last attempt, if there was one.
 func (e *TimeoutError) Unwrap() error { return e.err }
+
+// Is reports whether the target is ErrTimeout.
+func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
 
 // Permanent is true: the handler is not tried again.
 func (e *TimeoutError) Permanent() bool { return true }
@@ -53,6 +59,9 @@ func (e *RetriesError) kopfText() string { return e.kopf }
 
 // Unwrap gives the error of the last attempt, if there was one.
 func (e *RetriesError) Unwrap() error { return e.err }
+
+// Is reports whether the target is ErrRetries.
+func (e *RetriesError) Is(target error) bool { return target == ErrRetries }
 
 // Permanent is true: the handler is not tried again.
 func (e *RetriesError) Permanent() bool { return true }

@@ -1,15 +1,12 @@
 package execution
 
 import (
-	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -99,29 +96,6 @@ func (s *State) Repurpose(purpose string) (leftovers bool) {
 		}
 	}
 	return s.Superseding()
-}
-
-// Pick chooses from the states of the handlers that are due, given in the order of registration. They are not modified.
-func Pick(l handlers.Lifecycle, due []*HandlerState) []*HandlerState {
-	if len(due) == 0 {
-		return nil
-	}
-	switch l {
-	case handlers.ASAP:
-		// The first of equals, as registered.
-		fewest := func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) }
-		return []*HandlerState{slices.MinFunc(due, fewest)}
-	case handlers.OneByOne:
-		return due[:1:1]
-	case handlers.Randomized:
-		return []*HandlerState{due[rand.IntN(len(due))]}
-	case handlers.Shuffled:
-		shuffled := slices.Clone(due)
-		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		return shuffled
-	default:
-		return due
-	}
 }
 
 // Conclude takes the outcome of an attempt into the state of its handler. An aborted attempt does not count.

@@ -30,7 +30,11 @@ func TestVectorsLifecycle(t *testing.T) {
 			due = append(due, &execution.HandlerState{ID: id, Retries: int(retries)})
 		}
 		plan := []any{}
-		for _, entry := range execution.Pick(lifecycle, due) {
+		picked, err := execution.Pick(t.Context(), lifecycle, due)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range picked {
 			plan = append(plan, entry.ID)
 		}
 		expected := vectors.Known(t, want.Value, "plan", "count", "one_of")

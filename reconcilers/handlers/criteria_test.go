@@ -176,10 +176,10 @@ func TestLifecycles(t *testing.T) {
 	for lifecycle, want := range map[handlers.Lifecycle]facts{
 		handlers.InOrder: {true, false}, handlers.ASAP: {true, true}, handlers.OneByOne: {true, true},
 		handlers.AllAtOnce: {true, false}, handlers.Randomized: {true, true}, handlers.Shuffled: {true, false},
-		handlers.InOrder - 1: {}, handlers.Shuffled + 1: {},
+		handlers.LifecycleFunc(nil): {false, true},
 	} {
 		if got := (facts{lifecycle.Valid(), lifecycle.Single()}); got != want {
-			t.Errorf("lifecycle %d: got %+v, want %+v", lifecycle, got, want)
+			t.Errorf("lifecycle %v: got %+v, want %+v", lifecycle, got, want)
 		}
 	}
 }

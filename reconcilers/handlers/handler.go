@@ -146,6 +146,9 @@ type Handler struct {
 	Often    bool
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
+	// Matches is asked after the filters, and needs more of the call than its cause, such as the request for admission;
+	// nil is none. Its words are those after the ones of the filters.
+	Matches func(ctx context.Context, call *Call) (bool, error)
 	// Words say what the filters and the patterns of the field demand.
 	Words requirements.Words
 	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;

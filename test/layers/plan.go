@@ -99,7 +99,7 @@ var House = Plan{
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "facade/internal/persistence", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
-	{Dir: "reconcilers/handlers", Layer: 4},
+	{Dir: "reconcilers/handlers", Layer: 4, Exports: 28},
 	{Dir: "reconcilers/internal/queue", Layer: 4},
 
 	{Dir: "facade/hierarchies", Layer: 5},
@@ -108,7 +108,7 @@ var House = Plan{
 	{Dir: "facade/internal/inspection", Layer: 9},
 	{Dir: "facade/internal/observation", Layer: 5},
 	{Dir: "facade/internal/nested", Layer: 5, Only: pure()},
-	{Dir: "reconcilers/execution", Layer: 5},
+	{Dir: "reconcilers/execution", Layer: 5, Exports: 26},
 	{Dir: "reconcilers/handlers/declared", Layer: 5, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 5},
 	{Dir: "webhooks", Layer: 5},
@@ -141,7 +141,7 @@ var House = Plan{
 	{Dir: "reconcilers/controller", Layer: 9},
 	{Dir: "reconcilers/orchestration", Layer: 10},
 	{Dir: "reconcilers", Layer: 11},
-	{Dir: "facade", Layer: 12, Exports: 148},
+	{Dir: "facade", Layer: 12, Exports: 160},
 	{Dir: "facade/facadetest", Layer: 13, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 14, Kit: true},
 

@@ -1,0 +1,115 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// byLifecycle runs an operator with three handlers of a creation, one of which has three sub-handlers.
+func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lifecycle) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var calls []string
+	note := func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, c.ID)
+		return nil
+	}
+	settings.DefaultBackoff = time.Minute
+	op := kopf.New("lifecycle.example.org", kopf.Settings{
+		Peering: kopf.PeeringSettings{Standalone: true}, Execution: settings,
+	})
+	s := kopf.ForResource(op, "configmaps")
+	for _, id := range []string{"a", "b", "c"} {
+		s.OnCreate(id, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			if id == "c" {
+				for i := range 3 {
+					c.Sub(fmt.Sprint(i), note)
+				}
+				if err := c.RunSubs(ctx, subs...); err != nil {
+					return err
+				}
+			}
+			return note(ctx, c)
+		})
+	}
+	server := memapi.New()
+	server.Put(memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+		map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1"}})
+	r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+	r.Ready()
+	time.Sleep(30 * time.Second)
+	synctest.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(calls)
+}
+
+func TestLifecycleFunc(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	lastTwo := kopf.LifecycleFunc(func(_ context.Context, due []kopf.DueHandler) []kopf.DueHandler {
+		var ids []string
+		for _, h := range due {
+			ids = append(ids, h.ID)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, strings.Join(ids, " "))
+		slices.Reverse(due)
+		return due[:min(2, len(due))]
+	})
+	synctest.Test(t, func(t *testing.T) {
+		calls := byLifecycle(t, kopf.ExecutionSettings{Lifecycle: lastTwo}, kopf.InOrder)
+		if d := cmp.Diff([]string{"c/0", "c/1", "c/2", "c", "b", "a"}, calls); d != "" {
+			t.Errorf("the function decides on handlers: -want, +got:\n%s", d)
+		}
+		if d := cmp.Diff([]string{"a b c", "a"}, asked); d != "" {
+			t.Errorf("it is asked about those that are due: -want, +got:\n%s", d)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		calls := byLifecycle(t, kopf.ExecutionSettings{}, lastTwo)
+		if d := cmp.Diff([]string{"a", "b", "c/2", "c/1", "c/0", "c"}, calls); d != "" {
+			t.Errorf("and on sub-handlers, which it got for this call: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// A lifecycle that picks nothing must not have the object looked at again and again.
+func TestLifecycleFuncThatPicksNothing(t *testing.T) {
+	var mu sync.Mutex
+	asked := 0
+	none := kopf.LifecycleFunc(func(context.Context, []kopf.DueHandler) []kopf.DueHandler {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		calls := byLifecycle(t, kopf.ExecutionSettings{Lifecycle: none})
+		if len(calls) > 0 || asked < 2 || asked > 10 {
+			t.Errorf("called %v, and asked %d times within half a minute; want a few retries", calls, asked)
+		}
+	})
+	asked = 0
+	synctest.Test(t, func(t *testing.T) {
+		calls := byLifecycle(t, kopf.ExecutionSettings{}, none)
+		if d := cmp.Diff([]string{"a", "b"}, calls); d != "" || asked != 1 {
+			t.Errorf("RunSubs fails, so its handler waits for its backoff: asked %d times, -want, +got:\n%s", asked, d)
+		}
+	})
+}

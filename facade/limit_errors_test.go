@@ -1,0 +1,63 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+func TestErrorsOfLimits(t *testing.T) {
+	broken := errors.New("broken")
+	fails := func(context.Context, *Change) error { return broken }
+	for name, tc := range map[string]struct {
+		reason   string
+		opts     []kopf.OnOption
+		options  []facadetest.Option
+		is, isNo error
+		wraps    bool
+	}{
+		"Retries": {
+			"the last call has failed", []kopf.OnOption{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(2)},
+			kopf.ErrRetries, kopf.ErrTimeout, true,
+		},
+		"RetriesBefore": {
+			"there may be no call at all", []kopf.OnOption{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(3)},
+			kopf.ErrRetries, kopf.ErrTimeout, false,
+		},
+		"Timeout": {
+			"the next call would come too late", []kopf.OnOption{kopf.Timeout(time.Minute)}, nil,
+			kopf.ErrTimeout, kopf.ErrRetries, true,
+		},
+		"TimeoutBefore": {
+			"the time is over before the call", []kopf.OnOption{kopf.Timeout(time.Minute)},
+			[]facadetest.Option{facadetest.Started(time.Now().Add(-time.Hour))},
+			kopf.ErrTimeout, kopf.ErrRetries, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := append(tc.options, facadetest.Reason(kopf.ReasonCreate))
+			got := facadetest.NewChange(&Widget{}, options...).Call(t.Context(), fails, tc.opts...)
+			if !got.Final || !errors.Is(got.Err, tc.is) || errors.Is(got.Err, tc.isNo) ||
+				errors.Is(got.Err, broken) != tc.wraps {
+				t.Errorf("%s: got %+v", tc.reason, got.Err)
+			}
+		})
+	}
+}
+
+func TestErrorOfStartupWithoutRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := kopf.New("retries.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		op.OnStartup("db", func(context.Context, *kopf.Startup) error { return errors.New("refused") }, kopf.Retries(2))
+		err := op.Run(t.Context(), kopf.RunSettings{Config: memapi.Config(memapi.New())})
+		if !errors.Is(err, kopf.ErrRetries) {
+			t.Errorf("the operator ends with %v, want ErrRetries", err)
+		}
+	})
+}
