@@ -28,6 +28,7 @@ export GOWORK = off
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
 BROWSER      = $(GO) -C test/browser run ./cmd/browser
+PROSE        = $(GO) -C test/prose run . -root '$(CURDIR)'
 # go test with a line every now and then about what is running, and a limit for each package that a slow machine does not reach.
 TEST         = '$(CURDIR)/bin/gotest' -go '$(GO)'
 LIMIT        = -timeout '$(TIMEOUT)'
@@ -157,7 +158,7 @@ interop: ## Hand objects from genuine Kopf to our operator and back; needs pytho
 	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(LIMIT) $(RACE) -count 1 ./test/interop -ginkgo.v
 
 .PHONY: lint
-lint: ## Run the linters over every module.
+lint: prose-changed ## Run the linters over every module, and the language check over changed lines.
 	$(call say,linters; the first time waits for building them: some minutes)
 	@set -e; for module in $(MODULES); do \
 		all=$$($(GO) -C "$$module" list ./...); \
@@ -165,6 +166,17 @@ lint: ## Run the linters over every module.
 		printf '== module %s\n' "$$module"; \
 		(cd "$$module" && $(TOOL) golangci-lint run --config '$(CURDIR)/.golangci.yml' ./...); \
 	done
+
+.PHONY: prose
+prose: ## Check the language of all pages, comments and messages.
+	@$(PROSE)
+
+.PHONY: prose-changed
+prose-changed: ## The same for the lines that changed since BASE.
+	$(call say,language of the lines that changed since $(BASE); the first time waits for building Vale: some minutes)
+	@base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
+		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	$(PROSE) -base "$$base"
 
 .PHONY: layers
 layers: ## Check the layers of packages, and sizes and docs of files.
