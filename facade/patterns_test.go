@@ -20,7 +20,7 @@ func TestPatternsOfValues(t *testing.T) {
 		"absent":        {"there was none", kopf.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
 		"gone":          {"there is none now", kopf.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
 		"present":       {"there is one", kopf.Present, nil, map[string]any{"size": int64(2)}, true},
-		"function": {"it is asked with JSON's types",
+		"function": {"D-value-functions: it gets the value, with JSON's types, and whether it is present",
 			func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
 			map[string]any{"size": int64(2)}, true},
 	}
