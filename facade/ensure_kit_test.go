@@ -83,9 +83,17 @@ func (h household) runWith(
 	given kopf.Settings, register func(s kopf.Selection[kopf.Dynamic]),
 ) (*memapi.Connection, func()) {
 	h.t.Helper()
+	return h.runOperator(given, func(_ *kopf.Operator, s kopf.Selection[kopf.Dynamic]) { register(s) })
+}
+
+// runOperator is runWith for handlers of other kinds, too.
+func (h household) runOperator(
+	given kopf.Settings, register func(op *kopf.Operator, s kopf.Selection[kopf.Dynamic]),
+) (*memapi.Connection, func()) {
+	h.t.Helper()
 	given.AddToScheme = runtime.SchemeBuilder{corev1.AddToScheme}
 	op := kopf.New("test.example.org", given)
-	register(kopf.ForResource(op, "test.example.org/v1", "houses"))
+	register(op, kopf.ForResource(op, "test.example.org/v1", "houses"))
 	way := h.api.Connect()
 	stop := embed(h.t, way, op)
 	return way, func() {

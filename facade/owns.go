@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -35,6 +38,20 @@ type ChildOption interface {
 
 func (option) childOption() {}
 
+// OwnsOption is an option of Owns.
+type OwnsOption interface{ owns(r *registration) }
+
+type ownsOption func(r *registration)
+
+func (o ownsOption) owns(r *registration) { o(r) }
+
+// OnlyEnsured has the API server send only objects that were declared by [Change.Ensure], of any handler of the
+// operator: those with the label <prefix>/parent-uid. Other objects cost neither traffic nor memory. So children that
+// others have made are unknown to OnChild and [WaitFor], and a child that loses the label counts as deleted: its label
+// is restored as any other field. It has no effect while other handlers of the operator, or an Owns without the option,
+// watch the kind.
+func OnlyEnsured() OwnsOption { return ownsOption(func(r *registration) { r.onlyEnsured = true }) }
+
 // Owns has children of the selected objects watched, those of one kind, which is given by an empty object: a type of
 // the scheme, or an unstructured one with apiVersion and kind. Kopf: none; controller-runtime: Owns.
 //
@@ -56,7 +73,11 @@ func (option) childOption() {}
 // cache for each kind, that of the handlers of the kind, if there are any, and are not polled. The operator needs the
 // verbs list and watch for the kind; until it has them, or while the kind does not exist, a line in the log says so,
 // and it waits. A paused operator watches nothing.
-func Owns[T, C client.Object](owners Selection[T], child C) Owned[T, C] {
+//
+// All objects of the kind are watched. While nothing else looks at the kind, only the names and versions are kept of
+// objects that have neither the label nor an owner reference to an object of a kind with Owns for it. With
+// [OnlyEnsured], they are not even sent.
+func Owns[T, C client.Object](owners Selection[T], child C, opts ...OwnsOption) Owned[T, C] {
 	where := location()
 	id := fmt.Sprintf("Owns(%T) at %s", child, where)
 	s := Owned[T, C]{owners: owners, owning: &handlers.Handler{ID: id, Family: handlers.Owning, Location: where}}
@@ -66,10 +87,18 @@ func Owns[T, C client.Object](owners Selection[T], child C) Owned[T, C] {
 		return s
 	}
 	op := owners.kind.op
-	children := For(op, child)
-	s.codec = children.codec
-	if children.kind.find != nil && owners.kind.find != nil {
-		op.register(registration{kind: children.kind, verb: "Owns", handler: s.owning})
+	objects := For(op, child)
+	s.codec = objects.codec
+	if objects.kind.find != nil && owners.kind.find != nil {
+		watched := registration{kind: objects.kind, verb: "Owns", handler: s.owning}
+		for _, opt := range opts {
+			if opt == nil {
+				owners.kind.addError(fmt.Errorf("kopf.Owns(%T): an option is nil: leave it out", child))
+				continue
+			}
+			opt.owns(&watched)
+		}
+		op.register(watched)
 		op.register(registration{kind: owners.kind, verb: "Owns", handler: &handlers.Handler{
 			ID: id, Family: handlers.Tending, Owned: s.owning, Location: where,
 		}})
@@ -147,6 +176,20 @@ func (s Owned[T, C]) OnChild(id string, fn ChildFunc[T, C], opts ...ChildOption)
 		}))
 	}
 	s.owners.kind.op.register(registration{kind: s.owners.kind, verb: "OnChild", handler: &h})
+}
+
+// demandLabels has handlers of Owns watch objects with the label of children only, where that is wanted. It depends on
+// the settings, which a startup may change.
+func (op *Operator) demandLabels() {
+	key := (&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label()
+	for _, r := range op.registrations {
+		if !r.onlyEnsured {
+			continue
+		}
+		if exists, err := labels.NewRequirement(key, selection.Exists, nil); err == nil { // the prefix is checked
+			r.handler.Labels = labels.NewSelector().Add(*exists)
+		}
+	}
 }
 
 // watches tells whether the handler has a kind watched, and nothing else.

@@ -21,6 +21,8 @@ type registration struct {
 	kind    *kind
 	verb    string // what the id is unique under, together with the kind
 	handler *handlers.Handler
+	// onlyEnsured has an owning handler watch only children that Ensure has declared.
+	onlyEnsured bool
 }
 
 // admits tells whether the handler is one of admission: it keeps nothing on objects, and needs none.
@@ -39,6 +41,7 @@ type resolved struct {
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	found := slices.Concat(op.errs, op.settle(scheme), takeOwnerless())
 	op.observe()
+	op.demandLabels()
 	all, unknown := op.resolve(scheme)
 	found = append(append(found, unknown...), op.checkIgnored()...)
 	all = append(all, op.setsFinalizers(all)...)

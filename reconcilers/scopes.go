@@ -199,6 +199,11 @@ func (o *operator) Announce(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.announced, s.assigned, s.unanswered = true, all, unanswered
+	for _, a := range all {
+		if o.options.Owned != nil && len(a.Parents) > 0 {
+			o.options.Owned.AddParents(a.Resource.GroupKind(), a.Parents)
+		}
+	}
 	names, _ := s.live.Current()
 	o.announce(names)
 }

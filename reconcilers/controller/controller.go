@@ -110,7 +110,7 @@ func newController(
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
 	}
-	if deps.Settings.Forget == nil { // which is to be told of the end of all objects
+	if deps.Settings.Forget == nil || c.owned != nil && c.owned.idle { // it needs the end of all handled objects
 		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
 	return c

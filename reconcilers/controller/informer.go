@@ -37,12 +37,16 @@ func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 }
 
 // interest is what is watched: no other objects than those with the labels that everybody demands; no more than their
-// metadata, if nobody looks at anything else; and in protobuf, if they are for nothing but events and indices, by
+// metadata, if nobody looks at anything else, or than the identity, where objects are watched as children alone and are
+// none; and in protobuf, if they are for nothing but events and indices, by
 // functions that have the Go type of the kind: all others would have to make JSON of the messages first.
 func (c *Controller) interest() informers.Interest {
 	wanted := informers.Interest{
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
+	}
+	if c.owned != nil && c.owned.idle {
+		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
 	if c.reads == nil || wanted.Metadata {
 		return wanted

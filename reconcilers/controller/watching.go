@@ -21,6 +21,7 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 // children are looked after. Without either of these two, our own write for which nothing is to be done needs no pass,
 // and what comes during a pass is for its end to tell: see put.
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
+	shown := eventType
 	switch {
 	case eventType == "DELETED":
 		if pass = true; c.selector != nil && c.events == nil {
@@ -42,7 +43,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 		c.events.add(eventType, obj)
 	}
 	if c.owned != nil {
-		c.seenByOwners(eventType, obj)
+		c.seenByOwners(shown, obj) // to owners, a child without the labels of a selector is gone
 	}
 	return pass
 }

@@ -36,6 +36,11 @@ func (h *Handler) Writes() bool {
 	return h.Family != Watching && h.Family != Owning && h.Family != Tending
 }
 
+// IsForChildren tells whether the handler is for the children that the other one, an owning handler, has watched.
+func (h *Handler) IsForChildren(watched *Handler) bool {
+	return h.Family == Tending && watched.Family == Owning && h.Owned == watched
+}
+
 // EssenceField is the field that is a part of the essence because the handler looks at it; nil if there is none.
 func (h *Handler) EssenceField() diff.Path {
 	if h.Family == Changing || h.Family == Watching || h.Family == Spawning {
@@ -55,13 +60,13 @@ func (h *Handler) Follows() bool {
 }
 
 // Watched are the labels without which nobody has to look at an object for the handler; nil are none. That is for
-// events and indices alone: others have to look at objects that do not match any more, be it to remove what they have
-// left on these. It is false for handlers that look at no objects but those that they are given.
+// events, indices and children alone: others have to look at objects that do not match any more, be it to remove what
+// they have left on these. It is false for handlers that look at no objects but those that they are given.
 func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Acting:
 		return nil, false
-	case Watching, Indexing:
+	case Watching, Indexing, Owning:
 		return h.Labels, true
 	}
 	return nil, true

@@ -19,10 +19,12 @@ import (
 var errMalformed = errors.New("it is no well-formed JSON object")
 
 // texts decodes JSON. If bare says what the objects are, nothing but the metadata is kept of them, whatever they say
-// that they are, and whatever the API server has sent.
+// that they are, and whatever the API server has sent. If whole is false for the metadata of an object, nothing but the
+// identity is kept of it.
 type texts struct {
 	packer *compact.Packer
 	bare   *metav1.TypeMeta
+	whole  func(metadata []byte) bool
 }
 
 var _ runtime.Serializer = texts{}
@@ -63,6 +65,11 @@ func (d texts) Decode(
 // object makes one that is what the type says, if it does not say so itself.
 func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error) {
 	if d.bare == nil {
+		if d.whole != nil {
+			if reduced := d.reduced(text); reduced != nil {
+				return compact.New(reduced, typ) // apart from the dictionary of whole objects
+			}
+		}
 		return d.packer.New(text, typ)
 	}
 	metadata := []byte("{}")
@@ -75,6 +82,43 @@ func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error)
 		return nil, fmt.Errorf("reading the metadata of an object: %w", errMalformed)
 	}
 	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.bare)
+}
+
+// reduced is the object with its type and identity alone; nil if it is kept as it is.
+func (d texts) reduced(text []byte) []byte {
+	kept, metadata := []byte{'{'}, []byte(nil)
+	isWhole := jsontext.Members(text, func(m jsontext.Member) {
+		switch string(m.Key) {
+		case "apiVersion", "kind":
+			kept = appendMember(kept, m)
+		case "metadata":
+			metadata = m.Value
+		}
+	})
+	if !isWhole || metadata == nil || d.whole(metadata) {
+		return nil
+	}
+	identity, hasName := []byte{'{'}, false
+	isWhole = jsontext.Members(metadata, func(m jsontext.Member) {
+		switch string(m.Key) {
+		case "name", "namespace", "uid", "resourceVersion", "deletionTimestamp":
+			identity = appendMember(identity, m)
+			hasName = hasName || string(m.Key) == "name"
+		}
+	})
+	if !isWhole || !hasName {
+		return nil // malformed, or the bookmark that ends a listing
+	}
+	identity = append(identity, '}')
+	return append(appendMember(kept, jsontext.Member{Key: []byte("metadata"), Value: identity}), '}')
+}
+
+// appendMember appends a member to an object that is not closed yet.
+func appendMember(to []byte, m jsontext.Member) []byte {
+	if to[len(to)-1] != '{' {
+		to = append(to, ',')
+	}
+	return slices.Concat(to, []byte{'"'}, m.Key, []byte(`":`), m.Value)
 }
 
 func decodeEvent(data []byte, event *metav1.WatchEvent) error {

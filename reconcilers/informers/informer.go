@@ -33,6 +33,9 @@ type Interest struct {
 	Kind *compact.Kind
 	// Metadata leaves everything out of the objects but their metadata, with the apiVersion and the kind, in JSON.
 	Metadata bool
+	// Whole, if set, is false for the metadata of objects of which nothing but the identity is kept: name, namespace,
+	// uid, resourceVersion and deletionTimestamp. It is for JSON.
+	Whole func(metadata []byte) bool
 	// Selector leaves out objects whose labels do not match it; nil is none. A watch shows those that do not match any
 	// more as if they were gone.
 	Selector labels.Selector
@@ -62,7 +65,7 @@ func newListing(
 ) (*listing, error) {
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind), events: &timing.Events{}}
+	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &timing.Events{}}
 	switch {
 	case interest.Metadata:
 		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}

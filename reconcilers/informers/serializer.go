@@ -19,6 +19,7 @@ var errReading = errors.New("an informer sends nothing")
 type serializer struct {
 	packer *compact.Packer
 	bare   *metav1.TypeMeta // of objects that are kept as metadata only; nil keeps whole objects
+	whole  func(metadata []byte) bool
 	events *timing.Events
 }
 
@@ -36,7 +37,7 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 			},
 		})
 	}
-	in := texts{packer: s.packer, bare: s.bare}
+	in := texts{packer: s.packer, bare: s.bare, whole: s.whole}
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: in,

@@ -13,6 +13,8 @@ import (
 type Assignment struct {
 	Resource discovery.Resource
 	Handlers []*adapters.Handler
+	// Parents are the kinds with handlers that have the objects of the resource watched, as their children.
+	Parents []schema.GroupKind
 }
 
 // assignments are the resources that are to be served, each with the handlers of all selectors that mean it. An
@@ -31,7 +33,25 @@ func (o *Orchestrator) assignments() (all []Assignment) {
 			all[i].Handlers = append(all[i].Handlers, registration.Handler)
 		}
 	}
+	for i := range all {
+		all[i].Parents = parentsAmong(all, all[i])
+	}
 	return all
+}
+
+// parentsAmong returns the kinds with handlers for the children that the assignment has watched.
+func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) {
+	for _, watched := range of.Handlers {
+		for _, a := range all {
+			kind := a.Resource.GroupKind()
+			if !slices.Contains(parents, kind) && slices.ContainsFunc(a.Handlers, func(h *adapters.Handler) bool {
+				return h.Description.IsForChildren(watched.Description)
+			}) {
+				parents = append(parents, kind)
+			}
+		}
+	}
+	return parents
 }
 
 // versions choose one version of every resource: objects are the same in all of them. What says a version goes before

@@ -33,9 +33,13 @@ func (c controllers) over() bool {
 	}
 }
 
-// serve tells whether they are, and go on being, those of the assignment.
+// serve tells whether they are, and go on being, those of the assignment. Further parents need another listing: the
+// cache may have only the identities of their children.
 func (c controllers) serve(a Assignment) bool {
-	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers)
+	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers) &&
+		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
+			return !slices.Contains(c.of.Parents, parent)
+		})
 }
 
 // adjust stops the controllers of resources that changed or disappeared, and starts those of the present assignments.

@@ -48,10 +48,11 @@ type Children struct {
 	Author   Author
 	Repairer Repairer
 
-	mu     sync.Mutex
-	owners map[types.UID]*owner
-	of     map[types.UID][]types.UID // the owners of each child
-	waits  map[types.UID][]*wait     // of each owner
+	mu      sync.Mutex
+	owners  map[types.UID]*owner
+	of      map[types.UID][]types.UID               // the owners of each child
+	waits   map[types.UID][]*wait                   // of each owner
+	parents map[schema.GroupKind][]schema.GroupKind // of each kind of children
 }
 
 // owner is an object that owns others, be it handled here or not.

@@ -110,7 +110,7 @@ func TestNews(t *testing.T) {
 				w.tend("o")
 			},
 			[]string{
-				"pass o", "h ADDED c@1", "repair o", "pass o", "h DELETED c@2", "repair o", "gone c", "repair o",
+				"pass o", "h ADDED c@1", "repair o", "pass o", "h DELETED c@1", "repair o", "gone c", "repair o",
 			},
 		},
 		"Readopted": {
@@ -136,7 +136,7 @@ func TestNews(t *testing.T) {
 				w.tend("o")
 				w.tend("p")
 			},
-			[]string{"pass p", "pass q", "pass o", "h DELETED c@2", "repair o", "h ADDED c@2", "repair p"},
+			[]string{"pass p", "pass q", "pass o", "h DELETED c@1", "repair o", "h ADDED c@2", "repair p"},
 		},
 		"Labelled": {
 			"a label with the uid is as good as a reference",
@@ -233,7 +233,7 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 	w.tend("o")
 	w.tend("o")
 	w.want("it is there again, and has its place",
-		"h DELETED c@2", "pass o", "repair o", "h ADDED c@3", "repair o")
+		"h DELETED c@1", "pass o", "repair o", "h ADDED c@3", "repair o")
 }
 
 // A handler that has heard of a child is told of its end, also if it is the only one.

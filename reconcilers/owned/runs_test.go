@@ -132,7 +132,7 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 	w.journal = nil
 	w.tend("o")
 	w.tend("o")
-	w.want("it is another child by now", "h DELETED c@2", "pass o", "repair o", "h LISTED c@3", "repair o")
+	w.want("it is another child by now", "h DELETED c@1", "pass o", "repair o", "h LISTED c@3", "repair o")
 }
 
 // Nor does it matter to it that the owner is gone.

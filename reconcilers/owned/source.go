@@ -51,11 +51,11 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	if kind := decoded.GroupVersionKind(); kind != s.kind {
 		s.kind = kind
 	}
-	before, now := c.of[uid], []types.UID(nil)
+	before, now, claims := c.of[uid], []types.UID(nil), c.claimsOf(decoded)
 	if eventType == Deleted {
 		c.Author.Gone(uid)
 	} else {
-		for _, one := range c.claimsOf(decoded) {
+		for _, one := range claims {
 			now = append(now, one.uid)
 			if c.note(s, one, state{object, decoded}, eventType == Listed) {
 				routes = append(routes, c.way(one.uid, decoded))
@@ -63,7 +63,11 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		}
 	}
 	for _, owner := range before {
-		if !slices.Contains(now, owner) && c.lose(s, owner, state{object, decoded}) {
+		if slices.Contains(now, owner) {
+			continue
+		}
+		wasChild := slices.ContainsFunc(claims, func(one claim) bool { return one.uid == owner })
+		if c.lose(s, owner, state{object, decoded}, wasChild) {
 			routes = append(routes, c.way(owner, nil))
 		}
 	}
@@ -116,11 +120,14 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 }
 
 // lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at. It
-// is for the owners in Children.of: as long as one is there, it is known, and so is this child of it.
-func (c *Children) lose(s *Source, uid types.UID, seen state) bool {
+// is for the owners in Children.of: as long as one is there, it is known, and so is this child of it. Its last state is
+// the last one in which it was a child: of what is no child, the informer may keep nothing but the identity.
+func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) bool {
 	known := c.owners[uid]
 	one := known.children[seen.object.GetUID()]
-	one.object, one.gone = seen.object, true
+	if one.gone = true; wasChild {
+		one.object = seen.object
+	}
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
 	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
 	owned, _ := known.owns(one)

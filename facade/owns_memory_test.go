@@ -1,0 +1,170 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+const (
+	strangers    = 400
+	strangerSize = 32 << 10 // bytes of text that does not compress to less than three quarters
+	perStranger  = 2 << 10  // bytes that an operator may hold for a stranger
+)
+
+// populate makes config maps that no house owns.
+func (h household) populate() {
+	h.t.Helper()
+	source := rand.New(rand.NewPCG(1, 2))
+	for i := range strangers {
+		text := make([]byte, strangerSize)
+		for j := range text {
+			text[j] = byte('!' + source.IntN(64))
+		}
+		room := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"text": string(text)},
+			"metadata": map[string]any{
+				"name": fmt.Sprintf("stranger-%d", i), "namespace": "default",
+				"annotations": map[string]any{"note": string(text[:1<<10])},
+				"ownerReferences": []any{map[string]any{
+					"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "shop-1",
+				}},
+			},
+		}}
+		if err := h.people.Create(h.t.Context(), room); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// heldBytes is the size of everything reachable.
+func heldBytes() int64 {
+	runtime.GC() // pools give up what they hold in the second collection
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc) //nolint:gosec // less than 8 EiB
+}
+
+// Objects of a watched kind without a reference to an object of the operator cost next to nothing.
+func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
+	inHousehold(t, func(h household) {
+		h.populate()
+		var told heard
+		before := heldBytes()
+		_, stop := h.run(func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen) })
+		h.settle()
+		held := heldBytes() - before
+		t.Logf("%d strangers of %d bytes: %d bytes held", strangers, strangerSize, held)
+		if limit := int64(strangers * perStranger); held > limit {
+			t.Errorf("%d bytes are held for %d strangers of %d bytes each, want at most %d",
+				held, strangers, strangerSize, limit)
+		}
+		stop()
+	})
+}
+
+// lodge makes a room that no house owns.
+func (h household) lodge(name, value string) {
+	h.t.Helper()
+	room := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
+		"metadata": map[string]any{"name": name, "namespace": "default"},
+	}}
+	if err := h.people.Create(h.t.Context(), room); err != nil {
+		h.t.Fatal(err)
+	}
+	h.settle()
+}
+
+// A stranger that becomes a child is whole, and a child that becomes a stranger is reported as it was before.
+func TestStrangersBecomeChildren(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		_, stop := h.run(func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen) })
+		h.build()
+		h.lodge("bath", "1")
+		told.want(t, "a stranger")
+		reference := map[string]any{
+			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
+		}
+		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
+			room["metadata"].(map[string]any)["ownerReferences"] = []any{reference}
+		})
+		h.settle()
+		told.want(t, "an owner reference makes it a child", "ADDED default/bath=1 of home")
+		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
+			delete(room["metadata"].(map[string]any), "ownerReferences")
+			room["data"] = map[string]any{"value": "2"}
+		})
+		h.settle()
+		told.want(t, "the last state in which it was a child", "DELETED default/bath=1 of home")
+		stop()
+	})
+}
+
+// Indices of the kind need whole objects, whoever owns them.
+func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var byValue *kopf.Index[string, string]
+		_, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
+			kopf.Owns(s, &corev1.ConfigMap{})
+			byValue = kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-value", func(
+				_ context.Context, room *corev1.ConfigMap,
+			) (map[string]string, error) {
+				return map[string]string{room.Data["value"]: room.Name}, nil
+			})
+		})
+		h.lodge("bath", "1")
+		if found := byValue.Get("1"); len(found) != 1 {
+			t.Errorf("the index has %q for the value, want the stranger", found)
+		}
+		stop()
+	})
+}
+
+// With OnlyEnsured, nothing is sent but what Ensure has declared, and drift is repaired: also that of the label.
+func TestOnlyEnsured(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		way, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, ensure)
+			kopf.Owns(s, &corev1.ConfigMap{}, kopf.OnlyEnsured()).OnChild("room", told.listen)
+		})
+		h.build("bath=1", "other/attic=1")
+		for _, r := range way.Drain() {
+			if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" &&
+				r.Query.Get("labelSelector") != "test.example.org/parent-uid" {
+				t.Errorf("%s of config maps has the selector %q", r.Verb, r.Query.Get("labelSelector"))
+			}
+		}
+		h.adopt("guest", "1")
+		told.want(t, "a child that Ensure has not declared is unknown")
+		h.redecorate("default", "bath", "2")
+		told.want(t, "an edit", "MODIFIED default/bath=2 of home")
+		if value, _, _ := nested(h.room("default", "bath"), "data", "value"); value != "1" {
+			t.Errorf("the edit is not repaired: %q", value)
+		}
+		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
+			delete(room["metadata"].(map[string]any), "labels")
+		})
+		h.settle()
+		told.want(t, "a child without the label is gone until it is repaired",
+			"DELETED default/bath=1 of home")
+		if label := h.room("default", "bath").GetLabels()["test.example.org/parent-uid"]; label == "" {
+			t.Error("the label of a child is not restored")
+		}
+		h.demolish("other", "attic")
+		if h.room("other", "attic") == nil {
+			t.Error("a deleted child is not restored")
+		}
+		stop()
+	})
+}

@@ -1,0 +1,68 @@
+package informers
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+// Of objects that are not wanted as a whole, the identity is kept, in whatever order and form they come.
+func TestReducedObjects(t *testing.T) {
+	decoder := texts{packer: compact.NewPacker(nil), whole: func(metadata []byte) bool {
+		return bytes.Contains(metadata, []byte("owner"))
+	}}
+	long := strings.Repeat("x", 100<<10)
+	tests := map[string]struct{ reason, text, want string }{
+		"Stranger": {
+			"the identity is left",
+			`{"kind":"A","apiVersion":"v1","data":{"k":"` + long + `"},` +
+				`"metadata":{"annotations":{"a":"` + long + `"},` +
+				`"uid":"u","namespace":"ns","managedFields":[{}],"name":"n","resourceVersion":"7"}}`,
+			`{"kind":"A","apiVersion":"v1","metadata":{"uid":"u","namespace":"ns","name":"n","resourceVersion":"7"}}`,
+		},
+		"Deleted": {
+			"one that is being deleted says so",
+			`{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]},"kind":"A"}`,
+			`{"kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
+		},
+		"Child": {
+			"one that is wanted is whole",
+			`{"kind":"A","metadata":{"name":"n","labels":{"owner":"o"}},"data":{"k":"v"}}`,
+			`{"kind":"A","metadata":{"name":"n","labels":{"owner":"o"}},"data":{"k":"v"}}`,
+		},
+		"List": {
+			"elements get the type of the list",
+			`{"kind":"AList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` +
+				`{"metadata":{"name":"n"},"data":{}},{"metadata":{"name":"owner"},"data":{}}]}`,
+			`list 9; {"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}; ` +
+				`{"apiVersion":"v1","kind":"A","metadata":{"name":"owner"},"data":{}}`,
+		},
+		"Bookmark": {
+			"what ends a listing is no object",
+			`{"kind":"A","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}`,
+			`{"kind":"A","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			decoded, _, err := decoder.Decode([]byte(tc.text), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := shown(t, decoded)
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+			for text := range strings.SplitSeq(strings.TrimPrefix(got, "list 9; "), "; ") {
+				if !json.Valid([]byte(text)) {
+					t.Errorf("it is not JSON: %s", text)
+				}
+			}
+		})
+	}
+}

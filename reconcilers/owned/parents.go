@@ -1,0 +1,69 @@
+package owned
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
+
+// AddParents records kinds whose objects may own objects of the kind. They are never removed: a kind that is not served
+// any more may be served again while the informer of the children goes on.
+func (c *Children) AddParents(of schema.GroupKind, parents []schema.GroupKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parents == nil {
+		c.parents = map[schema.GroupKind][]schema.GroupKind{}
+	}
+	known := slices.Clone(c.parents[of])
+	for _, parent := range parents {
+		if !slices.Contains(known, parent) {
+			known = append(known, parent)
+		}
+	}
+	c.parents[of] = known
+}
+
+// MayBeChild returns a function that is false for the metadata of an object of the kind that cannot be a child: it has
+// neither the label nor an owner reference to an object of a kind that was recorded by AddParents. The parent may still
+// be unknown, and may be one that no handler selects.
+func (c *Children) MayBeChild(kind schema.GroupKind) func(metadata []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parents, label := c.parents[kind], c.Label
+	return func(metadata []byte) bool {
+		if !bytes.Contains(metadata, []byte(`"ownerReferences"`)) && !bytes.Contains(metadata, []byte(label)) {
+			return false // most objects, and nothing is decoded
+		}
+		labels, references, ok := ownersIn(metadata)
+		if !ok {
+			return true // the error is reported when the object is decoded
+		}
+		return labels[label] != "" ||
+			slices.ContainsFunc(references, func(reference metav1.OwnerReference) bool {
+				return slices.Contains(parents, ReferenceOf(reference).Kind)
+			})
+	}
+}
+
+// ownersIn decodes the two members of metadata that say who owns an object.
+func ownersIn(metadata []byte) (labels map[string]string, references []metav1.OwnerReference, ok bool) {
+	ok = true
+	isWhole := jsontext.Members(metadata, func(m jsontext.Member) {
+		var into any
+		switch string(m.Key) {
+		case "labels":
+			into = &labels
+		case "ownerReferences":
+			into = &references
+		default:
+			return
+		}
+		ok = ok && kjson.UnmarshalCaseSensitivePreserveInts(m.Value, into) == nil
+	})
+	return labels, references, ok && isWhole
+}
